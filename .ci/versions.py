@@ -1,11 +1,13 @@
 """The ends of what is allowed: the oldest dependencies, and the newest Python.
 
 python .ci/versions.py oldest    lower bounds of pyproject.toml, as constraints for pip
-python .ci/versions.py newest    the newest Python that the installed numba supports, on PATH
+python .ci/versions.py newest    the newest Python here that the installed numba supports
 """
 
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import metadata
@@ -22,24 +24,19 @@ def oldest() -> str:
 
 
 def newest() -> str:
-    """Path of the interpreter.
-
-    Raises
-    ------
-    SystemExit
-        If there is none; it names the one that is needed.
-    """
-    numba = metadata("numba")
-    classifiers = " ".join(numba.get_all("Classifier", []))
-    minor = max(int(found) for found in re.findall(r"Python :: 3\.(\d+)", classifiers))
-    path = shutil.which(f"python3.{minor}")
-    if path is None:
-        version = f"3.{minor}"
-        sys.exit(
-            f"make newest needs Python {version}, the newest that numba {numba['Version']} "
-            f"supports: found no python{version} on PATH. Install it, or say NEWEST=python3.x"
-        )
-    return path
+    """Path of an interpreter on PATH or of pyenv; this one if there is no newer one."""
+    classifiers = " ".join(metadata("numba").get_all("Classifier", []))
+    supported = {int(minor) for minor in re.findall(r"Python :: 3\.(\d+)", classifiers)}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for minor in sorted(supported, reverse=True):
+        if minor <= sys.version_info.minor:
+            break
+        on_path = shutil.which(f"python3.{minor}")
+        for path in [*([on_path] if on_path else []), *pyenv.glob(f"3.{minor}.*/bin/python")]:
+            # A shim of pyenv fails where its version is not chosen.
+            if subprocess.run([path, "-m", "venv", "--help"], capture_output=True).returncode == 0:
+                return str(path)
+    return sys.executable
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ import numpy as np
 from law_points import LawPoint, law_points
 
 from meanfield.commands.main import main as meanfield
-from meanfield.compute.threads import threads
-from meanfield.config import Config, load_config
-from meanfield.manifolds import Sphere
-from meanfield.outputs.ensemble_file import load_ensemble
+from meanfield.engines.threads import threads
+from meanfield.runfile import Config, load_config
+from meanfield.spaces import Sphere
+from meanfield.spectrum.stability import switching_threshold
+from meanfield.store.ensemble_file import load_ensemble
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.processes import worker_pool
-from meanfield.theory.stability import switching_threshold
 
 MOST_DEVIATION = 3.5  # of the largest of 24 to 90 Gaussian numbers: exceeded in 1 to 4 % of cases
 

@@ -20,9 +20,8 @@ from law_points import LawPoint, degree_count
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 
-from meanfield.manifolds import Sphere
-from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
-from meanfield.outputs.plots.style import (
+from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
+from meanfield.figures.draw.style import (
     ENERGY,
     INK,
     MUTED,
@@ -32,7 +31,8 @@ from meanfield.outputs.plots.style import (
     style,
     title_above,
 )
-from meanfield.theory.stability import switching_threshold
+from meanfield.spaces import Sphere
+from meanfield.spectrum.stability import switching_threshold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

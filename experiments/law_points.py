@@ -25,12 +25,12 @@ from meanfield.arrays import IntArray
 from meanfield.files.replacing import replace_bytes
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
+from meanfield.spectrum.cluster_counts import mean_clusters, mean_maxima
+from meanfield.spectrum.stability import dominant_degree
 from meanfield.studies.corrected_law import constants, corrected_counts, on_nodes
 from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.prediction import linear_counts
-from meanfield.theory.cluster_counts import mean_clusters, mean_maxima
-from meanfield.theory.stability import dominant_degree
 
 _DERIVED = ("paper_time_factor", "growth_rate_max")
 

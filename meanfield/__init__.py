@@ -30,21 +30,28 @@ configuration, from_points (your tokens), from_function, from_values, from_densi
 
 from __future__ import annotations
 
+# Signals come first: whatever is loaded before them shows a traceback at Ctrl-C.
+from meanfield.commands import loading as _loading  # noqa: F401
+
+# isort: split
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# First, before what takes long to load: signals.
-from meanfield.commands import loading as _loading  # noqa: F401
 from meanfield.version import __version__ as __version__
 from meanfield.views import VIEWS as _VIEWS
+
+# Empty means not set; ducc0 would fail.
+if not os.environ.get("OMP_NUM_THREADS", "1").strip():
+    del os.environ["OMP_NUM_THREADS"]
 
 # Python refuses to load its pools of threads once the main thread has ended, and a thread of the
 # script may be the first to ask for a name below.
 import_module("concurrent.futures.thread")
 
 if TYPE_CHECKING:
-    from meanfield.attention import Attention, Head
+    from meanfield.api import run, simulate
     from meanfield.certificates.action import action_bound
     from meanfield.certificates.collapse import certified_collapse
     from meanfield.certificates.radius import certified_radius
@@ -53,10 +60,7 @@ if TYPE_CHECKING:
     from meanfield.finite.fluctuations import fluctuations
     from meanfield.finite.gradients import gradient
     from meanfield.finite.influence import influence
-    from meanfield.flows import SA, USA, Flow
-    from meanfield.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
-    from meanfield.front import run, simulate
-    from meanfield.initial import (
+    from meanfield.laws.initial import (
         Law,
         configuration,
         from_density,
@@ -70,59 +74,50 @@ if TYPE_CHECKING:
         von_mises_fisher,
         with_profile,
     )
-    from meanfield.kernels import Kernel, exponential, linear, zonal
-    from meanfield.layers import Layers
-    from meanfield.manifolds import Axial, Circle, Space, Sphere
+    from meanfield.laws.own import from_function, from_values
+    from meanfield.laws.sampling import sample_tokens
     from meanfield.measures import Density, LabelledDensity, Measure
     from meanfield.models.loading import load_encoder
     from meanfield.models.replay import replay
     from meanfield.models.token_limit import token_limit
     from meanfield.observables import attention_matrix, observable
     from meanfield.observables.cluster_tree import cluster_tree
-    from meanfield.outputs.result_file import load
-    from meanfield.outputs.sweep_file import load_sweep
-    from meanfield.own_laws import from_function, from_values
-    from meanfield.problem import Problem
-    from meanfield.runs import Run
-    from meanfield.sampling import sample_tokens
-    from meanfield.stages import Stage
-    from meanfield.stationary.states import stationary_state
-    from meanfield.studies.convergence import convergence_study
-    from meanfield.studies.ensemble import ensemble
-    from meanfield.studies.ensemble_moments import ensemble_moments
-    from meanfield.studies.hardmax import hardmax
-    from meanfield.studies.merging import RandomHead, merging_diagram
-    from meanfield.studies.optimal import optimal_configuration
-    from meanfield.studies.pair_correlation import pair_correlation
-    from meanfield.studies.phase import phase_diagram, phase_point
-    from meanfield.studies.prediction import predict_clusters
-    from meanfield.sweeps.sweep import sweep
-    from meanfield.terms import Drift, FeedForward
-    from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
-    from meanfield.theory.cluster_rates import cluster_rates
-    from meanfield.theory.contraction import contraction_rates
-    from meanfield.theory.critical_points import critical_points, single_cluster_proof
-    from meanfield.theory.equiangular import (
+    from meanfield.papers.critical_points import critical_points, single_cluster_proof
+    from meanfield.papers.equiangular import (
         equiangular_beta,
         equiangular_cosine,
         equiangular_time,
     )
-    from meanfield.theory.kuramoto import (
+    from meanfield.papers.hardmax_paths import hardmax
+    from meanfield.papers.lifetimes import closest_pair_survival, polygon_lifetime
+    from meanfield.papers.limit_shapes import limit_shape
+    from meanfield.papers.merging import RandomHead, merging_diagram
+    from meanfield.papers.next_merge import next_merge_estimate
+    from meanfield.papers.normalization_schemes import (
+        equiangular_layers,
+        linear_phase_clock,
+    )
+    from meanfield.papers.optimal import optimal_configuration
+    from meanfield.papers.pair_correlation_study import pair_correlation
+    from meanfield.papers.random_tokens import hemisphere_probability
+    from meanfield.papers.stationary_measures import stationary_spectrum
+    from meanfield.papers.truncation import truncation
+    from meanfield.papers.two_clusters import two_cluster_time
+    from meanfield.problem import Problem
+    from meanfield.runs import Run
+    from meanfield.schemes.layers import Layers
+    from meanfield.spaces import Axial, Circle, Space, Sphere
+    from meanfield.spectrum.cluster_counts import mean_clusters, tokens_for_dominance
+    from meanfield.spectrum.cluster_rates import cluster_rates
+    from meanfield.spectrum.contraction import contraction_rates
+    from meanfield.spectrum.kuramoto import (
         critical_widths,
         incoherence_growth_rates,
         synchronised_order,
     )
-    from meanfield.theory.lifetimes import closest_pair_survival, polygon_lifetime
-    from meanfield.theory.limit_shapes import limit_shape
-    from meanfield.theory.linear_operator import LinearOperator, linear_operator
-    from meanfield.theory.next_merge import next_merge_estimate
-    from meanfield.theory.normalization_schemes import (
-        equiangular_layers,
-        linear_phase_clock,
-    )
-    from meanfield.theory.onset import tricritical_beta
-    from meanfield.theory.random_tokens import hemisphere_probability
-    from meanfield.theory.stability import (
+    from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
+    from meanfield.spectrum.onset import tricritical_beta
+    from meanfield.spectrum.stability import (
         critical_diffusivity,
         dominant_degree,
         growth_rate_max,
@@ -131,9 +126,21 @@ if TYPE_CHECKING:
         switching_threshold,
         switching_thresholds,
     )
-    from meanfield.theory.stationary_measures import stationary_spectrum
-    from meanfield.theory.truncation import truncation
-    from meanfield.theory.two_clusters import two_cluster_time
+    from meanfield.stages import Stage
+    from meanfield.stationary.states import stationary_state
+    from meanfield.store.result_file import load
+    from meanfield.store.sweep_file import load_sweep
+    from meanfield.studies.convergence import convergence_study
+    from meanfield.studies.ensemble import ensemble
+    from meanfield.studies.ensemble_moments import ensemble_moments
+    from meanfield.studies.phase import phase_diagram, phase_point
+    from meanfield.studies.prediction import predict_clusters
+    from meanfield.studies.sweeps.sweep import sweep
+    from meanfield.terms.attention import Attention, Head
+    from meanfield.terms.fixed import Drift, FeedForward
+    from meanfield.terms.flows import SA, USA, Flow
+    from meanfield.terms.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
+    from meanfield.terms.kernels import Kernel, exponential, linear, zonal
     from meanfield.transport import (
         Bracket,
         maximum_mean_discrepancy,
@@ -256,7 +263,7 @@ __all__ = [
 
 # The module of each name, which the block for type checkers says again in their words.
 _MODULES = {
-    "attention": "Attention Head",
+    "terms.attention": "Attention Head",
     "certificates.action": "action_bound",
     "certificates.collapse": "certified_collapse",
     "certificates.radius": "certified_radius",
@@ -265,57 +272,57 @@ _MODULES = {
     "finite.fluctuations": "fluctuations",
     "finite.gradients": "gradient",
     "finite.influence": "influence",
-    "flows": "SA USA Flow",
-    "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
-    "front": "run simulate",
-    "initial": "Law configuration from_density from_labels from_points mixture normal_tokens "
+    "terms.flows": "SA USA Flow",
+    "terms.frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
+    "api": "run simulate",
+    "laws.initial": "Law configuration from_density from_labels from_points mixture normal_tokens "
     "perturbed_uniform sampled uniform von_mises_fisher with_profile",
-    "kernels": "Kernel exponential linear zonal",
-    "layers": "Layers",
-    "manifolds": "Axial Circle Space Sphere",
+    "terms.kernels": "Kernel exponential linear zonal",
+    "schemes.layers": "Layers",
+    "spaces": "Axial Circle Space Sphere",
     "measures": "Density LabelledDensity Measure",
     "models.loading": "load_encoder",
     "models.replay": "replay",
     "models.token_limit": "token_limit",
     "observables": "attention_matrix observable",
     "observables.cluster_tree": "cluster_tree",
-    "outputs.result_file": "load",
-    "outputs.sweep_file": "load_sweep",
-    "own_laws": "from_function from_values",
+    "store.result_file": "load",
+    "store.sweep_file": "load_sweep",
+    "laws.own": "from_function from_values",
     "problem": "Problem",
     "runs": "Run",
-    "sampling": "sample_tokens",
+    "laws.sampling": "sample_tokens",
     "stages": "Stage",
     "stationary.states": "stationary_state",
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",
     "studies.ensemble_moments": "ensemble_moments",
-    "studies.hardmax": "hardmax",
-    "studies.merging": "RandomHead merging_diagram",
-    "studies.optimal": "optimal_configuration",
-    "studies.pair_correlation": "pair_correlation",
+    "papers.hardmax_paths": "hardmax",
+    "papers.merging": "RandomHead merging_diagram",
+    "papers.optimal": "optimal_configuration",
+    "papers.pair_correlation_study": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
-    "sweeps.sweep": "sweep",
-    "terms": "Drift FeedForward",
-    "theory.cluster_counts": "mean_clusters tokens_for_dominance",
-    "theory.cluster_rates": "cluster_rates",
-    "theory.contraction": "contraction_rates",
-    "theory.critical_points": "critical_points single_cluster_proof",
-    "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
-    "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
-    "theory.lifetimes": "closest_pair_survival polygon_lifetime",
-    "theory.limit_shapes": "limit_shape",
-    "theory.linear_operator": "LinearOperator linear_operator",
-    "theory.next_merge": "next_merge_estimate",
-    "theory.normalization_schemes": "equiangular_layers linear_phase_clock",
-    "theory.onset": "tricritical_beta",
-    "theory.random_tokens": "hemisphere_probability",
-    "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
+    "studies.sweeps.sweep": "sweep",
+    "terms.fixed": "Drift FeedForward",
+    "spectrum.cluster_counts": "mean_clusters tokens_for_dominance",
+    "spectrum.cluster_rates": "cluster_rates",
+    "spectrum.contraction": "contraction_rates",
+    "papers.critical_points": "critical_points single_cluster_proof",
+    "papers.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
+    "spectrum.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
+    "papers.lifetimes": "closest_pair_survival polygon_lifetime",
+    "papers.limit_shapes": "limit_shape",
+    "spectrum.linear_operator": "LinearOperator linear_operator",
+    "papers.next_merge": "next_merge_estimate",
+    "papers.normalization_schemes": "equiangular_layers linear_phase_clock",
+    "spectrum.onset": "tricritical_beta",
+    "papers.random_tokens": "hemisphere_probability",
+    "spectrum.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
     "onset_time switching_threshold switching_thresholds",
-    "theory.stationary_measures": "stationary_spectrum",
-    "theory.truncation": "truncation",
-    "theory.two_clusters": "two_cluster_time",
+    "papers.stationary_measures": "stationary_spectrum",
+    "papers.truncation": "truncation",
+    "papers.two_clusters": "two_cluster_time",
     "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",
     "verification": "verify",
 }
@@ -323,40 +330,40 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names.s
 
 # What results ask for, and the function that makes it, as module:name.
 _MAKERS = {
-    "ClusterPrediction.html": "outputs.tables:prediction_html",
-    "ClusterPrediction.plot": "outputs.plots.prediction:prediction_figure",
-    "ConvergenceStudy.html": "outputs.tables:comparison_html",
-    "ConvergenceStudy.plot": "outputs.plots.comparison:comparison_figure",
-    "Density.plot": "outputs.plots.measure:measure_figure",
-    "Ensemble.html": "outputs.tables:ensemble_html",
-    "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
-    "Fluctuations.plot": "outputs.plots.fluctuations:fluctuations_figure",
-    "LimitShape.plot": "outputs.plots.hulls:limit_shape_figure",
-    "LinearOperator.plot": "outputs.plots.spectrum:spectrum_figure",
-    "Measure.plot": "outputs.plots.measure:measure_figure",
-    "MergingDiagram.html": "outputs.tables:merging_html",
-    "MergingDiagram.plot": "outputs.plots.merging:merging_figure",
-    "PairCorrelation.plot": "outputs.plots.pair_correlation:pair_correlation_figure",
-    "PhaseDiagram.html": "outputs.tables:phase_diagram_html",
-    "PhaseDiagram.plot": "outputs.plots.phase:phase_diagram_figure",
-    "PhasePoint.html": "outputs.tables:phase_point_html",
-    "Problem.html": "outputs.tables:problem_html",
-    "Replay.html": "outputs.tables:replay_html",
-    "Replay.plot": "outputs.plots.replay:replay_figure",
-    "Replay.save": "outputs.replay_file:save_replay",
-    "Run.animate": "outputs.plots:animate",
-    "Run.html": "outputs.tables:run_html",
-    "Run.plot": "outputs.plots:plot",
-    "Run.problem": "config.stored:stored_problem",
-    "Run.save": "front:save_run",
-    "Run.to_xarray": "outputs.dataset:to_xarray",
-    "Run.view": "outputs.view:view",
-    "StationaryState.html": "outputs.tables:state_html",
-    "Sweep.html": "outputs.tables:sweep_html",
-    "Sweep.plot": "outputs.plots.sweep:sweep_figure",
-    "Sweep.run": "outputs.run_file:load",
-    "Sweep.to_xarray": "outputs.sweep_dataset:to_xarray",
-    "TokenLimit.plot": "outputs.plots.replay:token_limit_figure",
+    "ClusterPrediction.html": "results.tables:prediction_html",
+    "ClusterPrediction.plot": "figures.draw.prediction:prediction_figure",
+    "ConvergenceStudy.html": "results.tables:comparison_html",
+    "ConvergenceStudy.plot": "figures.draw.comparison:comparison_figure",
+    "Density.plot": "figures.draw.measure:measure_figure",
+    "Ensemble.html": "results.tables:ensemble_html",
+    "Ensemble.plot": "figures.draw.ensemble:ensemble_figure",
+    "Fluctuations.plot": "figures.draw.fluctuations:fluctuations_figure",
+    "LimitShape.plot": "figures.draw.hulls:limit_shape_figure",
+    "LinearOperator.plot": "figures.draw.spectrum:spectrum_figure",
+    "Measure.plot": "figures.draw.measure:measure_figure",
+    "MergingDiagram.html": "results.tables:merging_html",
+    "MergingDiagram.plot": "figures.draw.merging:merging_figure",
+    "PairCorrelation.plot": "figures.draw.pair_correlation:pair_correlation_figure",
+    "PhaseDiagram.html": "results.tables:phase_diagram_html",
+    "PhaseDiagram.plot": "figures.draw.phase:phase_diagram_figure",
+    "PhasePoint.html": "results.tables:phase_point_html",
+    "Problem.html": "results.tables:problem_html",
+    "Replay.html": "results.tables:replay_html",
+    "Replay.plot": "figures.draw.replay:replay_figure",
+    "Replay.save": "store.replay_file:save_replay",
+    "Run.animate": "figures.draw:animate",
+    "Run.html": "results.tables:run_html",
+    "Run.plot": "figures.draw:plot",
+    "Run.problem": "runfile.stored:stored_problem",
+    "Run.save": "api:save_run",
+    "Run.to_xarray": "results.dataset:to_xarray",
+    "Run.view": "figures.view:view",
+    "StationaryState.html": "results.tables:state_html",
+    "Sweep.html": "results.tables:sweep_html",
+    "Sweep.plot": "figures.draw.sweep:sweep_figure",
+    "Sweep.run": "store.run_file:load",
+    "Sweep.to_xarray": "results.sweep_dataset:to_xarray",
+    "TokenLimit.plot": "figures.draw.replay:token_limit_figure",
 }
 
 
@@ -374,7 +381,6 @@ _VIEWS.update({wanted: _maker(place) for wanted, place in _MAKERS.items()})
 if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
 
     def __getattr__(name: str) -> Any:
-        """Load a public name (PEP 562), and keep it for the next time."""
         if name == "Hypersphere":
             raise AttributeError(
                 "Hypersphere(m), S^m, is Sphere(m + 1), the unit sphere of R^{m+1}."
@@ -391,5 +397,4 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
 
 
 def __dir__() -> list[str]:
-    """Public names, loaded or not."""
     return sorted(["__version__", *__all__])

@@ -1,7 +1,7 @@
 """Arguments of public functions: what was expected, what came, what to do.
 
 `checked` reads the annotations of a function or of a dataclass (`kinds`), as run files do in
-`config.keys`, and looks at what is given before anything else runs. A wrong kind is a TypeError, a
+`runfile.keys`, and looks at what is given before anything else runs. A wrong kind is a TypeError, a
 wrong value a ValueError, each of one sentence:
 
     simulate: until must be a number, got '1' (str).
@@ -24,12 +24,7 @@ _Checked = TypeVar("_Checked", bound=Callable[..., Any])
 
 
 def made(what: str, value: Any, *wanted: type) -> Any:
-    """What a user's function gave, if it is of the wanted kind.
-
-    Raises
-    ------
-    TypeError
-        If it is not.
+    """The return value of a user's function, if its class is one of `wanted`.
 
     Examples
     --------
@@ -46,11 +41,6 @@ def made(what: str, value: Any, *wanted: type) -> Any:
 def at_least(least: float, **values: float) -> None:
     """Refuse numbers below a bound.
 
-    Raises
-    ------
-    ValueError
-        If one is.
-
     Examples
     --------
     >>> at_least(1, degree=0)
@@ -65,11 +55,6 @@ def at_least(least: float, **values: float) -> None:
 def at_most(most: float, **values: float) -> None:
     """Refuse numbers above a bound.
 
-    Raises
-    ------
-    ValueError
-        If one is.
-
     Examples
     --------
     >>> at_most(2**20, degree=10**12)
@@ -82,7 +67,7 @@ def at_most(most: float, **values: float) -> None:
 
 
 def checked(thing: _Checked) -> _Checked:
-    """Check the arguments of a function, or those of a dataclass, by their annotations.
+    """Check the arguments of a function, or the fields of a dataclass, by their annotations.
 
     Parameters without an annotation, as `self`, are left alone.
 
@@ -138,7 +123,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             return kind.take(value)
         except Mismatch:
-            advice = remedy(value, kind)
+            advice = remedy(value, kind, parameter)
             if not advice and any(fits(value, each.wanted) for each in kinds().values()):
                 advice = f"; {order()}"
             problem = f"must be {kind.words}, got {came(value)}{advice}."
@@ -147,36 +132,36 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
         raise error(f"{name}: {parameter} {problem}") from None
 
-    def refuse_names(given: Sequence[Any], options: Mapping[str, Any]) -> None:
-        known = [each for each in named if each not in ordered[: len(given)]]
+    def refuse_names(arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
+        missing = [each for each in named if each not in ordered[: len(arguments)]]
         for each in options:
-            if each in named and each not in known:
+            if each in named and each not in missing:
                 raise TypeError(f"{name}: {each} is given twice; {order()}.")
             if each not in named and not open_ended:
                 near = nearest(each, named)
                 meant = f"; did you mean {near}?" if near else "."
                 raise TypeError(f"{name}: {each} is not known{meant} Known: {', '.join(named)}.")
-        if len(given) > len(ordered):
-            extra = came(given[len(ordered)])
+        if len(arguments) > len(ordered):
+            extra = came(arguments[len(ordered)])
             rest = [each for each in named if each not in ordered]
             others = f"; by name there are {', '.join(rest)}" if rest else ""
             raise TypeError(f"{name}: {extra} is one argument too many; {order()}{others}.")
 
     @wraps(function)
-    def checked_first(*given: Any, **options: Any) -> Any:
-        if len(given) > len(ordered) or not options.keys() <= named.keys() - set(
-            ordered[: len(given)]
+    def checked_first(*argument: Any, **options: Any) -> Any:
+        if len(argument) > len(ordered) or not options.keys() <= named.keys() - set(
+            ordered[: len(argument)]
         ):
-            refuse_names(given, options)
+            refuse_names(argument, options)
         values = [
             taken(each, value) if each in named else value
-            for each, value in zip(ordered, given, strict=False)
+            for each, value in zip(ordered, argument, strict=False)
         ]
         for each, value in options.items():
             if each in named:
                 options[each] = taken(each, value)
         for each in required:
-            if each not in options and each not in ordered[: len(given)]:
+            if each not in options and each not in ordered[: len(argument)]:
                 words = f": give {kinds()[each].words}" if each in kinds() else ""
                 raise TypeError(f"{name}: {each} is missing{words}; {order()}.")
         return function(*values, **options)

@@ -1,4 +1,4 @@
-"""What went wrong: a run that cannot go on, and errors as one line."""
+"""Errors: a run that cannot go on, and errors as one line."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ _LONGEST_SLIP = 60
 _SHOWN = 8
 
 
+class Final(str):
+    """A reason that neither shorter steps nor more degrees can mend."""
+
+
 class SimulationError(RuntimeError):
     """A run that cannot go on.
 
@@ -40,12 +44,10 @@ class SimulationError(RuntimeError):
     """
 
     def __init__(self, time: float, step: int, reason: str) -> None:
-        """Keep the facts and make one line of them."""
         super().__init__(f"{reason.rstrip('.')} (stopped at t = {time:.6g}, step {step}).")
         self.time, self.step, self.reason = time, step, reason
 
     def __reduce__(self) -> tuple[type, tuple[float, int, str]]:
-        """Survive the way from a worker process."""
         return type(self), (self.time, self.step, self.reason)
 
 

@@ -1,4 +1,4 @@
-"""What happens between saved times: hand-overs, atoms that meet, notes."""
+"""Events between saved times: hand-overs, atoms that meet, notes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Event:
     text : str
         One line for the reader.
     clusters : (int, int)
-        Numbers of the clusters concerned, -1 for none: the new one, or, of a merge, any one of
-        those of which each of the two consists.
+        Numbers of the clusters concerned, else -1: the new cluster, or, in a merge, one original
+        cluster within each of the two.
     mass : (float, float)
-        Their masses; of a merge those of the two clusters just before it.
+        Their masses; in a merge just before it.
     """
 
     time: float

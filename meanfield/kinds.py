@@ -1,7 +1,7 @@
-"""Kinds of arguments that annotations say: the words for each, and what it takes.
+"""Kinds of arguments by annotation: the words for each, and the values that it takes.
 
 Numbers of NumPy become Python's, lists arrays where arrays are wanted. Whole floats are integers,
-for 1e4 tokens are as good as 10000; 10.5 is none.
+for 1e4 tokens are as good as 10000; 10.5 is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.errors import nearest, one_line
 
 # What is wanted where a class is: by its name, for this floor knows no other.
@@ -42,13 +43,30 @@ _WORDS = {
     "UnimodalFrequencies": "a law of frequencies with a peak, such as mf.Gaussian(width=0.5)",
 }
 
-# What makes an initial law of what people have, by the type of that.
-_LAWS = {
-    **dict.fromkeys(["list", "ndarray"], "tokens are mf.from_points(array)"),
-    **dict.fromkeys(["function", "ufunc"], "a density is mf.from_function(f)"),
-    "str": "tokens of a file are mf.from_points(np.load(path))",
-    "Density": "a density is mf.from_density(density.coefficients)",
-    "Measure": "points are mf.from_points(measure.points, measure.weights)",
+# What to write in place of a value, by the name of what is wanted and the type of the value.
+_REMEDIES = {
+    "Executor": {"Client": "client.get_executor() makes one"},
+    "Head": {
+        "RandomHead": "mf.merging_diagram alone draws random heads anew for every replica: draw "
+        "matrices once, as mf.Head(score=rng.normal(size=(d, d)))"
+    },
+    "InitialLaw": {
+        **dict.fromkeys(["list", "ndarray"], "tokens are mf.from_points(array)"),
+        **dict.fromkeys(["function", "ufunc"], "a density is mf.from_function(f)"),
+        "str": "tokens of a file are mf.from_points(np.load(path))",
+        "Density": "a density is mf.from_density(density.coefficients)",
+        "Measure": "points are mf.from_points(measure.points, measure.weights)",
+    },
+}
+# Parameters that people write as functions of time.
+_PARAMETERS = ("beta", "strength", "diffusivity")
+
+# Words and dtype kinds of each array type. NumPy spells these types differently in each release,
+# so they are compared, never taken apart.
+_ARRAYS = {
+    FloatArray: ("an array of real numbers", "fiu"),
+    IntArray: ("an array of integers", "iu"),
+    ModalArray: ("an array of numbers", "fiuc"),
 }
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -61,7 +79,7 @@ class Mismatch(TypeError):
 
 
 class Kind(NamedTuple):
-    """What an argument may be.
+    """Kind of an argument.
 
     `take` returns the value as the function uses it, or raises `Mismatch` without words; TypeError
     or ValueError with the rest of the sentence if it knows better what is wrong.
@@ -94,13 +112,8 @@ def came(value: object) -> str:
     return text if ours else f"{text} ({type(value).__name__})"
 
 
-def one_of(value: str, known: Iterable[str]) -> str:
+def one_of(value: str, choices: Iterable[str]) -> str:
     """A name if it is known.
-
-    Raises
-    ------
-    ValueError
-        If it is not, with the rest of a sentence: those that are, and the one that is nearest.
 
     Examples
     --------
@@ -108,7 +121,7 @@ def one_of(value: str, known: Iterable[str]) -> str:
     Traceback (most recent call last):
     ValueError: must be 'clusters' or 'energy', got 'enrgy' (str); did you mean 'energy'?
     """
-    names = tuple(known)
+    names = tuple(choices)
     if value in names:
         return value
     near = nearest(str(value), names)
@@ -122,17 +135,13 @@ def _words(names: Sequence[str]) -> str:
 
 
 def kind_of(hint: Any) -> Kind:
-    """Kind that an annotation says.
-
-    Raises
-    ------
-    NotImplementedError
-        If nothing is known of it: say here what it means.
-    """
+    """Kind that an annotation says."""
     if isinstance(hint, TypeVar) or hint is Any:
         return Kind("anything", lambda value: value)
     if hint in (ArrayLike, ArrayLike | None):  # of what shape, the function knows
         return Kind("a number or an array of them", lambda value: value)
+    if hint in _ARRAYS:
+        return _array(*_ARRAYS[hint])
     origin, members = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _worded(kind_of(members[0]), members[1])
@@ -140,8 +149,6 @@ def kind_of(hint: Any) -> Kind:
         return _either([kind_of(member) for member in members])
     if origin is Literal:
         return Kind(_words(members), lambda value: one_of(_string(value), members))
-    if origin is np.ndarray:
-        return _array(get_args(members[1])[0])
     if origin is Callable:
         return Kind("a function", _function)
     if origin is tuple and Ellipsis not in members:
@@ -213,7 +220,7 @@ def _instance(value: Any, wanted: Any) -> Any:
 
 
 def fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is of a class; of a protocol, if its class has the members."""
+    """True if a value is of a class; of a protocol, if its class has the members."""
     if not isinstance(wanted, type):
         return False
     if not getattr(wanted, "_is_protocol", False):
@@ -229,11 +236,7 @@ def _members(protocol: type) -> set[str]:
     return {name for each in protocol.__mro__ for name in vars(each) if not name.startswith("_")}
 
 
-def _array(dtype: Any) -> Kind:
-    allowed = "fiu" if dtype is np.float64 else "iu" if dtype is np.int64 else "fiuc"
-    words = {"fiu": "an array of real numbers", "iu": "an array of integers"}
-    kind = words.get(allowed, "an array of numbers")
-
+def _array(kind: str, allowed: str) -> Kind:
     def take(value: Any) -> Any:
         if hasattr(value, "to_array"):  # pyshtools.SHCoeffs, SHGrid
             return value
@@ -269,7 +272,8 @@ def _item(position: int, kind: Kind, value: Any) -> Any:
     try:
         return kind.take(value)
     except Mismatch:
-        error, problem = TypeError, f"must be {kind.words}, got {came(value)}."
+        problem = f"must be {kind.words}, got {came(value)}{remedy(value, kind)}."
+        error = TypeError
     except (TypeError, ValueError) as wrong:
         error, problem = type(wrong), str(wrong)
     raise error(f"[{position}] {problem}")
@@ -337,16 +341,18 @@ def _either(kinds: list[Kind]) -> Kind:
     return Kind(words, take, wanted)
 
 
-def remedy(value: Any, kind: Kind) -> str:
-    """What would make of what came what is wanted."""
+def remedy(value: Any, kind: Kind, parameter: str = "") -> str:
+    """End of the sentence on a wrong value: what to write in its place, if that is clear."""
+    if isinstance(value, FunctionType) and parameter in _PARAMETERS:
+        return f"; a {parameter} that changes with time is constant by stages: see mf.Stage"
     if isinstance(value, str) and "an array" in kind.words:
         return "; np.load(path) reads a file"
     if kind.wanted is None:
         return ""
     if isinstance(value, type):
-        known = {*dir(value), *getattr(value, "__dataclass_fields__", ())}
+        attributes = {*dir(value), *getattr(value, "__dataclass_fields__", ())}
         if getattr(kind.wanted, "_is_protocol", False):
-            makes = _members(kind.wanted) <= known
+            makes = _members(kind.wanted) <= attributes
         else:
             makes = issubclass(value, kind.wanted)
     else:
@@ -356,5 +362,5 @@ def remedy(value: Any, kind: Kind) -> str:
         parameters = signature(value).parameters.values()
         needed = any(each.default is Parameter.empty for each in parameters)
         return f"; write {value.__name__}({'...' if needed else ''}), with brackets"
-    law = _LAWS.get(type(value).__name__) if kind.wanted.__name__ == "InitialLaw" else None
-    return f"; {law}" if law else ""
+    advice = _REMEDIES.get(kind.wanted.__name__, {}).get(type(value).__name__)
+    return f"; {advice}" if advice else ""

@@ -1,36 +1,51 @@
-"""Labels of measures: what tokens carry along and keep, a position in their list or a frequency.
+"""Labels of measures: constants of tokens, a position in their list or a frequency.
 
     d_t mu_i + div(mu_i (v[nu_i] + omega_i d/dtheta)) = 0,    nu_i = sum_j C_ij mu_j
 
 Measures mu_j, one a label, with weights w_j that add up to 1. Rows of C add up to 1:
 
     frequencies    C_ij = w_j, a quadrature over their law: all see all
-    "causal"       positions s_i = (i + 1/2) / M: nu(s) = (1 / s) int_0^s mu(s') ds'
+    "causal"       positions s in (0, 1): nu(s) = (1 / s) int_0^s mu(s') ds'
     "alibi"        nu(s) = int_0^s e^{-lambda (s - s')} mu(s') ds', over the same of 1
 
-Of integrals up to a layer's own position its own mass is there by half (the midpoint rule): with
-all or none of it they would be of first order in 1 / M.
+Labels stand at u_j = (j + 1/2) / M of a variable u of their own. Positions are s = x^2 with
+2 x = 1 - cos(pi u): C integrates the polynomial in x of degree M - 1 through the mu_j, so that
+smooth profiles converge faster than any power of 1 / M. `Frequencies` gives frequencies, a midpoint
+rule in u. An odd number q of times as many labels contains them.
+
+Finitely many frequencies recur. Let them be equidistant, h apart. Moments of degree k are accurate
+while the densities in their turning frames have no waves e^{i tau omega} with |tau| > pi / h. Their
+mean is the sum where k t <= pi / h, and 0 beyond. Elsewhere the sum itself is the mean, while the
+densities at rest have no such waves.
+
+The error is watched. Of frequencies it is the wave of every second label, tau = pi / h; of
+positions the last tenth of the Chebyshev coefficients in x.
 
 References: Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990 (causal attention); Strogatz,
-Physica D 143 (2000), 1-20 (frequencies).
+Physica D 143 (2000), 1-20 (frequencies); Trefethen, SIAM Review 50 (2008), 67-87 (quadrature).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, at_most
-from meanfield.frequencies import Frequencies
+from meanfield.terms.frequencies import Frequencies, Gaussian, GivenFrequencies
 
 MOST_LABELS = 100_000
 USUAL_LABELS = 64
+MOST_POSITIONS = 2_000
+"""Positions at most: each sees all, by a matrix."""
 
-# Gauss and Hermite's outer nodes have weights of no use: all of them together are rounding.
-_NO_WEIGHT = 1e-18
+# e^{-40} is below rounding: how far back "alibi" looks, in units of 1 / lambda.
+_FADED = 40.0
+# Gauss's nodes that integrate e^{-40 y} times half a wave to rounding.
+_SHORT_RULE = 45
 
 LabelName = Literal["position", "frequency"]
 """What labels are."""
@@ -40,117 +55,162 @@ LabelName = Literal["position", "frequency"]
 class Labels:
     """Labels with their weights, and what each of them sees.
 
-    Attributes
-    ----------
-    name : str
-        Given. "position" in (0, 1], or "frequency".
-    values, weights : ndarray, shape (M,)
-        Given. Labels in increasing order of positions; weights add up to 1.
-    rate : float or None
-        Given. Lambda of "alibi"; 0 where all that came before counts alike, None where all see all.
-    turning : ndarray, shape (M,)
-        Derived. Angular velocities of the labels, all 0 for positions.
+    values, weights (M,): labels in increasing order of positions; weights add up to 1.
 
     Examples
     --------
-    Three layers, whose first moments are 0, 1 and 1: what the second sees is its own half and the
-    first.
+    Positions see the mean over [0, s]: half of s.
 
-    >>> positions(3).seen(np.array([[0.0], [1.0], [1.0]])).ravel().round(6).tolist()
-    [0.0, 0.333333, 0.6]
+    >>> labels = positions(8)
+    >>> bool(np.allclose(labels.seen(labels.values[:, None])[:, 0], 0.5 * labels.values))
+    True
     """
 
-    name: LabelName
+    name: LabelName  # "position" in (0, 1), or "frequency"
     values: FloatArray
     weights: FloatArray
-    rate: float | None = None
+    matrix: FloatArray | None = None  # (M, M): C of positions; None where all see the mean
+    # (r, M): its products with moments are the error of integrals over labels, see `error`; no row
+    # where labels are exact.
+    residual: ModalArray = field(default_factory=lambda: np.zeros((0, 0)))
+    refinement: int = 1  # how many times as many there are as are saved, odd
+    stored_weights: FloatArray | None = None  # weights of those alone; None where all are saved
+    # Means of degree k are 0 from k t = band on; infinite where sums are the means.
+    band: float = np.inf
+    # (M,): angular velocities of the labels, all 0 for positions.
     turning: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Frequencies turn, positions do not."""
         turns = self.name == "frequency"
         object.__setattr__(self, "turning", self.values if turns else np.zeros(len(self.values)))
 
     @property
     def turns(self) -> bool:
-        """Whether a label has a drift."""
+        """True if a label has a drift."""
         return bool(self.turning.any())
 
-    def mean(self, moments: ModalArray) -> ModalArray:
-        """Moments sum_j w_j m_j of all together, shape (n,), of those of each label, (M, n)."""
-        return np.asarray(self.weights @ moments)
-
-    def seen(self, moments: ModalArray) -> ModalArray:
-        """Moments sum_j C_ij m_j of what each label sees, (M, n); (1, n) where all see the same.
-
-        Running sums: as many operations as there are moments.
-        """
-        if self.rate is None:
-            return self.mean(moments)[None]
-        own, before, total = self._masses
-        return np.asarray((before * self._earlier(moments) + own * moments) / total)
-
-    def _earlier(self, moments: ModalArray) -> ModalArray:
-        """Sum_{j < i} q^{i - 1 - j} m_j, q the weight of a layer's distance."""
-        from scipy.signal import lfilter
-
-        if not self.rate:
-            sums = np.cumsum(moments, axis=0)
-        else:
-            sums = lfilter([1.0], [1.0, -np.exp(-self.rate / len(moments))], moments, axis=0)
-        earlier = np.zeros_like(moments)
-        earlier[1:] = sums[:-1]
-        return earlier
-
     @property
-    def _masses(self) -> tuple[float, float, FloatArray]:
-        """Mass that a layer gives itself, those before it as the nearest does, and all, (M, 1)."""
-        h, s, rate = 1.0 / len(self.values), self.values, self.rate or 0.0
-        if not rate:
-            return 0.5 * h, h, s[:, None]
-        own = -np.expm1(-0.5 * rate * h) / rate
-        # From h / 2 to 3 h / 2 away.
-        nearest = np.exp(-0.5 * rate * h) * -np.expm1(-rate * h) / rate
-        return float(own), float(nearest), (-np.expm1(-rate * s) / rate)[:, None]
+    def stored(self) -> slice:
+        """Those that are saved: (j + 1/2) / M = (q j + (q - 1) / 2 + 1/2) / (q M)."""
+        return slice(self.refinement // 2, None, self.refinement)
+
+    def mean(self, moments: ModalArray, time: float = 0.0) -> ModalArray:
+        """Mean moments sum_j w_j m_j, shape (n,), from the moments m_j of each label, (M, n)."""
+        mean = np.asarray(self.weights @ moments)
+        if np.isfinite(self.band):
+            mean[time * np.arange(len(mean)) > self.band] = 0.0
+        return mean
+
+    def seen(self, moments: ModalArray, time: float = 0.0) -> ModalArray:
+        """Moments sum_j C_ij m_j of what each label sees, (M, n); (1, n) where all see the same."""
+        if self.matrix is None:
+            return self.mean(moments, time)[None]
+        if not np.iscomplexobj(moments):
+            return np.asarray(self.matrix @ moments)
+        # Real times complex: as two real columns, not with a complex copy of the matrix.
+        pairs = np.ascontiguousarray(moments).view(np.float64)
+        return np.asarray(self.matrix @ pairs).view(np.complex128)
+
+    def spectrum(self, moments: ModalArray) -> ModalArray:
+        """Waves in u that moments of each label have, (M, n) from (M, n).
+
+        Of positions cos(pi n u), Chebyshev polynomials; of frequencies e^{2 pi i n u}, of both
+        signs, n = 0, 1, ..., -2, -1, in the moments times the density of labels.
+        """
+        from scipy import fft
+
+        if self.name == "position":
+            return np.asarray(fft.dct(moments, axis=0, norm="forward"))
+        count = len(self.values)
+        waves = np.exp(-1j * np.pi * fft.fftfreq(count, 1.0 / count) / count)
+        return np.asarray(waves[:, None] * fft.fft(self.weights[:, None] * moments, axis=0))
+
+    def error(self, moments: ModalArray) -> FloatArray:
+        """Estimated error of integrals over labels, one for each moment, shape (n,)."""
+        if not len(self.residual):
+            return np.zeros(moments.shape[1])
+        return np.asarray(np.abs(self.residual @ moments).max(axis=0))
 
 
-def positions(count: int, rate: float = 0.0) -> Labels:
-    """Positions (i + 1/2) / M of layers that see what came before them.
+def positions(count: int, rate: float = 0.0, refinement: int = 1) -> Labels:
+    """Positions of layers that see what came before them.
 
-    Parameters
-    ----------
-    count : int
-        M.
-    rate : float
-        Lambda of the weights e^{-lambda (s - s')}; 0 of a causal mask alone.
-
-    Raises
-    ------
-    ValueError
-        If there is no layer, or there are more than 100,000.
+    count: how many are saved.
+    rate: lambda of the weights e^{-lambda (s - s')}; 0 of a causal mask alone.
+    refinement: how many times as many there are, odd.
     """
-    _check_count(count)
-    return Labels("position", (np.arange(count) + 0.5) / count, np.full(count, 1.0 / count), rate)
+    at_most(MOST_POSITIONS, labels=count * refinement)
+    values, weights, matrix, residual = _position_rule(_checked(count, refinement), rate)
+    labels = Labels("position", values, weights, matrix, residual, refinement)
+    return labels if refinement == 1 else _storing(labels, *_position_rule(count, 0.0)[:2])
 
 
-def frequency_labels(law: Frequencies, count: int) -> Labels:
-    """Nodes and weights of a quadrature over a law of frequencies.
+def position_samples(count: int) -> Labels:
+    """Positions of a rule whose spectrum alone matters."""
+    return Labels("position", _position_nodes(count), np.full(count, 1.0 / count))
 
-    Nodes whose weight is below rounding are left out: of 64 for Gauss's law those beyond eight
-    standard deviations.
 
-    Raises
-    ------
-    ValueError
-        If there is no node, or there are more than 100,000.
+def frequency_labels(law: Frequencies, count: int, refinement: int = 1) -> Labels:
+    """Nodes and weights of a quadrature over a law of frequencies; parameters as of `positions`."""
+    if isinstance(law, GivenFrequencies):
+        return Labels("frequency", *law.nodes(count))
+    total = _checked(count, refinement)
+    values, weights = law.nodes(total)
+    # Half the rule minus the rule: weights of alternating sign.
+    residual = weights * np.exp(2j * np.pi * (total // 2) / total * np.arange(total))
+    band = np.pi / (values[1] - values[0]) if isinstance(law, Gaussian) else np.inf
+    labels = Labels("frequency", values, weights, None, residual[None], refinement, None, band)
+    return labels if refinement == 1 else _storing(labels, *law.nodes(count))
+
+
+def _checked(count: int, refinement: int) -> int:
+    at_least(2, labels=count)
+    at_most(MOST_LABELS, labels=count * refinement)
+    return count * refinement
+
+
+def _storing(labels: Labels, values: FloatArray, weights: FloatArray) -> Labels:
+    """Labels of which fewer are stored, with values equal to the bit."""
+    every = labels.values.copy()
+    every[labels.stored] = values
+    return replace(labels, values=every, stored_weights=weights)
+
+
+def _position_nodes(count: int) -> FloatArray:
+    return np.asarray(np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 4)
+
+
+@lru_cache(maxsize=8)
+def _position_rule(count: int, rate: float) -> tuple[FloatArray, ...]:
+    """Values, weights, matrix C and residual of positions.
+
+    Row i of C is int K(s_i - s') l_j(s') ds' over int K(s_i - s') ds', l_j = 1 at s_j, 0 at others.
     """
-    _check_count(count)
-    values, weights = law.nodes(count)
-    kept = weights > _NO_WEIGHT
-    values, weights = values[kept], weights[kept]
-    return Labels("frequency", values, weights / weights.sum())
+    degrees = np.arange(count)
+    angles = np.pi * (degrees + 0.5) / count
+    # Polynomials cos(n theta) of x = (1 - cos theta) / 2 from values at the nodes.
+    analysis = 2.0 / count * np.cos(np.outer(degrees, angles))
+    analysis[0] *= 0.5
 
+    def integrals(first: float, last: float, rate: float, rule: FloatArray) -> FloatArray:
+        """Integrals int e^{-rate (s - s')} cos(n theta') ds' from x = first to last, s = last^2."""
+        if rate:
+            first = max(first, np.sqrt(max(last**2 - _FADED / rate, 0.0)))
+        x = first + 0.5 * (last - first) * (rule[0] + 1.0)
+        mass = rule[1] * (last - first) * x * np.exp(-rate * (last - x) * (last + x))
+        return np.asarray(mass @ np.cos(np.outer(np.arccos(1.0 - 2.0 * x), degrees)))
 
-def _check_count(count: int) -> None:
-    at_least(1, labels=count)
-    at_most(MOST_LABELS, labels=count)
+    nodes, short = np.sin(0.5 * angles) ** 2, np.array(np.polynomial.legendre.leggauss(_SHORT_RULE))
+    rows, begin = np.zeros((count, count)), 0.0
+    for i, end in enumerate(nodes):
+        # Polynomials of degree below M have half a wave at most between neighbours.
+        rows[i] = rows[i - 1] * np.exp(-rate * (end - begin) * (end + begin))
+        rows[i] += integrals(begin, end, rate, short)
+        begin = end
+    matrix = (rows / rows[:, :1]) @ analysis
+    whole = np.array(np.polynomial.legendre.leggauss(count // 2 + 2))
+    weights = integrals(0.0, 1.0, 0.0, whole) @ analysis
+    rule = nodes**2, weights, matrix, analysis[-max(count // 10, 1) :]
+    for array in rule:
+        array.setflags(write=False)
+    return rule

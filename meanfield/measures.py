@@ -17,16 +17,16 @@ from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, at_most, checked
-from meanfield.kernels.exponential import exponential
-from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.kinds import came
 from meanfield.labels import Labels
-from meanfield.manifolds.carried_density import (
+from meanfield.spaces.carried_density import (
     PanelImages,
     RectangleImages,
     images_of_cells,
 )
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
+from meanfield.terms.kernels.exponential import exponential
+from meanfield.terms.kernels.kernel import LARGEST_DEGREE
 from meanfield.views import VIEWS, Axes
 
 MOST_TOKENS = 10**10
@@ -48,19 +48,19 @@ class Measure:
     Attributes
     ----------
     manifold : Manifold
-        Given. Where the points live.
+        Where the points live.
     points : ndarray, shape (n,) on the circle, (n, 3) on the sphere
-        Given. Angles in radians, or unit vectors.
+        Angles in radians, or unit vectors.
     weights : ndarray, shape (n,), or None
-        Given. Non-negative, summing to 1 within 1e-9 and then normalised; None means 1/n each.
+        Non-negative, summing to 1 within 1e-9 and then normalised; None means 1/n each.
     cell_order : int
-        Given. Of the quadrature nodes of characteristics, which stand for a density: nodes along
+        Of the quadrature nodes of characteristics, which stand for a density: nodes along
         each direction of a label cell, cell by cell. 0 for points that are nothing else.
 
     Raises
     ------
     ValueError
-        If a point is not finite, there is none, or the weights are no probability weights.
+        If a point is not finite, points are missing, or the weights are no probability weights.
 
     Examples
     --------
@@ -75,7 +75,6 @@ class Measure:
     cell_order: int = 0
 
     def __post_init__(self) -> None:
-        """Check and normalise what was given."""
         points = self.manifold.check_points(self.points)
         object.__setattr__(self, "points", points)
         if self.weights is not None:
@@ -107,23 +106,11 @@ class Measure:
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
         """Density relative to uniform: of characteristics, or smoothed over an angle.
 
-        Parameters
-        ----------
-        points : array_like, shape (...) on the circle, (..., 3) on the sphere
-            Angles in radians, or vectors.
-        width : float, optional
-            Of the heat kernel, see `smoothed`; points that are nothing else need one, for a sum of
-            Dirac measures has no density.
+        points (...) on the circle, (..., 3): angles in radians, or vectors; width: of the heat
+        kernel, see `smoothed`; points that are nothing else need one, for a sum of Dirac measures
+        has no density.
 
-        Returns
-        -------
-        ndarray, shape (...)
-            NaN on the sphere where no cell resolves a place.
-
-        Raises
-        ------
-        ValueError
-            If points have no density, or the width is not possible.
+        Returns (...): NaN on the sphere where no cell resolves a place.
 
         Examples
         --------
@@ -181,14 +168,13 @@ class Measure:
         """Figure of the measure: its density, smoothed over an angle if `width` is given.
 
         Points on the circle are a histogram, a few of them their masses; on the sphere dots over
-        a smoothed density. Other options as those of `Run.plot`.
+        a smoothed density. Other options as for `Run.plot`.
         """
         return VIEWS["Measure.plot"](
             self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi
         )
 
     def __repr__(self) -> str:
-        """Say what it is, not its numbers."""
         if self.cell_order:
             kind = "nodes of a density"
         else:
@@ -207,14 +193,13 @@ class Density:
     Attributes
     ----------
     manifold : Manifold
-        Given.
     coefficients : ndarray
-        Given. Circle: complex (K + 1,), c_k = int e^{-ik theta} dmu, so that
+        Circle: complex (K + 1,), c_k = int e^{-ik theta} dmu, so that
         f(theta) = Re[c_0 + 2 sum_{k >= 1} c_k e^{ik theta}]. Sphere: real (2, L + 1, L + 1) in
         pyshtools' layout, or a pyshtools.SHCoeffs, kept packed: complex ((L + 1)(L + 2) / 2,), of
         which `manifold.spread` makes pyshtools' layout again.
     components : tuple of (weight, centre, concentration)
-        Given. Von Mises-Fisher densities of which it is known to be a mixture, for tokens that are
+        Von Mises-Fisher densities of which it is known to be a mixture, for tokens that are
         drawn from it; none by default.
 
     Raises
@@ -234,7 +219,6 @@ class Density:
     components: tuple[Component, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what was given."""
         coefficients = self.manifold.check_coefficients(self.coefficients)
         object.__setattr__(self, "coefficients", coefficients)
 
@@ -246,11 +230,6 @@ class Density:
     @checked
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
         """Values at points (...) or (..., 3), see `at`; smoothed if a width is given.
-
-        Raises
-        ------
-        ValueError
-            If the points are none, or the width is not possible.
 
         Examples
         --------
@@ -310,14 +289,13 @@ class Density:
     ) -> Any:
         """Figure of the measure: its density, smoothed over an angle if `width` is given.
 
-        Other options as those of `Run.plot`.
+        Other options as for `Run.plot`.
         """
         return VIEWS["Density.plot"](
             self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi
         )
 
     def __repr__(self) -> str:
-        """Say what it is, not its numbers."""
         return f"Density(degree {self.max_degree} on the {self.manifold.name})"
 
 
@@ -331,13 +309,13 @@ class LabelledDensity(Density):
     Attributes
     ----------
     manifold, coefficients
-        As those of `Density`; coefficients are those of the mean.
+        As in `Density`; the coefficients of the mean.
     parts : ndarray, shape (M, ...)
-        Given. Coefficients of the density of each label, packed.
+        Coefficients of the density of each label, packed.
     labels, label_weights : ndarray, shape (M,)
-        Given. Positions in (0, 1], or frequencies; weights add up to 1.
+        Positions in (0, 1], or frequencies; weights add up to 1.
     label_name : str
-        Given. "position" or "frequency".
+        "position" or "frequency".
 
     Raises
     ------
@@ -359,14 +337,14 @@ class LabelledDensity(Density):
     label_name: str = field(default="position", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check what was given."""
         super().__post_init__()
         parts = np.array(self.parts, dtype=self.coefficients.dtype)
         count = len(parts) if parts.ndim == 2 else 0
-        given = (np.shape(self.labels), np.shape(self.label_weights))
-        if not count or given != 2 * ((count,),):
+        shapes = (np.shape(self.labels), np.shape(self.label_weights))
+        if not count or shapes != 2 * ((count,),):
             raise ValueError(
-                f"parts have shape {parts.shape}, labels {given[0]} and label_weights {given[1]}, "
+                f"parts have shape {parts.shape}, labels {shapes[0]} and "
+                f"label_weights {shapes[1]}, "
                 "expected (M, number of coefficients), (M,) and (M,)."
             )
         if not np.all(np.isfinite(parts)) or np.abs(parts[:, 0] - 1.0).max() > 1e-9:
@@ -374,16 +352,19 @@ class LabelledDensity(Density):
         object.__setattr__(self, "parts", parts)
 
     @classmethod
-    def of(cls, manifold: Manifold, parts: ModalArray, labels: Labels) -> LabelledDensity:
-        """Densities of labels, and their mean."""
-        mean = labels.mean(parts)
+    def of(
+        cls, manifold: Manifold, parts: ModalArray, labels: Labels, time: float = 0.0
+    ) -> LabelledDensity:
+        """Mean density over all labels at a time, and the densities of those that are stored."""
+        mean = labels.mean(parts, time)
         mean[0] = 1.0
+        stored, weights = labels.stored, labels.stored_weights
         return cls(
             manifold,
             mean,
-            parts=parts,
-            labels=labels.values,
-            label_weights=labels.weights,
+            parts=parts[stored],
+            labels=labels.values[stored],
+            label_weights=labels.weights if weights is None else weights,
             label_name=labels.name,
         )
 
@@ -399,7 +380,6 @@ class LabelledDensity(Density):
         return Density(self.manifold, self.parts[index])
 
     def __repr__(self) -> str:
-        """Say what it is, not its numbers."""
         plural = {"frequency": "frequencies"}.get(self.label_name, f"{self.label_name}s")
         return (
             f"LabelledDensity({len(self.labels)} {plural}, degree {self.max_degree} on the "
@@ -414,11 +394,6 @@ def _check_degree(max_degree: int) -> None:
 
 def shared_manifold(first: Measure | Density, second: Measure | Density) -> Manifold:
     """Manifold on which both of two measures live.
-
-    Raises
-    ------
-    ValueError
-        If they live on different manifolds.
 
     Examples
     --------
@@ -452,13 +427,7 @@ def _at_places(
 
 
 def _heat(space: Manifold, width: float, most: int | None = None) -> FloatArray:
-    """Multipliers of the heat kernel of an angular width, up to `most` or to what is negligible.
-
-    Raises
-    ------
-    ValueError
-        If the width is not positive, or needs more degrees than there are.
-    """
+    """Multipliers of the heat kernel of an angular width, up to `most` or to what is negligible."""
     if space.family == "vectors":
         raise ValueError(f"tokens on {space} have no density, smoothed or not: leave out width.")
     # e^{-l^2 width^2 / 2} = 1e-16 at l = 8.6 / width.

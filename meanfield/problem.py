@@ -11,33 +11,35 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
-from meanfield.attention import Attention, HeadMatrices, Mask, Normalization, kernel_of
+from meanfield.arrays import ModalArray
 from meanfield.checks import checked, made
-from meanfield.flows import SA, USA, Flow
-from meanfield.frequencies import Frequencies
-from meanfield.initial import (
-    GivenParts,
+from meanfield.engines.limits import check_memory
+from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
+from meanfield.laws.initial import (
     InitialLaw,
     LabelledLaw,
-    Profile,
-    Sampled,
+    from_labels,
     has_density,
+    sampled,
     uniform,
+    with_profile,
 )
-from meanfield.isotropic import Isotropic, IsotropicHeads, ZonalProblem
-from meanfield.kernels import Kernel
-from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
-from meanfield.layers import Layers
-from meanfield.manifolds import Axial, Geometry, Manifold, density_space
 from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.schemes.layers import Layers
+from meanfield.spaces import Axial, Geometry, Manifold, density_space
+from meanfield.spectrum.isotropic import Isotropic, IsotropicHeads, ZonalProblem
 from meanfield.stages import Stage, check_ends
-from meanfield.terms import Drift, FeedForward, Term
+from meanfield.terms.attention import Attention, Head, HeadMatrices, Mask, kernel_of
+from meanfield.terms.fixed import Drift, FeedForward, Term
+from meanfield.terms.flows import SA, USA, Flow, Normalization
+from meanfield.terms.frequencies import Frequencies
+from meanfield.terms.kernels import Kernel
 from meanfield.views import VIEWS
 
 TERMS = ("feed_forward", "drift")
@@ -47,7 +49,7 @@ _CHANGING = ("kernel", "flow", *TERMS)
 
 
 @checked
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Problem:
     """A mean-field problem: what tokens attend to, what they do about it, and where they start.
 
@@ -60,26 +62,27 @@ class Problem:
     Attributes
     ----------
     manifold : Circle, Sphere, Axial or Space, of any dimension
-        Given. Where tokens live.
+        Where tokens live.
     kernel : Kernel or Attention
-        Given. How strongly they attend to each other; an `Attention` has matrices, and says what
+        How strongly they attend to each other; an `Attention` has matrices, and says what
         the flow would. One that only multiplies by numbers becomes kernel and flow.
     flow : Flow
-        Given. What they do about it: `USA` (unnormalised self-attention, Z = 1), `SA` (softmax, Z
-        the mean of the kernel over mu), or `Flow(normalized, strength, diffusivity)`.
+        What they do about it: `SA` (softmax, Z the mean of the kernel over mu), `USA`
+        (unnormalised, Z = 1), or `Flow(normalization, strength, diffusivity)`.
+        `normalization="none"` alone stands for `USA`.
     initial : InitialLaw
-        Given. Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
+        Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
         `von_mises_fisher`, `mixture`, `sampled`, `normal_tokens`, `configuration`, `from_points`,
         `from_function`, `from_values`, `from_density`.
     feed_forward, drift : FeedForward, Drift; optional
-        Given. Fixed fields u that move tokens too, by P_x u(x).
+        Fixed fields u that move tokens too, by P_x u(x).
     layers : Layers, optional
-        Given. Discrete layers in the place of the flow.
+        Discrete layers in the place of the flow.
     frequencies : Frequencies, optional
-        Given, on the circle. Law of natural frequencies: tokens also turn by themselves, each at
+        On the circle. Law of natural frequencies: tokens also turn by themselves, each at
         its own.
     stages : sequence of Stage
-        Given. Parameters that change with time, see `Stage`; the last one lasts on. All have one
+        Parameters that change with time, see `Stage`; the last one lasts on. All have one
         clock: scaled time is that of the largest e^{|beta|}, or e^s of heads, among them.
 
     Raises
@@ -97,25 +100,59 @@ class Problem:
 
     manifold: Geometry
     kernel: Kernel | Attention
-    flow: Flow = USA
-    initial: InitialLaw = field(default_factory=uniform)
-    feed_forward: FeedForward | None = field(default=None, kw_only=True)
-    drift: Drift | None = field(default=None, kw_only=True)
-    layers: Layers | None = field(default=None, kw_only=True)
-    frequencies: Frequencies | None = field(default=None, kw_only=True)
-    stages: Sequence[Stage] = field(default=(), kw_only=True)
+    flow: Flow
+    initial: InitialLaw
+    feed_forward: FeedForward | None
+    drift: Drift | None
+    layers: Layers | None
+    frequencies: Frequencies | None
+    stages: Sequence[Stage]
 
-    def __post_init__(self) -> None:
-        """Refuse combinations that have no meaning."""
+    def __init__(
+        self,
+        manifold: Geometry,
+        kernel: Kernel | Attention,
+        flow: Flow | None = None,
+        initial: InitialLaw | None = None,
+        *,
+        normalization: Normalization | None = None,
+        feed_forward: FeedForward | None = None,
+        drift: Drift | None = None,
+        layers: Layers | None = None,
+        frequencies: Frequencies | None = None,
+        stages: Sequence[Stage] = (),
+    ) -> None:
+        if flow is None:
+            flow = kernel.flow if isinstance(kernel, Attention) else Flow(normalization)
+        if normalization not in (None, flow.normalization):
+            raise ValueError(
+                f'normalization = "{normalization}" beside "{flow.normalization}": give one.'
+            )
+        if flow.normalization == "sinkhorn" and isinstance(kernel, Kernel):
+            kernel = _sinkhorn(kernel, flow)
+        initial = uniform() if initial is None else initial
+        arguments = (
+            manifold,
+            kernel,
+            flow,
+            initial,
+            feed_forward,
+            drift,
+            layers,
+            frequencies,
+            stages,
+        )
+        for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
+            object.__setattr__(self, name, value)
         self._check_one()
         check_ends(self.stages)
         if self.layers is not None and not self.layers.is_flow:
             self.layers.check_ends([stage.end for stage in self.stages[:-1]])
-        told = [
+        texts = [
             Stage(stage.end, **{name: _unless_same(alone, self, name) for name in _CHANGING})
             for stage, alone in zip(self.stages, self._alone, strict=True)
         ]
-        object.__setattr__(self, "stages", tuple(told))
+        object.__setattr__(self, "stages", tuple(texts))
 
     def _check_one(self) -> None:
         self._check_axis()
@@ -133,19 +170,19 @@ class Problem:
                 f"{self.initial!r} is a law of labels, and tokens have none here: give the "
                 'attention mask = "causal", or the problem frequencies.'
             )
-        if isinstance(self.initial, Profile) and self.mask == "none":
+        if isinstance(self.initial, with_profile) and self.mask == "none":
             raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
         self._check_layers()
         if isinstance(self.kernel, Attention):
-            given = self.kernel
-            if self.flow not in (USA, given.flow):
+            attention = self.kernel
+            if self.flow != attention.flow:
                 raise ValueError(
                     f"an attention says its own flow, got {self.flow} beside it: give "
                     "normalization, strength and diffusivity to the Attention."
                 )
-            kernel, flow = given.zonal(self._d) or (given, given.flow)
+            kernel, flow = attention.zonal(self._d) or (attention, attention.flow)
             object.__setattr__(self, "kernel", kernel)
             object.__setattr__(self, "flow", flow)
         if self.flow.normalized and isinstance(self.kernel, Kernel):
@@ -155,7 +192,7 @@ class Problem:
             if lowest < 0:
                 raise ValueError(
                     f"a normalised flow needs a positive kernel; {self.kernel.name!r} falls to "
-                    f"{lowest:.3g}. Take USA, normalized = false in a run file."
+                    f'{lowest:.3g}. Take normalization = "none".'
                 )
 
     def _check_axis(self) -> None:
@@ -173,7 +210,7 @@ class Problem:
 
     @property
     def axial(self) -> Problem:
-        """The same problem for densities with an axis: on S^(d-1) those of `Axial(d)`.
+        """The same problem for densities with an axis: on S^(d-1) it becomes `Axial(d)`.
 
         A law without an axis is refused where its measure is built.
 
@@ -197,31 +234,31 @@ class Problem:
     @cached_property
     def _alone(self) -> tuple[Problem, ...]:
         """Problem of each stage, as if there was no other, without an initial law."""
-        made = []
+        problems = []
         for number, stage in enumerate(self.stages, 1):
-            given = {name: getattr(stage, name) for name in _CHANGING}
-            changes = {name: value for name, value in given.items() if value is not None}
+            parts = {name: getattr(stage, name) for name in _CHANGING}
+            changes = {name: value for name, value in parts.items() if value is not None}
             if isinstance(changes.get("kernel", self.kernel), Attention):
-                changes.setdefault("flow", USA)  # which an attention says itself
+                changes.setdefault("flow", None)  # which an attention says itself
             try:
-                made.append(replace(self, initial=uniform(), stages=(), **changes))
+                problems.append(replace(self, initial=uniform(), stages=(), **changes))
             except ValueError as error:
                 raise ValueError(f"stage {number}: {error}") from None
-        return tuple(made)
+        return tuple(problems)
 
     @cached_property
     def staged(self) -> tuple[Problem, ...]:
-        """Problem of each stage, without stages, on the clock of all; itself where there are none.
+        """Problem of each stage, without stages, on one clock; a problem without stages itself.
 
-        Strengths of weights that have a largest value e^s count by e^{s - s_max}, s_max the largest
-        s among the stages: s = 0 of normalised flows. Diffusivities, feed-forward layers and drifts
+        Weights with the largest value e^s have strengths times e^{s - s_max}, s_max the largest s
+        among the stages; s = 0 for normalised flows. Diffusivities, feed-forward layers and drifts
         are rates on that clock.
 
         Examples
         --------
         >>> import meanfield as mf
         >>> stages = [mf.Stage(end=1.0), mf.Stage(kernel=mf.exponential(2.0))]
-        >>> problem = mf.Problem(mf.Circle(), mf.exponential(5.0), stages=stages)
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, stages=stages)
         >>> problem.staged[1].flow.strength == np.exp(-3.0)
         np.True_
         """
@@ -242,10 +279,10 @@ class Problem:
             flow = kernel.flow
         elif share != 1.0:
             flow = replace(flow, strength=share * flow.strength)
-        made = replace(alone, kernel=kernel, flow=flow, initial=self.initial)
+        problem = replace(alone, kernel=kernel, flow=flow, initial=self.initial)
         # All begin with what the first one begins with, whatever a law makes of a problem.
-        made.__dict__["_initial_measure"] = self._initial_measure
-        return made
+        problem.__dict__["_initial_measure"] = self._initial_measure
+        return problem
 
     def at(self, time: float, unit_length: float = 1.0) -> Problem:
         """Problem of the stage at a scaled time; one that ends then is still the one.
@@ -265,7 +302,7 @@ class Problem:
             )
 
     def check_own_clock(self, what: str) -> None:
-        """Refuse layers whose times are not those of the flow of attention.
+        """Refuse layers whose times differ from the flow of attention.
 
         Raises
         ------
@@ -311,8 +348,8 @@ class Problem:
     @property
     def terms(self) -> tuple[Term, ...]:
         """Fixed fields that move tokens beside attention."""
-        given = (getattr(self, name) for name in TERMS)
-        return tuple(term for term in given if term is not None)
+        parts = (getattr(self, name) for name in TERMS)
+        return tuple(term for term in parts if term is not None)
 
     @property
     def undriven(self) -> Problem:
@@ -325,12 +362,12 @@ class Problem:
 
     @property
     def mask(self) -> Mask:
-        """Whom a token sees."""
+        """Mask of the attention."""
         return self.kernel.mask if isinstance(self.kernel, Attention) else "none"
 
     @property
     def has_labels(self) -> bool:
-        """Whether tokens carry what they keep: a position that a mask asks for, or a frequency."""
+        """True if tokens carry labels: positions under a mask, or frequencies."""
         return self.mask != "none" or self.frequencies is not None
 
     @cached_property
@@ -352,13 +389,15 @@ class Problem:
         law = uniform() if isinstance(law, LabelledLaw) else law
         return replace(self, kernel=kernel, initial=law, frequencies=None)
 
-    def labels(self, count: int | None = None) -> Labels:
+    def labels(self, count: int | None = None, refinement: int = 1) -> Labels:
         """Labels of densities of this problem, by default 64, or as many as the law gives.
+
+        There are `refinement` times as many, an odd number, and `count` of them are stored.
 
         Raises
         ------
         ValueError
-            If there are none, or positions and frequencies both.
+            If the problem has no labels, or positions and frequencies both.
         """
         if self.mask != "none" and self.frequencies is not None:
             raise ValueError(
@@ -367,11 +406,11 @@ class Problem:
             )
         if count is None:
             law = self.initial
-            count = len(law.coefficients) if isinstance(law, GivenParts) else USUAL_LABELS
+            count = (law.count if isinstance(law, from_labels) else None) or USUAL_LABELS
         if self.frequencies is not None:
-            return frequency_labels(self.frequencies, count)
+            return frequency_labels(self.frequencies, count, refinement)
         if isinstance(self.kernel, Attention) and self.mask != "none":
-            return positions(count, self.kernel.alibi_rate or 0.0)
+            return positions(count, self.kernel.alibi_rate or 0.0, refinement)
         raise ValueError("labels are of problems with a mask or with frequencies.")
 
     @property
@@ -393,15 +432,17 @@ class Problem:
         Examples
         --------
         >>> import meanfield as mf
-        >>> (head,) = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0)).heads
+        >>> (head,) = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", -1.0)).heads
         >>> head.multiples
-        (3.0, -1.0)
+        (0.0, -1.0)
         """
         if isinstance(self.kernel, Attention):
             return self.kernel.matrices(self._d)
         beta = self.kernel.log_slope
         if beta is None:
             return None
+        # A factor, and both matrices.
+        check_memory(24.0 * self._d**2, f"matrices of R^{self._d}", "Lower the dimension")
         one = np.eye(self._d)
         return (HeadMatrices(beta * one, self.flow.strength * one),)
 
@@ -415,9 +456,7 @@ class Problem:
         >>> mf.Problem(mf.Circle(), mf.linear(), mf.SA).normalization
         'softmax'
         """
-        if isinstance(self.kernel, Attention):
-            return self.kernel.normalization
-        return "softmax" if self.flow.normalized else "none"
+        return self.flow.normalization
 
     @property
     def zonal(self) -> ZonalProblem:
@@ -431,7 +470,7 @@ class Problem:
         Examples
         --------
         >>> import meanfield as mf
-        >>> mf.Problem(mf.Sphere(8), mf.linear()).zonal.dimension
+        >>> mf.Problem(mf.Sphere(8), mf.linear(), mf.USA).zonal.dimension
         7
         """
         self.check_one_stage()
@@ -463,7 +502,7 @@ class Problem:
 
     @property
     def isotropic(self) -> Isotropic:
-        """What is known of growth rates: those of a kernel, or of heads that are all numbers.
+        """Growth rates of a kernel, or of heads that are all numbers.
 
         Raises
         ------
@@ -477,9 +516,9 @@ class Problem:
         dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
         return IsotropicHeads(dimension, numbers, of.normalization, diffusivity)
 
-    @property
+    @cached_property
     def isotropic_bound(self) -> IsotropicHeads:
-        """Heads of numbers as large as the matrices: their rates have the size of those of these.
+        """Heads of numbers as large as the matrices, with growth rates of the same size.
 
         Raises
         ------
@@ -489,13 +528,13 @@ class Problem:
         of = self.attention
         if of is None:
             raise ValueError("the problem has a kernel, no heads.")
-        numbers = [(h.sharpness, float(np.linalg.norm(h.value, 2))) for h in of.matrices(self._d)]
+        numbers = of.norms(self._d)
         dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
-        return IsotropicHeads(dimension, tuple(numbers), of.normalization, diffusivity)
+        return IsotropicHeads(dimension, numbers, of.normalization, diffusivity)
 
     @property
     def is_isotropic(self) -> bool:
-        """Whether no direction is preferred, so that `isotropic` knows growth rates."""
+        """True if no direction is preferred, so that `isotropic` has growth rates."""
         if self.terms or self.stages or self.frequencies is not None:
             return False
         if not self.manifold.is_sphere:
@@ -505,9 +544,9 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """What sets the width of clusters: beta of a kernel, of heads the largest beta |B|_2.
+        """Inverse width of clusters: beta of a kernel, the largest beta |B|_2 of heads.
 
-        Of stages that of the sharpest.
+        Stages have their largest.
         """
         if self.stages:
             return max((alone.beta for alone in self._alone), key=abs)
@@ -538,7 +577,7 @@ class Problem:
             return max(alone.degree_felt(tolerance) for alone in self._alone)
         limits = () if tolerance is None else (tolerance,)
         if isinstance(self.kernel, Attention):
-            # Of the density a head hears degrees of e^{<z, y>} y, one more than those of its Z.
+            # A head uses degrees of e^{<z, y>} y, one more than its Z, of the density.
             return kernel_of(self.beta).degree(self.manifold.dimension, *limits) + 1
         rings = self.manifold.family == "axial"
         return self.kernel.degree(self.manifold.dimension, *limits, of_points=rings)
@@ -553,7 +592,7 @@ class Problem:
 
     @property
     def has_free_energy(self) -> bool:
-        """Whether a free energy is known; see `ZonalProblem`."""
+        """True if a free energy exists; see `ZonalProblem`."""
         return self.is_isotropic and self.attention is None and self.zonal.has_free_energy
 
     @property
@@ -573,28 +612,37 @@ class Problem:
         ValueError
             If the law has points, or the problem no labels.
         """
-        labels, law, space = self.labels(count), self.initial, self.space
-        if isinstance(law, LabelledLaw):
-            return LabelledDensity.of(space, law.parts(space, labels.values), labels)
+        labels = self.labels(count)
+        return LabelledDensity.of(self.space, self.label_parts(labels), labels)
+
+    def label_parts(self, labels: Labels) -> ModalArray:
+        """Coefficients of the density of each label at time 0, shape (M, ...).
+
+        Raises
+        ------
+        ValueError
+            If the law has points.
+        """
+        if isinstance(self.initial, LabelledLaw):
+            return self.initial.parts(self.space, labels.values)
         measure = self.initial_measure()
         if isinstance(measure, Measure):
             raise ValueError("labels are of densities, and this law has points.")
-        parts = np.tile(measure.coefficients, (len(labels.values), 1))
-        return LabelledDensity.of(space, parts, labels)
+        return np.tile(measure.coefficients, (len(labels.values), 1))
 
     @cached_property
     def _initial_measure(self) -> Density | Measure:
         law = self.initial
         if isinstance(law, LabelledLaw) and self.has_labels:
             return self.labelled_measure()
-        if isinstance(law, Sampled) and law.max_degree is None:
+        if isinstance(law, sampled) and law.max_degree is None:
             # The degrees that grow first, and the harmonics that they make.
             grows = self.isotropic.dominant_degree if self.is_isotropic else None
             usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
             law = replace(law, max_degree=2 * (grows or usual))
         space = self.space
         if has_density(law):
-            # Of those with an axis tokens can be drawn on any sphere.
+            # Densities with an axis can draw tokens on any sphere.
             space = cast(Manifold, density_space(space))
         built = law.build(space)
         return cast(
@@ -606,7 +654,6 @@ class Problem:
         return str(VIEWS["Problem.html"](self))
 
     def __repr__(self) -> str:
-        """What makes it again; the usual flows by their names."""
         parts = [repr(self.manifold), repr(self.kernel)]
         if isinstance(self.kernel, Kernel):
             parts.append({USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow)))
@@ -619,7 +666,17 @@ class Problem:
         return f"Problem({', '.join(parts)})"
 
 
+def _sinkhorn(kernel: Kernel, flow: Flow) -> Attention:
+    """Attention of one head that scores as a kernel does, with doubly stochastic weights."""
+    if kernel.log_slope is None:
+        raise ValueError(
+            f'normalization = "sinkhorn" needs an exponential or linear kernel, not {kernel!r}.'
+        )
+    strength, diffusivity, beta = flow.strength, flow.diffusivity, kernel.log_slope
+    return Attention([Head()], "sinkhorn", beta=beta, strength=strength, diffusivity=diffusivity)
+
+
 def _unless_same(alone: Problem, problem: Problem, name: str) -> Any:
-    """What a stage says of its own."""
+    """A stage's own value, or None."""
     value = getattr(alone, name)
     return None if value == getattr(problem, name) else value

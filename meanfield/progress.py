@@ -19,18 +19,11 @@ def followed(
 ) -> Iterator[T]:
     """Pass items through and show how many of them have come.
 
-    Parameters
-    ----------
-    items : iterable
-        What is counted.
-    total : float
-        How many there will be, or the sum of their weights.
-    label : str
-        What is going on.
-    weight : callable (item) -> float, optional
-        What an item counts, if not one; the bar then shows per cent.
-    note : callable (item) -> str, optional
-        A few words on the last item.
+    items: what is counted.
+    total: how many there will be, or the sum of their weights.
+    label: what is going on.
+    weight: what an item counts, if not one; the bar then shows per cent.
+    note: A few words on the last item.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """A finished (or stopped) run: arrays over the saved times, with what explains them.
 
 A `Run` knows no file and no solver. `collect` makes one from a stream of snapshots,
-`outputs.run_file.load` makes the same from a file, and figures are made from it.
+`store.run_file.load` makes the same from a file, and figures are made from it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from numpy.typing import ArrayLike
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.events import Event
-from meanfield.manifolds import Manifold, named_space
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import told_counts
 from meanfield.problem import TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.spaces import Manifold, named_space
+from meanfield.spectrum.stability import growth_rate_max, growth_rates
+from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage
-from meanfield.status import COMPLETED
-from meanfield.theory.stability import growth_rate_max, growth_rates
-from meanfield.theory.time_units import paper_time_factor, unit_length
+from meanfield.status import COMPLETED, is_finished
 from meanfield.views import VIEWS, Axes
 
 if TYPE_CHECKING:
@@ -59,36 +59,36 @@ class Run:
     Attributes
     ----------
     scaled_time : ndarray, shape (n_saves,)
-        Given, scaled time; `time` has it in the unit that was asked for.
+        Scaled time; `time` has it in the unit that was asked for.
     moments : ndarray, shape (n_saves, K + 1) on the circle
-        Given. int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), as
+        int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), as
         pyshtools lays out coefficients (4-pi normalised, no Condon-Shortley phase).
     observables : dict of str to ndarray, first axis n_saves
-        Given. "energy", "order_parameter", "peaks", "entropy", "free_energy", "resolution", shape
+        "energy", "order_parameter", "peaks", "entropy", "free_energy", "resolution", shape
         (n_saves,); "clusters/count" (see `cluster_counts`), "clusters/mass" and "clusters/centre",
-        a column a cluster, padded with NaN; those of your own.
+        a column a cluster, padded with NaN; your own.
     diagnostics : dict of str to ndarray, shape (n_saves,)
-        Given. "steps", "rejected", "evaluations" since time 0, and what the representation tells.
+        "steps", "rejected", "evaluations" since time 0, and what the representation tells.
     representation : tuple of str, length n_saves
-        Given. Which representation carried the measure.
+        Which representation carried the measure.
     measures : tuple, length n_saves
-        Given. Density or Measure, or None where the state was not kept.
+        Density or Measure, or None where the state was not kept.
     attributes : dict
-        Given. status, manifold, kernel, heads, beta, normalization, normalized, strength,
+        status, manifold, kernel, heads, beta, normalization, normalized, strength,
         diffusivity, initial,
         paper_time_factor, growth_rate_max, requested_time_unit, config (the run file), title, seed,
         created, meanfield_version; of a file also versions, platform, result_hash.
     growth_rates : ndarray
-        Given. Growth rates of the uniform state by degree, in scaled time; that of degree 0
+        Growth rates of the uniform state by degree, in scaled time; that of degree 0
         alone, 0, where `Problem.is_isotropic` is false.
     events : tuple of Event
-        Given. Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
+        Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
     given_problem : Problem or None
-        Given, where the run was made in Python; see `problem`.
+        Where the run was made in Python; see `problem`.
     checkpoint : Checkpoint or None
-        Given, where the run was made in this process: where a file of it is gone on from.
+        Where the run was made in this process: where a file of it is gone on from.
     fluctuations : Fluctuations or None
-        Given, where they were asked for: how far N tokens are from the limit at the saved times.
+        Where they were asked for: how far N tokens are from the limit at the saved times.
 
     Examples
     --------
@@ -114,8 +114,13 @@ class Run:
 
     @property
     def status(self) -> str:
-        """'completed' (at the end, or where `stop` ended it), 'running', or why it ended early."""
+        """'completed', 'stopped: ' and the rule that ended it, 'running', or why it ended early."""
         return str(self.attributes.get("status", COMPLETED))
+
+    @property
+    def finished(self) -> bool:
+        """True if the run reached its end, or its stop rule ended it."""
+        return is_finished(self.status)
 
     @property
     def unit(self) -> str:
@@ -176,7 +181,7 @@ class Run:
         if unit == "growth" and math.isnan(rate) and facts.get("layers"):
             raise ValueError("growth time is that of a flow, and layers have another clock.")
         if unit == "growth" and math.isnan(rate):
-            # Of heads with matrices nobody has asked for it yet.
+            # For heads with matrices it is computed at first use.
             rate = growth_rate_max(self.problem)
         return unit_length(unit, factor, rate, float(facts.get("beta", 0.0)))
 
@@ -405,7 +410,6 @@ class Run:
         return VIEWS["Run.view"](self, frames=frames)
 
     def __repr__(self) -> str:
-        """One line: what, how much, how it ended."""
         times = self.time if len(self.scaled_time) else np.zeros(1)
         unit = "" if self.unit == "scaled" else f" {self.unit} time"
         return (
@@ -419,25 +423,13 @@ class Run:
 
 
 def stored_section(run: Run, name: str) -> dict[str, Any] | None:
-    """Section of the run file that a run was made from; None where there is none.
-
-    Raises
-    ------
-    ValueError
-        If its text is damaged.
-    """
+    """Section of the run file that a run was made from, or None."""
     tables: dict[str, Any] = tomllib.loads(str(run.attributes.get("config", "")))
     return tables.get(name)
 
 
 def kept_state(run: Run, save: int) -> Density | Measure:
-    """State of a saved time.
-
-    Raises
-    ------
-    ValueError
-        If it was not kept, or not loaded.
-    """
+    """State of a saved time."""
     measure = run.measures[save]
     if measure is None:
         raise ValueError(
@@ -449,8 +441,8 @@ def kept_state(run: Run, save: int) -> Density | Measure:
 def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
     of, alone = problem.attention, problem.unlabelled
-    known = alone.is_isotropic and not alone.terms
-    known = known and (problem.layers is None or problem.layers.keeps_time)
+    has_rates = alone.is_isotropic and not alone.terms
+    has_rates = has_rates and (problem.layers is None or problem.layers.keeps_time)
     return {
         "manifold": problem.manifold.name,
         "kernel": "exponential" if of else problem.own_kernel.name,
@@ -461,30 +453,30 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "strength": problem.flow.strength,
         "diffusivity": problem.flow.diffusivity,
         "paper_time_factor": paper_time_factor(problem),
-        "growth_rate_max": growth_rate_max(problem) if known else math.nan,
+        "growth_rate_max": growth_rate_max(problem) if has_rates else math.nan,
         "initial": problem.initial.name,
         **parts_told(problem),
     }
 
 
 def parts_told(problem: Problem) -> dict[str, str]:
-    """What moves tokens beside plain attention, as far as there is any."""
-    told = {
+    """Parts of the problem besides plain attention, by name."""
+    parts = {
         "mask": problem.mask.replace("none", ""),
         "terms": ", ".join(name for name in TERMS if getattr(problem, name) is not None),
         "layers": "" if problem.layers is None else problem.layers.told,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
         "stages": _stages_told(problem.stages),
     }
-    return {name: words for name, words in told.items() if words}
+    return {name: words for name, words in parts.items() if words}
 
 
 def _stages_told(stages: Sequence[Stage]) -> str:
     """How many stages there are, and what changes in the first of them."""
     if not stages:
         return ""
-    told = "; ".join(_ended(stage) for stage in stages[:_MOST_STAGES])
-    return f"{len(stages)} stages: {told}{'; ...' if len(stages) > _MOST_STAGES else ''}"
+    text = "; ".join(_ended(stage) for stage in stages[:_MOST_STAGES])
+    return f"{len(stages)} stages: {text}{'; ...' if len(stages) > _MOST_STAGES else ''}"
 
 
 def _ended(stage: Stage) -> str:
@@ -513,12 +505,12 @@ def collect(
 def observed(
     problem: Problem, snapshot: Snapshot, observables: Iterable[Observable]
 ) -> dict[str, FloatArray]:
-    """What is observed of a snapshot, see `observe`; of labels the order of each, too."""
+    """Observables of a snapshot, see `observe`; with labels also the order of each."""
     measure, moments, step = snapshot.measure, snapshot.moments, snapshot.checkpoint.steps
-    seen = observe(problem, measure, moments, observables, time=snapshot.time, step=step)
+    values = observe(problem, measure, moments, observables, time=snapshot.time, step=step)
     if isinstance(measure, LabelledDensity):
-        seen["label_order"] = measure.label_order
-    return seen
+        values["label_order"] = measure.label_order
+    return values
 
 
 def assembled(
@@ -537,7 +529,8 @@ def assembled(
         scaled_time=np.array([s.time for s in snapshots]),
         moments=np.array([problem.space.spread(s.moments) for s in snapshots]),
         observables={
-            name: padded([seen[name] for _, seen in rows]) for name in (rows[0][1] if rows else {})
+            name: padded([values[name] for _, values in rows])
+            for name in (rows[0][1] if rows else {})
         },
         diagnostics={
             name: np.array([s.diagnostics.get(name, np.nan) for s in snapshots]) for name in names

@@ -9,28 +9,32 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.kinds import came
-from meanfield.measures import Density, Measure
-from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
-from meanfield.observables.clusters import cluster_radius, clusters
-from meanfield.problem import Problem
-from meanfield.representations import (
+from meanfield.carriers import (
     Options,
     Representation,
     hand_over_rule,
     represent,
     under,
 )
+from meanfield.carriers.labelled import LabelledRepresentation
+from meanfield.carriers.symmetry import Symmetry, symmetry_of
+from meanfield.errors import Final, SimulationError
+from meanfield.kinds import came
+from meanfield.measures import Density, Measure
+from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
+from meanfield.observables.clusters import cluster_radius, clusters
+from meanfield.problem import Problem
 from meanfield.runs import observed
 from meanfield.snapshot import Checkpoint, Snapshot
-from meanfield.theory.time_units import time_unit
+from meanfield.spectrum.time_units import time_unit
+from meanfield.status import ended_by
 from meanfield.trajectory import MOST_STEPS, Leg, trajectory
 
 MOST_SAVES = 1_000_000
@@ -43,36 +47,27 @@ Stop = str | Callable[[float, Density | Measure], bool]
 
 @dataclass(frozen=True)
 class Evolution:
-    """What is evolved, how far, and what is looked at on the way.
+    """Plan of a run: problem, options, times and stop rule."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Given. What is solved, with its initial law.
-    options : Options
-        Given. What carries the measure, and how finely.
-    times : ndarray, shape (n_saves,)
-        Given. Times to save, in scaled time.
-    unit : str
-        Given. Unit of time that was asked for, see `theory.time_units`.
-    stop : str or callable (time, measure) -> bool, optional
-        Given. Ends the run after the first saved time at which it holds; "one_cluster", or a
-        function of time, in `unit`, and measure.
-    observables : tuple of Observable
-        Given. What is looked at, see `chosen_observables`; those of any density by default.
-    """
-
-    problem: Problem
-    options: Options
-    times: FloatArray
-    unit: str = "scaled"
+    problem: Problem  # what is solved, with its initial law
+    options: Options  # what carries the measure, and how finely
+    times: FloatArray  # (n_saves,): times to save, in scaled time
+    unit: str = "scaled"  # unit of time that was asked for, see `spectrum.time_units`
+    # Ends the run after the first saved time at which it holds; "one_cluster", or a function of
+    # time, in `unit`, and measure.
     stop: Stop | None = None
+    # What is looked at, see `chosen_observables`; those of any density by default.
     observables: tuple[Observable, ...] = chosen_observables(USUAL_OBSERVABLES)
 
     @cached_property
     def unit_length(self) -> float:
         """Scaled time of one unit."""
         return time_unit(self.problem, self.unit)
+
+    @cached_property
+    def symmetry(self) -> Symmetry | None:
+        """Symmetry that it keeps, see `symmetry_of`."""
+        return symmetry_of(self.problem, self.options)
 
     @property
     def legs(self) -> tuple[Leg, ...]:
@@ -99,7 +94,7 @@ class Evolution:
         return observed(self.problem_at(snapshot.time), snapshot, self.observables)
 
     def stops(self, time: float, measure: Density | Measure, moments: ModalArray) -> bool:
-        """Whether the run ends after a saved time, given in scaled time."""
+        """True if the run ends after a saved time, in scaled time."""
         if self.stop is None:
             return False
         if not callable(self.stop):
@@ -119,55 +114,67 @@ def evolve(
     times: FloatArray | None = None,
     watch: Callable[[], None] | None = None,
     observing: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ended: Callable[[str], object] | None = None,
 ) -> Iterator[Snapshot]:
     """Snapshots of an evolution at its times, up to where it stops.
 
-    Parameters
-    ----------
-    evolution : Evolution
-        What is evolved.
-    start, representation : Checkpoint, Representation, optional
-        Where to go on from, and what carries the measure there; time 0 by default.
-    times : ndarray, optional
-        Scaled times that are left to save; default: all.
-    watch : callable, optional
-        Called before every right-hand side; what it raises ends the run.
-    observing : callable () -> context, optional
-        Entered while it is found out whether to stop.
+    - evolution: what is evolved.
+    - start, representation: where to go on from, and what carries the measure there; time 0 by
+      default.
+    - times: scaled times that are left to save; default: all.
+    - watch: called before every right-hand side; what it raises ends the run.
+    - observing: entered while it is found out whether to stop.
+    - ended: called with the status of the run where its stop rule ends it.
 
     Yields
     ------
     Snapshot
-
-    Raises
-    ------
-    SimulationError
-        If the run cannot go on, see `trajectory`.
     """
     problem, options = evolution.problem, evolution.options
-    stream = trajectory(
-        problem,
-        represent(problem, options) if representation is None else representation,
-        evolution.times if times is None else times,
-        tolerance=options.step_tolerance,
-        start=start,
-        watch=watch,
-        hand_over=hand_over_rule(problem, options),
-        legs=evolution.legs,
-        enter=lambda stage, carrier, state: under(stage, options, carrier, state),
-    )
-    for snapshot in stream:
-        yield snapshot
-        with observing():
-            ends = evolution.stops(snapshot.time, snapshot.measure, snapshot.moments)
-        if ends:
+    carrier = represent(problem, options) if representation is None else representation
+    times = evolution.times if times is None else times
+    happened, again = 0 if start is None else start.events, 0
+    while True:
+        stream = trajectory(
+            problem,
+            carrier,
+            times,
+            tolerance=options.step_tolerance,
+            start=start,
+            watch=watch,
+            hand_over=hand_over_rule(problem, options),
+            legs=evolution.legs,
+            enter=lambda stage, carrier, state: under(stage, options, carrier, state),
+            symmetry=evolution.symmetry,
+        )
+        try:
+            for snapshot in stream:
+                events = snapshot.events[again:]
+                times, again = times[1:], max(again - len(snapshot.events), 0)
+                happened += len(events)
+                yield replace(snapshot, events=events)
+                with observing():
+                    ends = evolution.stops(snapshot.time, snapshot.measure, snapshot.moments)
+                if ends:
+                    if ended is not None:
+                        ended(ended_by(evolution.stop))
+                    return
             return
+        except SimulationError as error:
+            # Too few labels: more of them begin again, and save the times and events that are left.
+            more = None
+            if isinstance(carrier, LabelledRepresentation) and isinstance(error.reason, Final):
+                first = replace(carrier, problem=evolution.legs[0].problem)
+                more = first.with_more_labels()
+            if more is None:
+                raise
+            carrier, start, again = more, None, happened
 
 
 def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
-    """Whether a measure is a single cluster.
+    """True if a measure is a single cluster.
 
-    The cluster rule counts one, and the order parameter is that of mass within the rule's
+    The cluster rule counts one, and the order parameter is as large as for mass within the rule's
     radius of one point.
     """
     least = np.cos(cluster_radius(problem.beta))
@@ -187,14 +194,8 @@ def timing(
 ) -> tuple[FloatArray, float | None]:
     """Times to save and the step of noisy particles, in scaled time, from those in a unit.
 
-    The parameters are those of `save_times`; `step` is a time in the unit, too. Of discrete layers
-    time is their number: a run ends with the last and saves each unless told otherwise.
-
-    Raises
-    ------
-    ValueError
-        If the times are too many, out of order or out of range; if the step is not positive,
-        longer than the run, or so short that the run would not end; if there is no end.
+    Parameters as for `save_times`; `step` is a time in the unit, too. Time counts discrete layers:
+    by default a run ends with the last layer and saves each.
     """
     until, save = _usual_times(problem, until, save, unit, called)
     length = time_unit(problem, unit)
@@ -263,24 +264,11 @@ def save_times(
 ) -> FloatArray:
     """Increasing times at which to save.
 
-    Parameters
-    ----------
-    until : float
-        End time.
-    save : int or sequence of float
-        How many, or the times themselves.
-    spacing : str
-        "linear": from 0, or "log": from `first`.
-    first : float, optional
-        First of logarithmically spaced times.
-    called : str
-        What the caller calls the end time, for errors.
-
-    Raises
-    ------
-    ValueError
-        If the end is not positive; if times are too many, negative, too late or out of order; if
-        `first` and the spacing do not belong together.
+    until: end time.
+    save: how many, or the times themselves.
+    spacing: "linear": from 0, or "log": from `first`.
+    first: first of logarithmically spaced times.
+    called: what the caller calls the end time, for errors.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the time loop yields: the measure at one time, and where to go on from."""
+"""Snapshots of the time loop: the measure at one time, and the checkpoint to go on from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Checkpoint:
     step : float or None
         Step that the stepper tries next; None lets it choose.
     steps, rejected, evaluations : int
-        Counts since time 0: accepted steps, rejected steps, right-hand sides.
+        Counts since time 0: accepted steps, rejected steps, right-hand sides (also at saved times).
     epoch : float
         Scaled time at which the local clock started.
     events : int

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from meanfield.attention import Attention
 from meanfield.checks import checked
-from meanfield.flows import Flow
-from meanfield.kernels import Kernel
-from meanfield.terms import Drift, FeedForward
+from meanfield.terms.attention import Attention
+from meanfield.terms.fixed import Drift, FeedForward
+from meanfield.terms.flows import Flow
+from meanfield.terms.kernels import Kernel
 
 
 @checked
@@ -23,14 +23,13 @@ class Stage:
     Attributes
     ----------
     end : float, optional
-        Given. Where it ends, in the unit of time of the run; with layers their number. The last
+        Where it ends, in the unit of time of the run; with layers their number. The last
         stage has none, and lasts on.
     kernel : Kernel or Attention, optional
-        Given. In the place of the problem's.
+        In the place of the problem's.
     flow : Flow, optional
-        Given.
     feed_forward, drift : FeedForward, Drift; optional
-        Given. One without effect has output = 0, or is Drift(0).
+        One without effect has output = 0, or is Drift(0).
 
     Raises
     ------
@@ -52,24 +51,17 @@ class Stage:
     drift: Drift | None = None
 
     def __post_init__(self) -> None:
-        """Check the end."""
         if self.end is not None and not 0.0 < self.end < math.inf:
             raise ValueError(f"end of a stage must be positive and finite, got {self.end:g}.")
 
     def __repr__(self) -> str:
-        """What makes it again."""
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        told = (f"{name}={value!r}" for name, value in given.items() if value is not None)
-        return f"Stage({', '.join(told)})"
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        arguments = (f"{name}={value!r}" for name, value in values.items() if value is not None)
+        return f"Stage({', '.join(arguments)})"
 
 
 def check_ends(stages: Sequence[Stage]) -> None:
     """Refuse ends that are missing or out of order.
-
-    Raises
-    ------
-    ValueError
-        With the number of the stage.
 
     Examples
     --------

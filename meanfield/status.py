@@ -7,6 +7,7 @@ from meanfield.files.replacing import NOT_WRITTEN
 
 COMPLETED, RUNNING = "completed", "running"
 _INTERRUPTED, _FAILED = "interrupted", "failed"
+_BY_RULE = "stopped: "
 
 
 def stopped(error: SimulationError) -> str:
@@ -30,12 +31,46 @@ def cut_short(error: BaseException, where: str) -> str:
     'interrupted at t = 3'
     """
     # A stream that its consumer closes ends by GeneratorExit.
-    asked = isinstance(error, KeyboardInterrupt | GeneratorExit)
-    return f"{_INTERRUPTED if asked else _FAILED} {where}"
+    interrupted = isinstance(error, KeyboardInterrupt | GeneratorExit)
+    return f"{_INTERRUPTED if interrupted else _FAILED} {where}"
+
+
+def ended_by(rule: object) -> str:
+    """Status of a run that its stop rule ended: a known name, or the name of a function.
+
+    Examples
+    --------
+    >>> ended_by("one_cluster"), ended_by(max), ended_by(lambda time, measure: True)
+    ('stopped: one_cluster', 'stopped: max', 'stopped: lambda')
+    """
+    name = rule if isinstance(rule, str) else getattr(rule, "__name__", type(rule).__name__)
+    return f"{_BY_RULE}{name.strip('<>')}"
+
+
+def stop_rule(status: str) -> str:
+    """Name of the stop rule that ended a run, else empty.
+
+    Examples
+    --------
+    >>> stop_rule("stopped: one_cluster"), stop_rule("completed")
+    ('one_cluster', '')
+    """
+    return status.removeprefix(_BY_RULE) if status.startswith(_BY_RULE) else ""
+
+
+def is_finished(status: str | None) -> bool:
+    """True if a run is complete: it reached its end, or its stop rule ended it.
+
+    Examples
+    --------
+    >>> is_finished("completed"), is_finished("stopped: one_cluster"), is_finished("running")
+    (True, True, False)
+    """
+    return status == COMPLETED or bool(stop_rule(status or ""))
 
 
 def is_cut_short(status: str) -> bool:
-    """Whether nothing but a disturbance ended what the file holds: more of it can follow.
+    """True if only a disturbance ended a file, so that it can be continued.
 
     Examples
     --------

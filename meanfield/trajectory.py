@@ -15,19 +15,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, State
-from meanfield.compute.threads import one_blas_thread
-from meanfield.errors import SimulationError
+from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.carriers import HandOver, Representation, never
+from meanfield.carriers.schemes import Scheme, usual_scheme
+from meanfield.carriers.step_limits import GROWN, contraction_rate
+from meanfield.carriers.symmetry import Symmetry
+from meanfield.engines.sinkhorn import NotBalanced
+from meanfield.engines.threads import one_blas_thread
+from meanfield.errors import Final, SimulationError
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
-from meanfield.fields.sinkhorn import NotBalanced
-from meanfield.integrators import RightHandSide, Start, Stepper
 from meanfield.observables.energies import ascent
 from meanfield.problem import Problem
-from meanfield.representations import HandOver, Representation, never
-from meanfield.representations.step_limits import GROWN, contraction_rate
-from meanfield.schemes import Scheme, usual_scheme
+from meanfield.schemes import RightHandSide, Start, Stepper
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.spectrum.stability import growth_rate_max
 
 # Shorter steps lose digits beside the clock, which therefore starts again.
 _SHORT_STEP = 1e-6
@@ -44,24 +46,18 @@ _HALVINGS = 10
 MOST_STEPS = 1e12
 """Steps for which nobody waits: at ten microseconds each, the fastest, four months."""
 
-# So many steps of a representation tell how long the next ones will be.
+# Accepted steps after which their mean length is compared with the time that is left: more where
+# clusters may form, whose atoms take longer steps.
 _PACE_STEPS = 100_000
+_STEADY_PACE_STEPS = 1000
 
 
 @dataclass(frozen=True)
 class Leg:
-    """Part of a trajectory with one problem.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    end : float
-        Given. Scaled time; infinite of the last.
-    """
+    """Part of a trajectory with one problem."""
 
     problem: Problem
-    end: float = math.inf
+    end: float = math.inf  # scaled time; infinite of the last
 
 
 Enter = Callable[[Problem, Representation, State], Representation]
@@ -84,6 +80,7 @@ def trajectory(
     scheme: Callable[[Problem, Representation], Scheme] = usual_scheme,
     legs: Sequence[Leg] = (),
     enter: Enter = _no_other,
+    symmetry: Symmetry | None = None,
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
@@ -111,6 +108,8 @@ def trajectory(
         of the leg in which the start lies.
     enter : callable, optional
         Makes the representation of the next leg; see `Enter`.
+    symmetry : Symmetry, optional
+        Symmetry of the start and of all legs, which every carrier keeps.
 
     Yields
     ------
@@ -128,7 +127,15 @@ def trajectory(
         problem.check_one_stage()
     degree = problem.moment_degree
     evolution = _Evolution(
-        legs or (Leg(problem),), degree, representation, tolerance, watch, hand_over, scheme, enter
+        legs or (Leg(problem),),
+        degree,
+        representation,
+        tolerance,
+        watch,
+        hand_over,
+        scheme,
+        enter,
+        symmetry,
     )
     stream = _evolved(evolution, times, start)
     leg = None
@@ -177,12 +184,7 @@ def _evolved(
 class _Evolution:
     """Where a run stands: a representation, its last checkpoint, and the step ahead of it.
 
-    Attributes
-    ----------
-    representation : Representation
-        Derived. What carries the measure now.
-    here : Checkpoint
-        Derived. State after the last accepted step.
+    representation: what carries the measure now; here: state after the last accepted step.
     """
 
     def __init__(
@@ -195,14 +197,17 @@ class _Evolution:
         hand_over: HandOver,
         scheme: Callable[[Problem, Representation], Scheme],
         enter: Enter,
+        symmetry: Symmetry | None,
     ) -> None:
-        self.representation = representation
+        self._symmetry = symmetry
+        self.representation = self._symmetric(representation)
         self._legs, self._moment_degree = legs, moment_degree
         self._tolerance, self._watch = tolerance, watch
         self._hand_over, self._scheme, self._enter = hand_over, scheme, enter
         self._stepper: Stepper | None = None
         self._events: list[Event] = []
-        self._halvings = 0
+        self._halvings = self._evaluations = 0
+        self._repeats = False
 
     def release(self) -> None:
         """Let go of the stepper, which calls back and would keep itself and its stages for ever."""
@@ -218,14 +223,16 @@ class _Evolution:
                 self.here, events=self._happened(carrier.arrival()), unit=self._unit()
             )
         else:
-            self.here = start
+            self.here, self._evaluations = start, start.evaluations
+            # A checkpoint inside a step was counted with that step, which is taken again.
+            self._repeats = start.step is not None
         # A checkpoint at the end of a leg is one of the next.
         self._number = bisect_right([leg.end for leg in self._legs[:-1]], self.here.time)
         self._begin_leg()
 
     def _begin_leg(self) -> None:
         while (reason := self._failure()) is not None:
-            if not self._followed(failed=True):
+            if isinstance(reason, Final) or not self._followed(self.here.state):
                 raise self.ended(reason)
         self._mark = self.here
 
@@ -263,13 +270,17 @@ class _Evolution:
             self._halvings, self._taken = 0, stepper
             events, last = carrier.events(stepper), self.leg.end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
+            self._repeats = False
             return True
         # The step left what this representation resolves: take it again, with the next one
         # or refined, or shorter where nothing else is left, to come close to the limit.
         self.here = replace(here, rejected=here.rejected + 1)
-        if not self._followed(failed=True):
+        if isinstance(reason, Final):
+            raise self.ended(reason)
+        if not self._followed(stepper.state):
             shorter = 0.5 * (stepper.time - here.clock)
-            if self._halvings >= _HALVINGS or not self._moves(shorter):
+            close = self._halvings >= _HALVINGS or here.time + shorter == here.time
+            if close or not self._moves(shorter):
                 raise self.ended(reason)
             self._halvings += 1
             self.here, self._stepper = replace(self.here, step=shorter), None
@@ -296,7 +307,6 @@ class _Evolution:
             step=stepper.step_size,
             steps=here.steps + 1,
             rejected=here.rejected + stepper.attempts - 1,
-            evaluations=here.evaluations + stepper.evaluations,
             events=here.events + self._new_events,
         )
         if cut:
@@ -305,17 +315,24 @@ class _Evolution:
         if stepper.step_size < _SHORT_STEP * here.clock:
             self.here = replace(here, epoch=here.time, clock=0.0, unit=self._unit())
             self._stepper = None
-        if here.steps - self._mark.steps >= _PACE_STEPS:
+        taken = here.steps - self._mark.steps
+        if taken == _STEADY_PACE_STEPS and self._is_steady() or taken >= _PACE_STEPS:
             _check_pace(self._mark, self.here, end)
             self._mark = self.here
-        if self._followed(failed=False):
+        if self._followed():
             self._mark = self.here
+
+    def _is_steady(self) -> bool:
+        """True if steps stay as short as they are: tokens, or a problem in which nothing grows."""
+        if self.representation.name == "particles":
+            return True
+        return self._problem.is_isotropic and growth_rate_max(self._problem) <= 0.0
 
     def _enter_next_leg(self) -> None:
         """Go on from the end of a leg in the next one."""
         here, end = self.here, self.leg.end
         self._number += 1
-        new = self._enter(self._problem, self.representation, here.state)
+        new = self._symmetric(self._enter(self._problem, self.representation, here.state))
         self.representation, self._stepper = new, None
         self.here = here = replace(
             here, epoch=end, clock=0.0, step=None, state=new.state, fixed=new.fixed
@@ -326,14 +343,14 @@ class _Evolution:
 
     def saved(self, time: float, state: State) -> Snapshot:
         """Snapshot of a state, with what happened up to its time."""
-        carrier, here = self.representation, self.here
+        carrier, here = self.representation, replace(self.here, evaluations=self._evaluations)
         counts = {"steps": here.steps, "rejected": here.rejected, "evaluations": here.evaluations}
         passed = [event for event in self._events if event.time <= time]
         del self._events[: len(passed)]
         return Snapshot(
             time=float(time),
             measure=carrier.measure(state),
-            moments=carrier.moments(state, self._moment_degree),
+            moments=self._moments(state),
             representation=carrier.name,
             diagnostics=carrier.diagnostics(time, state)
             | {name: float(count) for name, count in counts.items()},
@@ -341,17 +358,39 @@ class _Evolution:
             events=tuple(passed),
         )
 
-    def _followed(self, *, failed: bool) -> bool:
-        """Whether another representation, or the same one adapted, goes on from here."""
+    def _moments(self, state: State) -> ModalArray:
+        moments = self.representation.moments(state, self._moment_degree)
+        # Sums over atoms round; coefficients are symmetric, and nodes only as good as their cells.
+        if self._symmetry is None or self.representation.name != "atoms":
+            return moments
+        return self._symmetry.project(moments)
+
+    def _symmetric(self, carrier: Representation) -> Representation:
+        return carrier if self._symmetry is None else self._symmetry.carried(carrier)
+
+    def _followed(self, rejected: State | None = None) -> bool:
+        """True if another representation, or the same one adapted, goes on from here.
+
+        `rejected` is the state after the next step, if that failed.
+        """
         carrier, time, state = self.representation, self.here.time, self.here.state
-        successor = self._hand_over(carrier, time, state, failed)
+        successor = self._hand_over(carrier, time, state, rejected is not None)
         if successor is not None:
             new, reason = successor
             events = [hand_over_event(self.here.clock, carrier.name, new.name, reason)]
+            if self._symmetry is not None and self._symmetry.lost(new):
+                text = "rounding has broken the symmetry of the start: what follows is its choice"
+                events.append(Event(self.here.clock, "note", text))
+            new = self._symmetric(new)
             events += [replace(event, time=self.here.clock) for event in new.arrival()]
             count = self._happened(events)
         else:
-            adapted = carrier.refined(state) if failed else carrier.adapt(time, state)
+            if rejected is None:
+                adapted = carrier.adapt(time, state)
+            else:
+                adapted = carrier.refined(state, rejected)
+            if adapted is not None and self._symmetry is not None:
+                adapted = self._symmetry.adapted(carrier, adapted)
             if adapted is None:
                 return False
             new, count = adapted, 0
@@ -380,14 +419,17 @@ class _Evolution:
         return rate == 0.0 or step * rate > _VANISHED
 
     def _watched(self, rhs: RightHandSide) -> RightHandSide:
-        """Right-hand side on the stepper's clock, of one in time."""
+        """Right-hand side on the stepper's clock, of one in time; each evaluation is counted."""
         epoch = self.here.epoch
+        keep = None if self._symmetry is None else self._symmetry.keep(self.representation)
 
         def watched_rhs(clock: float, state: State) -> State:
             if self._watch is not None:
                 self._watch()
+            self._evaluations += not self._repeats
             try:
-                return rhs(epoch + clock, state)
+                rate = rhs(epoch + clock, state)
+                return rate if keep is None else keep(rate)
             except NotBalanced:
                 # A stage of too long a step: the stepper takes a shorter one.
                 return np.full_like(state, np.nan)

@@ -1,3 +1,3 @@
 """Version of this package, where every floor can ask for it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,7 +1,7 @@
-"""What results are asked for and the floors above them make: figures, films, data sets, problems.
+"""Registry of figures, films, data sets and problems that results make on request.
 
-A result names what it wants ("Run.plot"); the top of the package, which knows every floor, says who
-makes it, and loads it when it is first asked for.
+A result names a view ("Run.plot"). The top of the package registers its maker, and loads it at
+first use.
 """
 
 from __future__ import annotations
@@ -35,12 +35,8 @@ class PlotMethod(Protocol):
 def plot_method(wanted: str, shows: str) -> PlotMethod:
     """Method of a result that makes its figure, to be named `plot` in the body of its class.
 
-    Parameters
-    ----------
-    wanted : str
-        Class and method, a key of `VIEWS`.
-    shows : str
-        Docstring: what the figure shows. What the arguments are follows.
+    wanted: class and method, a key of `VIEWS`.
+    shows: docstring: what the figure shows. What the arguments are follows.
 
     Examples
     --------

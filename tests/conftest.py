@@ -19,6 +19,20 @@ import pytest
 from reporting import FAILED, write_down
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Option --slice K/N: every N-th of the tests that are chosen, from number K on."""
+    parser.addoption("--slice", default="0/1", metavar="K/N")
+
+
+@pytest.hookimpl(trylast=True)  # after -m and -k
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests of the slice."""
+    first, step = map(int, config.getoption("--slice").split("/"))
+    others = [item for i, item in enumerate(items) if i % step != first]
+    config.hook.pytest_deselected(items=others)
+    items[:] = items[first::step]
+
+
 @dataclass(frozen=True)
 class Verified:
     """Asserts that an error is within its tolerance, and writes both down for the report.
@@ -123,7 +137,7 @@ def survived(request: pytest.FixtureRequest) -> Survived:
 @pytest.fixture
 def same_threads() -> Iterator[None]:
     """Leave the number of threads as it was."""
-    from meanfield.compute.threads import set_threads, threads
+    from meanfield.engines.threads import set_threads, threads
 
     before = threads()
     yield
@@ -141,7 +155,7 @@ class Cluster:
     def address(self) -> str:
         """Address of the scheduler, once it listens."""
         file = self.directory / "scheduler.json"
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 300.0
         while time.monotonic() < deadline:
             if file.exists() and (text := file.read_text()).strip():
                 return str(json.loads(text)["address"])
@@ -173,7 +187,7 @@ class Cluster:
 
     def wait_for_workers(self, count: int) -> None:
         """Return when there are that many."""
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 300.0
         with self.client() as client:
             while len(client.nthreads()) != count:
                 assert time.monotonic() < deadline, (self.directory / "log").read_text()

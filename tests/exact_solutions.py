@@ -1,4 +1,4 @@
-"""The nonlinear solutions known in closed form: Poisson densities at beta = 0.
+"""Exact nonlinear solutions: Poisson densities at beta = 0, and rings of the sphere.
 
 With u = <x, axis> the densities, relative to uniform on the sphere S^{d-1},
 
@@ -11,6 +11,11 @@ stay in their family under the linear kernel, normalised or not (Ott, Antonsen, 
 
 on the sphere s = ln((1 + r) / (1 - r)) has s' = strength m_1, m_1 = coth(s) - s / sinh^2(s), so
 that sinh(2 s) - 2 s grows like e^{2 strength t}.
+
+All mass on the latitude of height u of S^{d-1} stays a ring. With nu = (d - 3) / 2 and
+z = beta (1 - u^2), h = ln(u^2 / (1 - u^2)) has
+
+    h' = 2 [1 - I_{nu+1}(z) / I_nu(z)]    under softmax; for USA times e^{-z} 0F1(nu + 1, z^2 / 4).
 """
 
 from __future__ import annotations
@@ -18,6 +23,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.special import expit, hyp0f1, logit
 
 # Newton's method starts within a factor of 1.7 and converges quadratically: 5 steps do.
 _NEWTON_STEPS = 8
@@ -69,6 +76,23 @@ def hyperbolic_poisson_moments(radius: float, max_degree: int) -> np.ndarray:
         above, here = here, ((l + 0.5) * (radius + 1.0 / radius) * here - l * above) / (l + 1)
     found[0] = here
     return found / here
+
+
+def ring_height(
+    d: int, beta: float, times: list[float], start: float, *, normalized: bool = True
+) -> np.ndarray:
+    """Heights u of a ring of S^{d-1} at scaled times, from 0 < start < 1."""
+
+    def speed(t: float, h: np.ndarray) -> np.ndarray:
+        z, nu = beta * expit(-h), 0.5 * (d - 3)
+        zeroth, first = (hyp0f1(nu + 1 + k, 0.25 * z**2) for k in (0, 1))
+        # I_{nu+1} / I_nu = z 0F1(nu + 2) / (2 (nu + 1) 0F1(nu + 1)), DLMF 10.39.9.
+        pace = 1.0 - z * first / (2.0 * (nu + 1.0) * zeroth)
+        return 2.0 * pace * (1.0 if normalized else np.exp(-z) * zeroth)
+
+    options = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-13, "t_eval": times}
+    solution = solve_ivp(speed, (0.0, times[-1]), [logit(start**2)], **options)
+    return np.asarray(np.sqrt(expit(solution.y[0])))
 
 
 def _log_sinh_minus(x: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.manifolds.sphere import coefficients as packing
-from meanfield.manifolds.sphere.sphere import Sphere
+from meanfield.engines.harmonics import coefficients as packing
+from meanfield.spaces.sphere.sphere import Sphere
 
 # Directions in which formulas with angles divide by zero, change sign or jump.
 SPECIAL = np.array(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from meanfield.config import load_config
-from meanfield.execute import execute
+from meanfield.recording import execute
+from meanfield.runfile import load_config
 
 TEXT = """\
 title = "small"
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]

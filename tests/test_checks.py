@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
-from meanfield.flows import Flow
+from meanfield.terms.flows import Flow
 
 C, K = mf.Circle(), mf.exponential(beta=9.0)
 
@@ -104,7 +106,7 @@ PROBLEMS: list[tuple[Any, str]] = [
     ((C, K, "SA"), r"flow must be a flow: mf.USA, mf.SA or mf.Flow\(...\), got 'SA'"),
     ((C, K, mf.uniform()), r"flow .*; the order is Problem\(manifold, kernel, flow, initial\)"),
     ((C, K, mf.USA, [[3, 0.1, 0]]), r"initial must be an initial law, .*, got \[\[3, 0.1, 0"),
-    ((C, K, mf.USA, mf.uniform), r"the function uniform; write uniform\(\), with brackets"),
+    ((C, K, mf.USA, mf.uniform), r"the class uniform; write uniform\(\), with brackets"),
     ((C, K, mf.USA, np.zeros(3)), r"shape \(3,\); tokens are mf.from_points\(array\)"),
     ((C, K, mf.USA, np.cos), r"function cos; a density is mf.from_function\(f\)"),
     ((C, K, mf.USA, "a.npy"), r"tokens of a file are mf.from_points\(np.load\(path\)\)"),
@@ -191,6 +193,39 @@ def test_every_parameter_of_every_public_function_is_checked() -> None:
     assert count > 3000 and not wrong, "\n".join(wrong)
 
 
+# Newer releases of NumPy make named aliases of their array types.
+ALIASES = """
+import types, numpy.typing
+
+class Alias:
+    def __getitem__(self, dtype):
+        return types.GenericAlias(self, dtype)
+
+numpy.typing.NDArray, numpy.typing.ArrayLike = Alias(), Alias()[object]
+import meanfield as mf
+
+mf.Density(mf.Circle(), [1.0, 0.1])
+mf.Head(score=[1.0, -1.0])
+for points in (["a", "b"], [1j, 2j], None):
+    try:
+        mf.from_points(points)
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_array_types_need_no_certain_spelling_of_numpy() -> None:
+    """With NumPy 2.5 every example failed."""
+    done = subprocess.run([sys.executable, "-c", ALIASES], capture_output=True, text=True)
+    assert done.stderr == ""
+    received = ["['a', 'b'] (list)", "[1j, 2j] (list)", "None"]
+    expected = "from_points: points must be an array of real numbers, got "
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(received)
+    for line, text in zip(lines, received, strict=True):
+        assert line.startswith(expected + text)
+
+
 def test_every_public_function_knows_its_names() -> None:
     """Python would say that __init__ got an unexpected keyword, and not which there are."""
     wrong = []
@@ -212,6 +247,12 @@ def tried(call: Callable[[], object]) -> str:
 
 
 LAW = mf.von_mises_fisher(2.0)
+TOKENS = mf.Measure(mf.Sphere(64), np.eye(64)[:3])
+ROWS = mf.from_points(np.eye(64)[:3])
+
+
+class Client:
+    """Client of Dask by its name, which is all that is asked for."""
 
 
 MISTAKES: list[tuple[Callable[[], object], str]] = [
@@ -231,7 +272,10 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.sampled(100, 0, -1), "max_degree must be at least 0, got -1"),
     (lambda: mf.sample_tokens(LAW.build(C), 10, -1), "rng must be at least 0, got -1"),
     (lambda: mf.sample_tokens(LAW.build(C), -1, 0), "count must be at least 0, got -1"),
-    (lambda: mf.growth_rates(mf.Problem(C, K), -1), "max_degree must be at least 0, got -1"),
+    (
+        lambda: mf.growth_rates(mf.Problem(C, K, mf.USA), -1),
+        "max_degree must be at least 0, got -1",
+    ),
     (
         lambda: mf.switching_threshold(1, 1),
         r"such as mf.Circle\(\) or mf.Sphere\(\), got 1 \(int",
@@ -273,7 +317,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: mf.zonal(lambda s: np.maximum(s, 0) ** 2), "not smooth enough: its multipliers"),
     (lambda: mf.zonal(np.exp, beta=-3), "zonal: beta must lie between .* cluster, got -3"),
-    (lambda: mf.zonal(), "or its multipliers, got neither"),
+    (lambda: mf.zonal(), "its multipliers or its potential, got neither"),
     (lambda: mf.von_mises_fisher(1e300), r"at most 1e\+08, got 1e\+300"),
     (lambda: mf.from_density([1.0, np.nan]), "coefficients of a density must be finite"),
     (lambda: mf.from_density([0.5, 0.1]), "degree 0 is 0.5, expected the mass 1"),
@@ -296,12 +340,12 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.sampled(10**13), "tokens must be at most 10000000000, got 10000000000000"),
     (lambda: mf.sample_tokens(LAW.build(C), 10**15, 0), "count must be at most 10000000000, g"),
     (
-        lambda: mf.simulate(mf.Problem(C, K), 1, tokens=10**13),
+        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, tokens=10**13),
         "tokens must be at most 10000000000, got",
     ),
     (lambda: mf.switching_threshold(C, 10**7), "degree must be at most 1048576, got 10000000"),
     (
-        lambda: mf.Problem(C, K).initial_measure(3),
+        lambda: mf.Problem(C, K, mf.USA).initial_measure(3),
         r"initial_measure: 3 \(int\) is one arg",
     ),
     (
@@ -318,7 +362,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: K.attention_multipliers(1, -2), "max_degree must be at least 0, got -2"),
     (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
     (
-        lambda: mf.predict_clusters(mf.Problem(C, K), "100"),
+        lambda: mf.predict_clusters(mf.Problem(C, K, mf.USA), "100"),
         "tokens must be an integer or an arr",
     ),
     (
@@ -326,7 +370,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         r"got the class Problem; write Problem\(...\), with",
     ),
     (
-        lambda: mf.stationary_state(mf.Problem(C, K), 2.5),
+        lambda: mf.stationary_state(mf.Problem(C, K, mf.USA), 2.5),
         "symmetry must be an integer, got 2.5",
     ),
     (
@@ -336,14 +380,17 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.ensemble(lambda: 3), r"problem\(\) must give a problem, .*, got 3 \(int"),
     (lambda: mf.phase_diagram(lambda b: 3, [1]), r"problem_at\(beta\) must give a problem"),
     (
-        lambda: mf.Problem(C, K, initial=mf.Law("m", lambda m: 3)).initial_measure(),
+        lambda: mf.Problem(C, K, mf.USA, mf.Law("m", lambda m: 3)).initial_measure(),
         "'m' must give",
     ),
     (
-        lambda: mf.growth_rates(mf.Problem(C, K), 10**9),
+        lambda: mf.growth_rates(mf.Problem(C, K, mf.USA), 10**9),
         "max_degree must be at most 1048576, got",
     ),
-    (lambda: mf.mean_clusters(mf.Problem(C, K), 9, time=-1), "time must be at least 0, got -1"),
+    (
+        lambda: mf.mean_clusters(mf.Problem(C, K, mf.USA), 9, time=-1),
+        "time must be at least 0, got -1",
+    ),
     (
         lambda: mf.von_mises_fisher(9, mean=[0, 0, 1]).build(C),
         r"mean = \(0.0, .* must be an angle",
@@ -358,28 +405,52 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: mf.simulate(C, until=1), r"problem must be a problem, .*, got Circle\(\)"),
     (
-        lambda: mf.simulate(mf.Problem(C, K), until="1"),
+        lambda: mf.simulate(mf.Problem(C, K, mf.USA), until="1"),
         r"until must be a number, got '1' \(str",
     ),
     (
-        lambda: mf.simulate(mf.Problem(C, K), 1, tokens=10.5),
+        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, tokens=10.5),
         "tokens must be an integer, got 10.5",
     ),
     (
-        lambda: mf.simulate(mf.Problem(C, K), 1, tolerence=1),
+        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, tolerence=1),
         r"did you mean tolerance\? Known: pr",
     ),
     (
-        lambda: mf.simulate(mf.Problem(C, K), 1, stop=3),
+        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, stop=3),
         "stop must be 'one_cluster' or a functi",
     ),
-    (lambda: mf.simulate(mf.Problem(C, K), 1, observables=3), "must be a list or a dictionary"),
+    (
+        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, observables=3),
+        "must be a list or a dictionary",
+    ),
     (
         lambda: mf.observable(len, "a"),
         "observable: name must be a string, got the function len",
     ),
     (lambda: mf.from_points("a.npy"), r"got 'a.npy' \(str\); np.load\(path\) reads a file"),
     (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
+    (
+        lambda: mf.simulate(mf.Problem(mf.Space(64), mf.zonal(np.exp), mf.USA, ROWS), 1.0),
+        "kernel 'zonal' is no head of attention on space:64, expected mf.exponential, .* Own ker",
+    ),
+    (lambda: mf.exponential(lambda t: 2 + t), "beta that changes with time is .*: see mf.Stage"),
+    (
+        lambda: mf.Flow("none", strength=lambda t: 2 + t),
+        "strength that changes with time is .*: see mf.Stage",
+    ),
+    (
+        lambda: mf.Attention([mf.RandomHead()], beta=1.0),
+        r"heads \[0\] .*RandomHead.*; mf.merging_diagram alone draws .*, as mf.Head\(score=",
+    ),
+    (
+        lambda: mf.ensemble(mf.Problem(C, K, mf.USA), executor=Client()),
+        r"executor must be an executor, .*; client.get_executor\(\) makes one",
+    ),
+    (
+        lambda: mf.wasserstein(TOKENS, TOKENS),
+        "no Wasserstein distance is known on the sphere:64. .* mf.maximum_mean_discrepancy",
+    ),
 ]
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.config.sections import INITIAL
-from meanfield.kernels import KERNELS
-from meanfield.manifolds import MANIFOLDS
+from meanfield.runfile.sections import INITIAL
+from meanfield.spaces import MANIFOLDS
 from meanfield.stationary.symmetry import axisymmetric
+from meanfield.terms.kernels import KERNELS
 from meanfield.transport.bracket import Bracket
 
 MAKERS: dict[str, Callable[[], Any]] = {
@@ -51,11 +51,11 @@ THINGS = MAKERS | {f"problem with {name}": problem_from(law) for name, law in LA
 # Functions and arrays are shown by name and size.
 SHOWN = {
     "kernel of a function": "zonal(exp, beta=4.0, name='zonal')",
-    "law tokens": "from_points(2 points, name='tokens')",
-    "law atoms": "from_points(2 points, name='atoms')",
-    "law file": "from_density((2,) coefficients)",
+    "law tokens": "from_points(array(2,), weights=array(2,))",
+    "law atoms": "from_points(array(2,), name='atoms')",
+    "law file": "from_density(array(2,))",
     "law function": "from_function(cosh)",
-    "law values": "from_values((3,) values)",
+    "law values": "from_values(array(3,))",
 }
 
 
@@ -91,7 +91,7 @@ PRINTED = {
     "Measure(2 weighted points on the sphere)": mf.Measure(
         mf.Sphere(), np.eye(3)[:2], np.array([0.5, 0.5])
     ),
-    "von_mises_fisher(concentration=2.0": mf.von_mises_fisher(2.0),
+    "von_mises_fisher(2.0)": mf.von_mises_fisher(2.0),
     "Symmetry(axisymmetric on S^2, 5 functions)": axisymmetric(2, 5),
     "Bracket(0.5 in [0.4, 0.6])": Bracket(0.4, 0.6),
 }

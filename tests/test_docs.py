@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from meanfield.commands.main import main
 from meanfield.commands.predict import prediction_report
 from meanfield.commands.stability import analysis, heads_of, spectrum
 from meanfield.commands.study_reports import comparison_report, ensemble_report
-from meanfield.config import config, heads, problems, sections
-from meanfield.config.keys import REQUIRED, Key, keys_of
-from meanfield.outputs.plots import PLOTS
-from meanfield.outputs.study_file import STUDY_COMMANDS
+from meanfield.figures.draw import PLOTS
+from meanfield.runfile import config, heads, problems, sections
+from meanfield.runfile.keys import REQUIRED, Key, keys_of
+from meanfield.store.study_file import STUDY_COMMANDS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -143,7 +144,7 @@ def json_keys(command: str) -> set[str]:
 
 def test_commands_page_has_the_keys_of_stability_json() -> None:
     """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     turned = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
     heads = heads_of(meanfield.Problem(meanfield.Circle(), turned))
     promised = analysis(problem, tokens=10) | spectrum(problem, None) | heads
@@ -152,24 +153,26 @@ def test_commands_page_has_the_keys_of_stability_json() -> None:
 
 def test_commands_page_has_the_keys_of_compare_json() -> None:
     """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), repetitions=2)
     assert json_keys("compare") == set(comparison_report(study, "study.h5").data)
 
 
 def test_commands_page_has_the_keys_of_ensemble_json() -> None:
     """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     made = meanfield.ensemble(problem, tokens=10, runs=1)
     assert json_keys("ensemble") == set(ensemble_report(made, "made.h5").data)
 
 
 def test_commands_page_has_the_keys_of_predict_json() -> None:
     """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     options: dict[str, Any] = {"samples": 2, "corrected": False}
     given = meanfield.predict_clusters(problem, np.array([0.0, 3.0]), **options)
-    still = meanfield.Problem(problem.manifold, problem.kernel, meanfield.Flow(strength=-1.0))
+    still = meanfield.Problem(
+        problem.manifold, problem.kernel, meanfield.Flow("none", strength=-1.0)
+    )
     none = meanfield.predict_clusters(still, 10, **options)
     keys = set(prediction_report(given).data) | set(prediction_report(none).data)
     assert json_keys("predict") == keys
@@ -209,10 +212,10 @@ def test_file_format_page_names_everything_in_a_run_file(
 
     config_file = tmp_path / "run.toml"
     config_file.write_text(
-        f'[problem]\nmanifold = "circle"\nbeta = 2.0\n[initial]\n{law}\n'
+        f'[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 2.0\n[initial]\n{law}\n'
         "[time]\nend = 1.0\nsave = 2\n"
     )
-    monkeypatch.setattr("meanfield.commands.main.listen", dict)
+    monkeypatch.setattr("meanfield.commands.main.listen", ExitStack)
     assert main(["run", str(config_file), "--quiet"]) == 0
     explained = page("file-format.md").split("## Comparison file")[0]
     words = " ".join(re.findall(r"`(.*?)`", explained)).replace("/", " ").split()
@@ -265,11 +268,11 @@ def test_api_pages_have_every_public_name() -> None:
 
 def test_extending_page_lists_the_members_of_protocols() -> None:
     """A new member of a family would be written without what the package calls."""
+    from meanfield.carriers import Representation
     from meanfield.fields.engines import Engines
-    from meanfield.integrators import Stepper
-    from meanfield.manifolds import Basis, Geometry, Grid
-    from meanfield.representations import Representation
-    from meanfield.terms import Term
+    from meanfield.schemes import Stepper
+    from meanfield.spaces import Basis, Geometry, Grid
+    from meanfield.terms.fixed import Term
 
     def members(protocol: type) -> set[str]:
         return {name for name in dir(protocol) if not name.startswith("_")}
@@ -284,9 +287,9 @@ def test_extending_page_lists_the_members_of_protocols() -> None:
 
 def test_numerics_page_has_the_crossovers_of_the_code() -> None:
     """The page would give sizes at which another method has taken over since."""
-    from meanfield.fields.circle import density as circle_density
+    from meanfield.engines import fourier as circle_points
+    from meanfield.engines.fourier import density as circle_density
     from meanfield.fields.engines import few_points
-    from meanfield.manifolds.circle import points as circle_points
 
     text = page("numerics.md")
     for value in (

@@ -63,7 +63,9 @@ def test_examples_of_a_page_give_what_it_shows(
 ) -> None:
     """A reader who repeats the page would see something else."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("meanfield.commands.main.listen", dict)  # signals are pytest's
+    monkeypatch.setattr(
+        "meanfield.commands.main.listen", contextlib.ExitStack
+    )  # signals are pytest's
     # How far a run is after five seconds depends on the machine, and on who else is at work.
     monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", 1e6)
     names: dict[str, Any] = {}
@@ -153,10 +155,8 @@ def test_first_example_of_the_readme_prints_its_answer(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("number", "answer"),
     [
-        (1, "3 clusters (61 +- 2 %) or 4 (39 +- 2 %), formed by about t = 84.2 (scaled time)"),
-        (2, "[nan nan  4.] [nan  4.  4.]"),
-        (3, "grows, rotating wave, angular velocity 0.5478"),
-        (4, "1.0 0.03"),
+        (1, "1.0 0.03"),
+        (2, "grows, rotating wave, angular velocity 0.5478"),
     ],
 )
 def test_other_examples_of_the_readme_print_theirs(
@@ -165,6 +165,6 @@ def test_other_examples_of_the_readme_print_theirs(
     """A reader would meet an exception, or other numbers of clusters."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    assert len(snippets) == 5
+    assert len(snippets) == 3
     exec(snippets[number], {"mf": meanfield})
     assert answer in capsys.readouterr().out

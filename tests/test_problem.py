@@ -10,14 +10,14 @@ import meanfield as mf
 def test_flow_refuses_impossible_strength(strength: float) -> None:
     """Strength 0 would be a problem in which nothing happens."""
     with pytest.raises(ValueError, match="strength must be (finite and not 0|a finite number)"):
-        mf.Flow(strength=strength)
+        mf.Flow("none", strength=strength)
 
 
 @pytest.mark.parametrize("diffusivity", [-0.1, np.nan, np.inf])
 def test_flow_refuses_impossible_diffusivity(diffusivity: float) -> None:
     """Backward heat is not well posed."""
     with pytest.raises(ValueError, match="diffusivity must be (finite and >= 0|a finite number)"):
-        mf.Flow(diffusivity=diffusivity)
+        mf.Flow("none", diffusivity=diffusivity)
 
 
 def test_normalized_flow_refuses_kernels_that_change_sign() -> None:
@@ -43,14 +43,14 @@ def test_r_d_has_no_uniform_state(kernel: mf.Kernel | mf.Attention) -> None:
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
 def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta: float, least: int) -> None:
     """What a run stores must be enough for its energy."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta))
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
     assert problem.moment_degree == max(problem.kernel_degree, 12) >= least
 
 
 def test_problem_is_uniform_unless_told() -> None:
     """Stability needs no initial measure."""
-    assert mf.Problem(mf.Circle(), mf.linear()).initial_measure().max_degree == 0
-    assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear()))
+    assert mf.Problem(mf.Circle(), mf.linear(), mf.USA).initial_measure().max_degree == 0
+    assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear(), mf.USA))
 
 
 def test_free_energy_is_known_where_the_flow_is_a_gradient() -> None:
@@ -59,3 +59,19 @@ def test_free_energy_is_known_where_the_flow_is_a_gradient() -> None:
     assert mf.Problem(circle, softmax, mf.USA).has_free_energy
     assert mf.Problem(circle, mf.linear(), mf.SA).has_free_energy
     assert not mf.Problem(circle, softmax, mf.SA).has_free_energy
+
+
+def test_large_matrices_print_their_shapes() -> None:
+    """Two heads in R^64 printed 219,990 characters; a matrix of R^3 prints its numbers."""
+    rng = np.random.default_rng(0)
+    large, small = rng.normal(size=(64, 64)), np.diag([1.0, 2.0, 3.0])
+    heads = [mf.Head(query=large, key=large), mf.Head(score=large, value=large)]
+    net = mf.FeedForward(input=large, output=large, bias=large[0])
+    problem = mf.Problem(
+        mf.Sphere(64), mf.Attention(heads, beta=1.0), feed_forward=net, drift=mf.Drift(large)
+    )
+    assert "Head(query=array(64, 64), key=array(64, 64))" in repr(problem)
+    assert "bias=array(64,), activation='relu'" in repr(problem)
+    assert "drift=Drift(matrix=array(64, 64))" in repr(problem)
+    assert len(repr(problem)) < 500
+    assert eval(repr(mf.Head(score=small)), {"Head": mf.Head}) == mf.Head(score=small)

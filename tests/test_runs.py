@@ -16,17 +16,17 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError, not_written, replace_bytes
-from meanfield.outputs import recorder
-from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.recorder import record
-from meanfield.outputs.run_file import load
 from meanfield.runs import Run, collect, padded, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
+from meanfield.store import recorder
+from meanfield.store.output_file import OutputFile
+from meanfield.store.recorder import record
+from meanfield.store.run_file import load
 from meanfield.trajectory import trajectory
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0]])
-PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0), LAW)
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("none", strength=-1.0), LAW)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +95,7 @@ def test_nodes_of_a_file_carry_their_density(name: str, tmp_path: Path) -> None:
     """A run that was loaded would show bare nodes."""
     (tmp_path / "x.toml").write_text(
         f"""[problem]
+normalization = "none"
 manifold = "{name}"
 beta = 2.0
 [initial]
@@ -141,7 +142,7 @@ def test_empty_run_can_be_shown() -> None:
 
 def test_collect_keeps_the_order_of_the_stream() -> None:
     """Rows would belong to other times."""
-    from meanfield.representations import Options, represent
+    from meanfield.carriers import Options, represent
 
     representation = represent(PROBLEM, Options())
     stream = trajectory(PROBLEM, representation, [0.25, 0.75], tolerance=1e-10)
@@ -161,7 +162,7 @@ def test_rows_are_padded(rows: list[np.ndarray], expected: object) -> None:
     assert np.array_equal(padded(rows), expected, equal_nan=True)
 
 
-ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear())) | {"status": RUNNING}
+ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear(), mf.USA)) | {"status": RUNNING}
 # What ends a file that is not all there -> how its status begins.
 DISTURBANCES: list[tuple[BaseException, str]] = [
     (KeyboardInterrupt(), "interrupted"),

@@ -46,8 +46,14 @@ def test_poisson_densities_have_the_sum_of_strengths_for_time(name: str) -> None
     """At beta = 0 strengths only stretch time: a density would lag behind."""
     radius = 0.2
     law = mf.perturbed_uniform([[k, 2 * radius**k, 0.0] for k in range(1, 24)])
-    stages = [mf.Stage(0.37), mf.Stage(0.9, flow=mf.Flow(True, -2.0)), mf.Stage(flow=mf.Flow())]
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(strength=3.0), law, stages=stages)
+    stages = [
+        mf.Stage(0.37),
+        mf.Stage(0.9, flow=mf.Flow(True, -2.0)),
+        mf.Stage(flow=mf.Flow("none")),
+    ]
+    problem = mf.Problem(
+        mf.Circle(), mf.linear(), mf.Flow("none", strength=3.0), law, stages=stages
+    )
     run = mf.simulate(problem, 1.5, save=[0.37, 0.6, 1.5], representation=name)
     felt = np.array([0.37 * 3, 0.37 * 3 - 2 * 0.23, 0.37 * 3 - 2 * 0.53 + 0.6])
     np.testing.assert_allclose(run.moments[:, 1].real, poisson_radius(felt, radius), atol=1e-9)
@@ -149,6 +155,12 @@ def test_resumed_runs_are_the_same_to_the_bit(case: str, tmp_path: Path) -> None
     np.testing.assert_array_equal(run.moments, whole.moments)
     assert [e.text for e in run.events] == [e.text for e in whole.events]
     assert "stage 2 begins" in [e.text for e in run.events]
+
+
+def test_a_stage_that_begins_at_a_saved_time_is_an_event() -> None:
+    """The event would be taken for one of before that save."""
+    run = mf.simulate(switched(), 1.0, save=[0.5, 1.0])
+    assert [(e.time, e.text) for e in run.events] == [(0.5, "stage 2 begins")]
 
 
 def test_later_stages_are_refused_before_anything_runs() -> None:

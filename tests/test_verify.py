@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
 import meanfield as mf
 from meanfield.runs import Run
+from meanfield.store.run_file import found_observables
 from meanfield.verification import bounds, verify
 from meanfield.verification.subject import motion
 
@@ -34,20 +36,32 @@ def vectors(d: int) -> Any:
 HONEST: dict[str, Callable[[], Run]] = {
     "density, handed over": lambda: mf.simulate(USA, 30.0, save=13),
     "softmax": lambda: mf.simulate(SA, 4.0, save=5),
+    "handed over between saves": lambda: mf.simulate(
+        mf.Problem(
+            mf.Circle(),
+            mf.exponential(5.0),
+            mf.SA,
+            mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.1, 0]]),
+        ),
+        6.0,
+        save=9,
+    ),
     "noise": lambda: mf.simulate(
-        mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.1), LAW), 5.0, save=6
+        mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), LAW), 5.0, save=6
     ),
     "noisy tokens": lambda: mf.simulate(
-        mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.1), LAW), 2.0, save=5,
+        mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), LAW), 2.0, save=5,
         step=0.1, **TOKENS,
     ),
-    "repulsion": lambda: mf.simulate(replace(USA, flow=mf.Flow(strength=-1.0)), 8.0, save=9),
+    "repulsion": lambda: mf.simulate(
+        replace(USA, flow=mf.Flow("none", strength=-1.0)), 8.0, save=9
+    ),
     "tokens, softmax": lambda: mf.simulate(SA, 9.0, save=10, **TOKENS),
     "atoms": lambda: mf.simulate(
         of(mf.exponential(9.0), initial=mf.from_points([0.0, 0.1, 1.0, 2.5, 4.0])), 60.0, save=21
     ),
     "sphere": lambda: mf.simulate(
-        mf.Problem(mf.Sphere(), mf.exponential(2.0), initial=mf.perturbed_uniform([[2, 0, 0.1]])),
+        mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.USA, mf.perturbed_uniform([[2, 0, 0.1]])),
         2.0, save=3, representation="density", max_degree=32,
     ),
     "R^5 tokens": lambda: mf.simulate(
@@ -67,6 +81,16 @@ HONEST: dict[str, Callable[[], Run]] = {
     "layers": lambda: mf.simulate(replace(SA, layers=mf.Layers(0.1, count=6)), **TOKENS),
     "stages": lambda: mf.simulate(
         replace(USA, stages=[mf.Stage(end=3.0), mf.Stage(kernel=mf.exponential(2.0))]), 6.0, save=9
+    ),
+    "characteristics": lambda: mf.simulate(SA, 9.0, save=7, representation="characteristics"),
+    "until atoms": lambda: mf.simulate(SA, 300.0, save=31),
+    "frequencies": lambda: mf.simulate(replace(SA, frequencies=mf.Gaussian(0.3)), 1.0, save=3),
+    "lengths": lambda: mf.simulate(
+        replace(SA, layers=mf.Layers(0.1, count=4, placement="pre")), **TOKENS
+    ),
+    "noise on the sphere": lambda: mf.simulate(
+        mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.Flow(True, 1.0, 0.1)), 2.0, save=5,
+        step=0.05, **TOKENS,
     ),
     "drift": lambda: mf.simulate(replace(USA, drift=mf.Drift(np.diag([0.1, -0.1]))), 3.0, save=4),
 }  # fmt: skip
@@ -135,10 +159,15 @@ def test_what_was_altered_is_found(name: str, request: pytest.FixtureRequest) ->
     begun = {"start"} if name == "density" else set()
     assert failed(replace(run, given_problem=replace(run.problem, initial=law))) == begun
     # As if it had taken one hundredth less time: nothing else is wrong.
-    assert failed(replace(run, scaled_time=0.99 * run.scaled_time)) == {"action bound"}
+    hurried = failed(replace(run, scaled_time=0.99 * run.scaled_time))
+    assert hurried == {"action bound", "integrated again"}
     assert failed(replace(run, attributes=run.attributes | {"status": "interrupted"})) == {
         "complete"
     }
+
+
+# Centres of clusters are mirrored, too, and no state leads to its mirror image.
+_JUMP = ("observables", "integrated again")
 
 
 def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
@@ -160,8 +189,8 @@ def test_mirrored_half_way_is_found(name: str, request: pytest.FixtureRequest) -
         measures=(*run.measures[:k], *map(mirrored, half)),
     )
     moving = {"speed", "mean angle", "order"} if name == "tokens" else set()
-    assert failed(turned) == {"path of moments", "action bound"} | moving
-    # Without a state it is seen, too.
+    assert failed(turned) == {"path of moments", "action bound", *_JUMP} | moving
+    # Without a state it is found, too.
     bare = replace(turned, measures=(None,) * len(run.measures))
     assert failed(bare) == {"path of moments"}
 
@@ -174,7 +203,8 @@ def test_tokens_that_pass_each_other_are_found() -> None:
     assert verify(run)["order"].passed
     turned = tuple(mirrored(each) for each in run.measures[1:] if each is not None)
     moments = np.concatenate([run.moments[:1], run.moments[1:].conj()])
-    assert failed(replace(run, moments=moments, measures=(run.measures[0], *turned))) == {"order"}
+    wrong = failed(replace(run, moments=moments, measures=(run.measures[0], *turned)))
+    assert wrong == {"order", *_JUMP}
     # Numbers of turns, and tokens in the same place, are no order.
     angles = [0.0, 2.0 * np.pi, 1.0, -1.0, 7.0]
     along = mf.simulate(of(mf.exponential(2.0), initial=mf.from_points(angles)), 9.0, save=4,
@@ -182,19 +212,25 @@ def test_tokens_that_pass_each_other_are_found() -> None:
     assert verify(along)["order"].passed
 
 
-def test_symmetry_that_is_lost_is_found() -> None:
-    """A threefold density would become another one."""
+def test_symmetry_that_rounding_broke_is_found() -> None:
+    """A three-fold density that became another one would pass, early or late."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
-    run = mf.simulate(replace(USA, initial=law), 5.0, save=6)
-    names = {"symmetry: rotation by 1/3", "symmetry: reflection about 0"}
-    assert names <= {check.name for check in verify(run).checks if check.passed}
-    moments = run.moments.copy()
-    moments[2, 1] = 1e-9j
-    assert names <= failed(replace(run, moments=moments))
-    # Long after, what rounding was may be large: nothing is asked.
-    late = mf.simulate(replace(USA, initial=law), 200.0, save=[0.0, 200.0])
-    check = verify(late)["symmetry: rotation by 1/3"]
-    assert check.passed is None and "second saved time" in check.note
+    run = mf.simulate(replace(USA, initial=law), 400.0, save=[0.0, 5.0, 400.0])
+    check = verify(run)["symmetry"]
+    assert check.passed and "three-fold symmetric" in check.note
+    assert run.representation[-1] == "atoms"
+    for save in (1, 2):
+        moments = run.moments.copy()
+        moments[save, 1] += 1e-9j
+        assert "symmetry" in failed(replace(run, moments=moments))
+
+
+def test_disturbed_start_passes() -> None:
+    """Intervals of a run that left its symmetry would be integrated again with it."""
+    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    run = mf.simulate(replace(USA, initial=law), 4.0, save=3, perturb=1e-3)
+    found = verify(run)
+    assert found.passed and found["integrated again"].result == "pass"
 
 
 def test_under_resolved_density_fails(density: Run) -> None:
@@ -218,6 +254,64 @@ def test_file_of_a_run_has_its_hash(tmp_path: Path, density: Run) -> None:
     assert {"problem", "growth rates", "energy"} <= failed(changed)
 
 
+@pytest.fixture(scope="module", params=["kernel", "heads"])
+def edited(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Callable[[Any], set[str]]:
+    """Function: which checks fail of a file that was edited and has lost its hash."""
+    matrix = mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
+    kernels = {"kernel": mf.exponential(5.0), "heads": mf.Attention([matrix], beta=2.0)}
+    path = tmp_path_factory.mktemp("edited") / "run.h5"
+    mf.simulate(of(kernels[request.param]), until=4.0, save=9, output=path)
+    content = path.read_bytes()
+    assert verify(path).passed
+
+    def names(edit: Any) -> set[str]:
+        path.write_bytes(content)
+        with h5py.File(path, "r+") as file:
+            del file.attrs["result_hash"]
+            edit(file)
+        return {check.name for check in verify(path).failed}
+
+    return names
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "more"),
+    [("clusters/count", 1.0, 1.0), ("order_parameter", 1.01, 0.0), ("entropy", 1.1, 0.0)],
+)
+def test_edited_observables_are_found(edited: Any, name: str, factor: float, more: float) -> None:
+    """Numbers that no state has would pass once the hash is gone."""
+
+    def edit(file: h5py.File) -> None:
+        file[f"observables/{name}"][...] = factor * file[f"observables/{name}"][()] + more
+
+    assert edited(edit) == {"seal", "hash", "observables"}
+    assert edited(lambda file: None) == {"seal", "hash"}
+
+
+def test_states_that_do_not_follow_are_found(edited: Any) -> None:
+    """States that agree with all that is stored of them would pass as an evolution."""
+
+    def larger(file: h5py.File) -> None:
+        for name in ("moments", "density/coefficients"):
+            values = file[name][()]
+            values[1:, 1] *= 1.01
+            file[name][...] = values
+
+    def repeated(file: h5py.File) -> None:
+        stored = found_observables(file)
+        for name in (
+            "moments",
+            "density/coefficients",
+            *(f"observables/{each}" for each in stored),
+        ):
+            values = file[name][()]
+            values[4] = values[5]
+            file[name][...] = values
+
+    assert "integrated again" in edited(larger)
+    assert {"hash", "integrated again"} <= edited(repeated)
+
+
 def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
     """Dissipation and torque would be checked against wrong numbers, by the same mistake."""
     rng = np.random.default_rng(1)
@@ -239,7 +333,7 @@ def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
 def test_power_grows_no_faster_than_its_rate(space: Any, strength: float) -> None:
     """An honest run would leave the bracket of its energies."""
     rng = np.random.default_rng(2)
-    problem = mf.Problem(space, mf.exponential(4.0), mf.Flow(strength=strength))
+    problem = mf.Problem(space, mf.exponential(4.0), mf.Flow("none", strength=strength))
     falls, grows = bounds.power_rates(problem) or (0.0, 0.0)
     step = 1e-4
     largest = 0.0

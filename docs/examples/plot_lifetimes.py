@@ -57,7 +57,7 @@ _, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for clusters in (2, 4, 6):
     lives = [
         mf.polygon_lifetime(
-            mf.Problem(mf.Circle(), mf.exponential(beta)), clusters
+            mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA), clusters
         ).time(0.01)
         for beta in betas
     ]

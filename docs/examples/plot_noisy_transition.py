@@ -17,8 +17,8 @@ from meanfield.stationary.branches import primary_branch
 # For each :math:`\beta`, `phase_point` follows the branch of ordered states from where
 # it leaves uniform, through its folds.
 
-soft = mf.phase_point(mf.Problem(mf.Circle(), mf.exponential(beta=2.0)))
-sharp = mf.phase_point(mf.Problem(mf.Circle(), mf.exponential(beta=5.0)))
+soft = mf.phase_point(mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA))
+sharp = mf.phase_point(mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA))
 print(soft)
 print(sharp)
 
@@ -41,7 +41,9 @@ print("tricritical beta:", mf.tricritical_beta(mf.Circle()))
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 for axes, beta in zip(panels, (2.0, 5.0), strict=True):
-    branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(beta)), smallest=0.6)
+    branch = primary_branch(
+        mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA), smallest=0.6
+    )
     stable = branch.stable_within_symmetry
     for label, shown in [("stable", stable), ("unstable", ~stable)]:
         order = np.where(shown, branch.order_parameter, np.nan)
@@ -70,7 +72,7 @@ plt.show()
 # Which of two stable states a run ends in depends on where it begins: the same noise,
 # two initial laws.
 
-noisy = mf.Flow(diffusivity=0.0358)
+noisy = mf.Flow("none", diffusivity=0.0358)
 for concentration in (1.0, 5.0):
     law = mf.von_mises_fisher(concentration)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), noisy, law)

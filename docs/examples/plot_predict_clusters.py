@@ -17,7 +17,7 @@ import meanfield as mf
 # is a Bessel function. At :math:`\beta = 7` degree 4 is the fastest, but degree 3 is
 # hardly slower.
 
-problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0), mf.USA)
 rates = mf.growth_rates(problem, max_degree=12)
 print("fastest degree", mf.dominant_degree(problem))
 print("rates of degrees 2 to 5:", rates[2:6].round(4))

@@ -38,7 +38,7 @@ problem
 # grows fastest. For tokens that are spread at random, whose moments are noise of size
 # :math:`n^{-1/2}`, that makes three clusters the likely outcome, but not the only one:
 
-random = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+random = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 mf.predict_clusters(random, tokens=1000, corrected_samples=200)
 
 # %%

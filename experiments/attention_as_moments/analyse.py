@@ -18,9 +18,9 @@ from scipy.special import eval_gegenbauer
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import ENERGY, MUTED, ORDER, style, title_above
-from meanfield.theory.truncation import positive_variance, trigonometric_variance
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import ENERGY, MUTED, ORDER, style, title_above
+from meanfield.papers.truncation import positive_variance, trigonometric_variance
 
 FOLDER = Path(__file__).parent
 BETA, DIMENSIONS, TOKENS = 5.0, (2, 3, 8), 64

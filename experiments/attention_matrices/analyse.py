@@ -21,8 +21,8 @@ from quantiles import at_quantiles
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.config import load_config
-from meanfield.config.config import Config
+from meanfield.runfile import load_config
+from meanfield.runfile.config import Config
 
 FOLDER = Path(__file__).parent
 AMPLITUDE = 1e-6

@@ -18,8 +18,8 @@ import numpy as np
 
 import meanfield as mf
 from meanfield.commands.main import main as meanfield
-from meanfield.config import load_config
-from meanfield.outputs.comparison_file import load_comparison
+from meanfield.runfile import load_config
+from meanfield.store.comparison_file import load_comparison
 
 FOLDER = Path(__file__).parent
 RUN_FILE = FOLDER / "run.toml"

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 import meanfield as mf
-from meanfield.compute.threads import threads
+from meanfield.engines.threads import threads
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import DEGREE_COLOURS, INK, MUTED, style
 from meanfield.finite.results import Fluctuations
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import DEGREE_COLOURS, INK, MUTED, style
 from meanfield.studies.ensemble_moments import EnsembleMoments, Estimate
 from meanfield.studies.executors.processes import worker_pool
 

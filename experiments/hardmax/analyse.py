@@ -18,9 +18,9 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import meanfield as mf
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
-from meanfield.theory.hardmax import inclusion_distance, two_pole_moments
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
+from meanfield.papers.hardmax import inclusion_distance, two_pole_moments
 
 FOLDER = Path(__file__).parent
 POLES, TIME = [1.0, -1.0], 0.5

@@ -19,9 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.kernels.exponential import inverse_bessel_ratio
-from meanfield.pictures.circle import cell_edges, cell_means
-from meanfield.theory.rings import ring_height, ring_height_limit
+from meanfield.figures.data.circle import cell_edges, cell_means
+from meanfield.terms.kernels.exponential import inverse_bessel_ratio
 
 FOLDER = Path(__file__).parent
 DIMENSIONS, BETA, MEAN, END = (3, 8, 64, 1000), 4.0, 0.2, 6.0
@@ -37,7 +36,7 @@ def main() -> int:
     densities = {d: run(d, None) for d in DIMENSIONS}
     drawn = {d: run(d, tokens) for d in DIMENSIONS}
     times = densities[3].time
-    limit = ring_height_limit(times, MEAN)
+    limit = limit_height(times, MEAN)
     print("mean <x, e> at t = 1, 2, 3 and its distance from the limit times d")
     for d, found in densities.items():
         at = [found.index_of(t) for t in (1.0, 2.0, 3.0)]
@@ -46,11 +45,8 @@ def main() -> int:
     apart = max(
         float(np.abs(heights(drawn[d]) - densities[d].moments[::5, 1]).max()) for d in DIMENSIONS
     )
-    sizes = 2 ** np.arange(2, 11)
-    errors = [
-        d * float((ring_height(problem(d), [1.0], 0.3) - ring_height_limit([1.0], 0.3))[0])
-        for d in map(int, sizes)
-    ]
+    sizes = np.append(2 ** np.arange(2, 10), 1000)
+    errors = [ring_error(d) * d for d in map(int, sizes)]
     scaled = [1000 * (densities[1000].moments[i, 1] - limit[i]) for i in range(len(times))]
     draw(densities, drawn, limit, sizes, errors)
     checks = {
@@ -88,6 +84,19 @@ def heights(found: mf.Run) -> np.ndarray:
     """Mean <x, e> of tokens."""
     measures = [measure for measure in found.measures if isinstance(measure, mf.Measure)]
     return np.array([measure.points[:, -1].mean() for measure in measures])
+
+
+def limit_height(times: np.ndarray, start: float) -> np.ndarray:
+    """Height u of a ring as d -> infinity: u^2 / (1 - u^2) grows like e^{2t}."""
+    return start / np.sqrt(np.exp(-2.0 * times) * (1.0 - start**2) + start**2)
+
+
+def ring_error(d: int) -> float:
+    """Height at t = 1 of a ring that starts at 0.3, beyond the limit's."""
+    start = mf.from_points([np.arccos(0.3)])
+    ring = mf.Problem(mf.Axial(d), mf.exponential(BETA), mf.SA, start)
+    (end,) = mf.simulate(ring, 1.0, save=[1.0]).measures
+    return float(np.cos(end.points[0]) - limit_height(np.array(1.0), 0.3))
 
 
 def draw(

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.stats import kstest
 
 import meanfield as mf
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
 
 FOLDER = Path(__file__).parent
 CIRCLE = mf.Circle()

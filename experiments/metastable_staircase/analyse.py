@@ -18,9 +18,9 @@ import numpy as np
 
 import meanfield as mf
 from meanfield.commands.main import main as meanfield
-from meanfield.config import load_config
 from meanfield.observables.cluster_tree import cluster_tree, plateaus
 from meanfield.observables.clusters import cluster_radius
+from meanfield.runfile import load_config
 
 FOLDER = Path(__file__).parent
 FIGURES = {"staircase": "staircase.png", "tree": "tree.png", "overview": "run.png"}

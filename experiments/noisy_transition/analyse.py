@@ -18,7 +18,7 @@ import numpy as np
 from loop_figure import save_figure
 from ramp import Loop, Plateau, breaks_down, ordered_state, ramped, sets_in
 
-from meanfield.config import load_config
+from meanfield.runfile import load_config
 
 FOLDER = Path(__file__).parent
 TOKENS = 10_000

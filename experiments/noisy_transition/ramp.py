@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import meanfield as mf
+from meanfield.carriers import Options, represent
 from meanfield.observables import observe
-from meanfield.representations import Options, represent
 from meanfield.stationary.branches import Branch, primary_branch
 from meanfield.stationary.states import stationary_state
 from meanfield.studies.phase import PhasePoint, phase_point

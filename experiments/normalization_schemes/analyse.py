@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import meanfield as mf
-from meanfield.layers import Placement
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style, title_above
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style, title_above
+from meanfield.schemes.layers import Placement
 
 FOLDER = Path(__file__).parent
 COLOURS: dict[Placement, str] = {

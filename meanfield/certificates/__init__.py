@@ -1,5 +1,5 @@
-"""What can be asked of runs and is proved: bounds that hold whatever the run does, or it is wrong.
+"""Certificates of runs: proved bounds that every correct run obeys.
 
-`action` is about two times of one run, `radius` about two runs of one problem, `collapse` about
-what a measure will come to. The constants are those of `theory.contraction`.
+`action` compares two times of one run, `radius` two runs of one problem. `collapse` predicts the
+end of a measure. `spectrum.contraction` has the constants.
 """

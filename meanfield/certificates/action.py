@@ -40,19 +40,19 @@ from meanfield.runs import Run
 
 @dataclass(frozen=True, eq=False)
 class ActionBound:
-    """What a run went, beside what its energy allows: consecutive saves, and first to last.
+    """Distances of a run beside the bound by its energy: consecutive saves, and first to last.
 
     Attributes
     ----------
     starts, times : ndarray, shape (k,)
-        Derived. Scaled times s and t of each pair of saves.
+        Scaled times s and t of each pair of saves.
     squared_distance : ndarray, shape (k,)
-        Derived. W_2(mu_s, mu_t)^2, of a bracket the lower end; of tokens in other dimensions than
+        W_2(mu_s, mu_t)^2, of a bracket the lower end; of tokens in other dimensions than
         1 and 2 the mean squared angle between where each was and is, for which the bound holds too.
     bound : ndarray, shape (k,)
-        Derived. (t - s) (E(t) - E(s)) / min Z.
+        (t - s) (E(t) - E(s)) / min Z.
     allowance : ndarray, shape (k,)
-        Derived. What the tolerance and rounding may do to the two.
+        What the tolerance and rounding may do to the two.
     """
 
     starts: FloatArray
@@ -68,14 +68,15 @@ class ActionBound:
 
     @property
     def holds(self) -> bool:
-        """Whether all do."""
+        """True if all bounds hold."""
         return bool(self.kept.all())
 
     def __repr__(self) -> str:
-        """How many, and the nearest."""
         share = np.max(self.squared_distance / (self.bound + self.allowance), initial=0.0)
-        held = "holds" if self.holds else f"broken by {int((~self.kept).sum())}"
-        return f"ActionBound({len(self.times)} pairs of saves, {held}, largest share {share:.4g})"
+        verdict = "holds" if self.holds else f"broken by {int((~self.kept).sum())}"
+        return (
+            f"ActionBound({len(self.times)} pairs of saves, {verdict}, largest share {share:.4g})"
+        )
 
 
 @checked
@@ -136,11 +137,11 @@ def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
     pairs = list(pairwise(saves))
     if len(saves) > 2:
         pairs.append((saves[0], saves[-1]))
-    known: dict[tuple[int, int], SmallestPartition] = {}
+    partitions: dict[tuple[int, int], SmallestPartition] = {}
     rows = [
-        (run.scaled_time[i], run.scaled_time[j], *found)
+        (run.scaled_time[i], run.scaled_time[j], *entry)
         for i, j in pairs
-        if (found := _pair(run, measures, i, j, tolerance, known)) is not None
+        if (entry := _pair(run, measures, i, j, tolerance, partitions)) is not None
     ]
     return ActionBound(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
 
@@ -156,9 +157,9 @@ def check_climbs(problem: Problem) -> None:
     if problem.has_labels:
         raise ValueError("no bound: tokens with labels have no energy.")
     problem.check_own_clock("bounds by the energy")
-    told = energy_told(problem)
-    if told is not None:
-        raise ValueError(told)
+    obstacle = energy_told(problem)
+    if obstacle is not None:
+        raise ValueError(obstacle)
     if problem.flow.diffusivity and (problem.terms or not problem.has_free_energy):
         raise ValueError("no bound: with diffusion no free energy is known here.")
     if problem.normalization == "softmax":
@@ -176,7 +177,7 @@ def energy_gained(
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
     >>> apart, merged = mf.Measure(mf.Circle(), [0.0, 2.0]), mf.Measure(mf.Circle(), [1.0, 1.0])
     >>> gained, _ = energy_gained(problem, apart, merged)
     >>> round(gained * 12.0 + np.exp(3.0 * (np.cos(2.0) - 1.0)), 12)
@@ -185,10 +186,10 @@ def energy_gained(
     flow, space = problem.flow, problem.space
     degree = max(problem.kernel_degree, 1)
     if problem.attention is None and not problem.terms and space.family != "vectors":
-        felt = interaction(problem)
+        field = interaction(problem)
         # By the difference of moments, not of energies: what hardly moves keeps its digits.
-        multipliers = felt.potential_multipliers / felt.scale
-        before, after = first.moments(felt.degree), second.moments(felt.degree)
+        multipliers = field.potential_multipliers / field.scale
+        before, after = first.moments(field.degree), second.moments(field.degree)
         moved, both = after - before, after + before
         gained = 0.5 * space.inner(space.convolve(multipliers, moved), both)
         size = space.inner(space.convolve(np.abs(multipliers), after), after)
@@ -211,7 +212,7 @@ def _pair(
     i: int,
     j: int,
     tolerance: float,
-    known: dict[tuple[int, int], SmallestPartition],
+    partitions: dict[tuple[int, int], SmallestPartition],
 ) -> tuple[float, float, float] | None:
     """Squared distance, bound and allowance of two saves; None if a stage ends between them."""
     problem, length = run.problem_at(j), float(run.scaled_time[j] - run.scaled_time[i])
@@ -224,11 +225,11 @@ def _pair(
     if problem.normalization == "softmax":
         stage = id(problem)
         for k in range(i, j + 1):
-            if (k, stage) not in known:
-                known[k, stage] = smallest_partition(problem, measures[k])
+            if (k, stage) not in partitions:
+                partitions[k, stage] = smallest_partition(problem, measures[k])
         lengths = np.diff(run.scaled_time[i : j + 1])
         lowest = min(
-            lowest_between(known[k, stage], known[k + 1, stage], float(length_of))
+            lowest_between(partitions[k, stage], partitions[k + 1, stage], float(length_of))
             for k, length_of in zip(range(i, j), lengths, strict=True)
         )
     # Beyond all numbers, e^700 will do.

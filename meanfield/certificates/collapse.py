@@ -1,4 +1,4 @@
-"""Whether a measure is certain to become one cluster, and by when.
+"""Proofs that a measure becomes one cluster, and by when.
 
 Attention with V = 1, a positive strength c and no noise, scaled time:
 
@@ -23,16 +23,16 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
-from meanfield.fields import PAIRS_AT_ONCE
-from meanfield.flows import Flow
-from meanfield.initial import uniform
+from meanfield.engines.pairs import PAIRS_AT_ONCE
+from meanfield.laws.initial import uniform
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
+from meanfield.papers.equiangular import angular_path
+from meanfield.papers.two_clusters import two_cluster_time
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.theory.contraction import arc_rate
-from meanfield.theory.equiangular import angular_path
-from meanfield.theory.two_clusters import two_cluster_time
+from meanfield.spectrum.contraction import arc_rate
+from meanfield.terms.flows import Flow
 
 # Tokens whose pairs are looked at, and of which a linear programme is asked for a hemisphere.
 _MOST_TOKENS = 10_000
@@ -49,19 +49,19 @@ class Collapse:
     Attributes
     ----------
     reason : str
-        Derived. "arc", "cosine" or "hemisphere".
+        "arc", "cosine" or "hemisphere".
     start : float
-        Derived. Scaled time of the measure from which it follows.
+        Scaled time of the measure from which it follows.
     spread : float
-        Derived. Largest angle between two of its points then; of "hemisphere" twice the angle about
+        Largest angle between two of its points then; of "hemisphere" twice the angle about
         its centre.
     within : float
-        Given. Angle.
+        Angle.
     by : float
-        Derived. Scaled time from which no two points are further apart than `within`; infinite
+        Scaled time from which no two points are further apart than `within`; infinite
         where no time is proved.
     rate : float
-        Derived. From then on the largest chord falls at least like e^{-rate t}, scaled time; 0
+        From then on the largest chord falls at least like e^{-rate t}, scaled time; 0
         where nothing is proved.
     """
 
@@ -73,10 +73,9 @@ class Collapse:
     rate: float
 
     def __repr__(self) -> str:
-        """From when, why, by when."""
         by = f"within {self.within:.4g} by t = {self.by:.4g}"
-        known = by if math.isfinite(self.by) else "at a time that is not known"
-        return f"Collapse({self.reason}, spread {self.spread:.4g} at t = {self.start:.4g}, {known})"
+        when = by if math.isfinite(self.by) else "at a time that is not known"
+        return f"Collapse({self.reason}, spread {self.spread:.4g} at t = {self.start:.4g}, {when})"
 
 
 @checked
@@ -134,10 +133,10 @@ def certified_collapse(
         raise ValueError("of a run its own measures are taken: give the problem with a measure.")
     first = None
     for time, saved in zip(of.scaled_time, of.measures, strict=True):
-        found = None if saved is None else _of_measure(problem, saved, float(time), within)
-        if found is not None and math.isfinite(found.by):
-            return found
-        first = first or found
+        collapse = None if saved is None else _of_measure(problem, saved, float(time), within)
+        if collapse is not None and math.isfinite(collapse.by):
+            return collapse
+        first = first or collapse
     return first
 
 
@@ -170,7 +169,7 @@ def _of_measure(
         if length >= math.pi:
             return None
         # Without normalisation nothing is faster.
-        flow = Flow(strength=problem.flow.strength)
+        flow = Flow("none", strength=problem.flow.strength)
         slower = replace(problem, flow=flow, initial=uniform())
         needed = two_cluster_time(slower, length, within) if length > within else 0.0
         rate = problem.flow.strength * arc_rate(beta, min(length, within))
@@ -247,5 +246,5 @@ def _separating(x: FloatArray) -> FloatArray | None:
     d = x.shape[1]
     upper = np.column_stack([-x, np.ones(len(x))])
     bounds = [(-1.0, 1.0)] * d + [(None, None)]
-    found = linprog(np.r_[np.zeros(d), -1.0], upper, np.zeros(len(x)), bounds=bounds)
-    return np.asarray(found.x[:d]) if found.success else None
+    solution = linprog(np.r_[np.zeros(d), -1.0], upper, np.zeros(len(x)), bounds=bounds)
+    return np.asarray(solution.x[:d]) if solution.success else None

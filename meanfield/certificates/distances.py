@@ -1,4 +1,4 @@
-"""What certificates are about: saved states, and the distance of two between two ends."""
+"""Saved states for certificates, and the distance of two between two bounds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ TOLERANCE = 1e-7
 
 
 def certified_state(run: Run, save: int) -> Density | Measure:
-    """State of a saved time, of which something may be proved.
-
-    Raises
-    ------
-    ValueError
-        If it was not kept, or is of labels.
-    """
+    """State of a saved time, of which something may be proved."""
     measure = kept_state(run, save)
     if isinstance(measure, LabelledDensity):
         raise ValueError("nothing is proved for densities of labels.")
@@ -32,11 +26,6 @@ def distance_ends(
     There no W_p is known, and (sum_i m_i d(x_i, y_i)^p)^{1/p} takes its place: what is proved of
     optimal couplings is proved of every one that is followed along the flow.
 
-    Raises
-    ------
-    ValueError
-        Of tokens that cannot be paired, and where the space has no distance.
-
     Examples
     --------
     >>> import numpy as np
@@ -48,8 +37,12 @@ def distance_ends(
     """
     space = first.manifold
     if space.family != "vectors":
-        found = wasserstein(first, second, p)
-        return (found.lower, found.upper) if isinstance(found, Bracket) else (found, found)
+        distance = wasserstein(first, second, p)
+        return (
+            (distance.lower, distance.upper)
+            if isinstance(distance, Bracket)
+            else (distance, distance)
+        )
     if not (isinstance(first, Measure) and isinstance(second, Measure)):
         raise ValueError(f"densities on {space.name} have no distance here: give tokens.")
     masses = first.mass

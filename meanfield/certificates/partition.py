@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from meanfield.attention import HeadMatrices
 from meanfield.fields.head_pairs import tilted
 from meanfield.fields.heads import head_table
-from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.spaces import Manifold
+from meanfield.terms.attention import HeadMatrices
 
 if TYPE_CHECKING:
-    from meanfield.manifolds.sphere.grid import SphereGrid
+    from meanfield.bases.harmonics import SphereGrid
 
 LARGEST_LOG = 700.0
 """Of 1 / Z: a larger one is as good as infinite."""
@@ -44,31 +44,15 @@ _ROUNDING, _OF_PAIRS = 1e-14, 1e-13
 
 @dataclass(frozen=True)
 class SmallestPartition:
-    """Lower bound of log Z over the support of a measure at one time, and how fast it may fall.
+    """Lower bound of log Z over the support of a measure at one time, and how fast it may fall."""
 
-    Attributes
-    ----------
-    log : float
-        Derived. In scaled units: at most 0.
-    rate : float
-        Derived. Of change in scaled time.
-    floor : float
-        Derived. log Z is never less: -2 s.
-    """
-
-    log: float
-    rate: float
-    floor: float
+    log: float  # in scaled units: at most 0
+    rate: float  # of change in scaled time
+    floor: float  # log Z is never less: -2 s
 
 
 def softmax_head(problem: Problem) -> HeadMatrices:
-    """The one head of a softmax, or that of a normalised built-in kernel.
-
-    Raises
-    ------
-    ValueError
-        If there are several, whose partition functions are not one, or the kernel is a function.
-    """
+    """The one head of a softmax, or that of a normalised built-in kernel."""
     heads = problem.heads
     if heads is None or len(heads) != 1:
         raise ValueError(
@@ -107,7 +91,7 @@ def smallest_partition(problem: Problem, measure: Density | Measure) -> Smallest
 
 
 def _is_summed(measure: Measure) -> bool:
-    """Whether its points are its support, few enough, and no rings."""
+    """True if its points are its support, few enough, and not rings."""
     few = len(measure.points) <= _MOST_POINTS
     return few and not measure.cell_order and measure.manifold.family != "axial"
 
@@ -179,7 +163,7 @@ def integral_of_inverse(
     """
     rate = max(first.rate, second.rate)
     floor = max(first.floor, -LARGEST_LOG)
-    logs = [max(known.log, floor) for known in (first, second)]
+    logs = [max(partition.log, floor) for partition in (first, second)]
     if rate == 0.0:
         return length * math.exp(-max(logs))
     meets = 0.5 * (length + (logs[0] - logs[1]) / rate)

@@ -1,11 +1,11 @@
-"""Between which distances two runs of one problem stay, from their distance at the start alone.
+"""Bounds of the distance of two runs of one problem, from their distance at the start alone.
 
-Without normalisation the rates are those of `theory.contraction`. Under softmax, with z(t) the
+Without normalisation `spectrum.contraction` has the rates. Under softmax, with z(t) the
 smallest Z over the support of one of the two,
 
     W_1(t) <= exp(c int_0^t [stretch + source / z] dt) W_1(0),
 
-a bound a posteriori: z is known along the run, `certificates.partition` says how between saves.
+a bound a posteriori: the run gives z, between saves by `certificates.partition`.
 Proof: follow an optimal coupling of mu and nu; v[mu] parts its ends at c stretch at most, and
 v[nu] - v[mu] = (c / Z_nu) int a(<x, y>) (P_x y - v_mu(x) / c) d(nu - mu)(y) at the end of nu.
 """
@@ -31,7 +31,7 @@ from meanfield.checks import at_least, checked
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.theory.contraction import (
+from meanfield.spectrum.contraction import (
     check_order,
     contraction_rates,
     softmax_source,
@@ -50,16 +50,16 @@ class CertifiedRadius:
     Attributes
     ----------
     p : int
-        Derived. Of W_p.
+        Of W_p.
     times : ndarray, shape (k,)
-        Derived. Scaled times that both runs saved.
+        Scaled times that both runs saved.
     distance : ndarray, shape (k, 2)
-        Derived. W_p measured, between two ends, which are the same where it is exact; of tokens in
+        W_p measured, between two ends, which are the same where it is exact; of tokens in
         other dimensions than 1 and 2, where it is not known, that of each to its own partner.
     lower, upper : ndarray, shape (k,)
-        Derived. Certified from the distance at the first time; lower is 0 where nothing is proved.
+        Certified from the distance at the first time; lower is 0 where nothing is proved.
     tolerance : float
-        Given. How far a mean position may be off, radians.
+        How far a mean position may be off, radians.
     """
 
     p: int
@@ -81,7 +81,7 @@ class CertifiedRadius:
 
     @property
     def holds(self) -> bool:
-        """Whether it does at all of them."""
+        """True if all bounds hold."""
         return bool(self.kept.all())
 
     @property
@@ -90,11 +90,10 @@ class CertifiedRadius:
         return np.asarray(self.upper < math.pi)
 
     def __repr__(self) -> str:
-        """Whether it holds, and until when it says something."""
         says = self.times[self.informative]
         until = f"says something until t = {says[-1]:.4g}" if len(says) else "says nothing"
-        held = "holds" if self.holds else f"broken at {int((~self.kept).sum())} times"
-        return f"CertifiedRadius(W{self.p} at {len(self.times)} times, {held}, {until})"
+        verdict = "holds" if self.holds else f"broken at {int((~self.kept).sum())} times"
+        return f"CertifiedRadius(W{self.p} at {len(self.times)} times, {verdict}, {until})"
 
 
 @checked
@@ -169,11 +168,6 @@ def growth(
     """Exponents of the upper and of the lower bound at times, from the states of one run or two.
 
     The states are used under softmax only, where the better of two runs counts.
-
-    Raises
-    ------
-    ValueError
-        If no bound of W_p is proved for the flow, or tokens diffuse.
     """
     check_order(p)
     problem.check_own_clock("bounds of distances")
@@ -210,11 +204,13 @@ def _none(elapsed: FloatArray) -> FloatArray:
 
 def _inverse_integrals(problem: Problem, times: FloatArray, run: Sequence[State]) -> FloatArray:
     """Upper bounds of the integral of 1 / z between times, shape (k - 1,)."""
-    known: list[SmallestPartition] = [smallest_partition(problem, measure) for measure in run]
+    partitions: list[SmallestPartition] = [smallest_partition(problem, measure) for measure in run]
     return np.array(
         [
             integral_of_inverse(first, second, float(length))
-            for first, second, length in zip(known, known[1:], np.diff(times), strict=False)
+            for first, second, length in zip(
+                partitions, partitions[1:], np.diff(times), strict=False
+            )
         ]
     )
 

@@ -291,7 +291,17 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kernel", default="exponential", metavar="K", help="exponential (default) or linear"
     )
-    command.add_argument("--normalized", action="store_true", help="softmax (SA) instead of USA")
+    command.add_argument(
+        "--normalization",
+        choices=["softmax", "none", "sinkhorn"],
+        help="softmax (SA), none (USA) or sinkhorn; default: none",
+    )
+    command.add_argument(
+        "--normalized",
+        action="store_const",
+        const=True,
+        help="short for --normalization softmax",
+    )
 
 
 def _add_problem(command: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -424,7 +434,7 @@ def positive(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    """Integer that is written as 1e6 or 2.5e3; 0 if it is none, or doubles do not hold it."""
+    """Integer, also written as 1e6 or 2.5e3; 0 for other text, or beyond doubles."""
     try:
         value = float(text)
     except ValueError:
@@ -521,7 +531,7 @@ EXAMPLES = {
 """Two uses of each command."""
 
 _LAST_PORT = 65535
-# Of a terminal that nobody has widened.
+# Width of a default terminal.
 _WIDTH = 79
 # Processor time on one core of a server, kernels compiled; `tests/benchmarks` has more of it.
 _TAKES_LONG = {

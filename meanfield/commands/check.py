@@ -10,26 +10,28 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.bases.coordinates import coordinate_count
+from meanfield.carriers import Representation, represent
+from meanfield.carriers.automatic import carriers, hands_over, largest_degree
+from meanfield.carriers.effects import STATIONARY, is_stationary
+from meanfield.carriers.options import usual_degree
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
 from meanfield.commands.report import facts
+from meanfield.commands.streams import say
 from meanfield.commands.truncation import truncation_told
-from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
-from meanfield.execute import evolution_of
+from meanfield.figures.data.saved_times import is_logarithmic
 from meanfield.finite.covariance import covariance_bytes
 from meanfield.finite.fluctuations import FluctuationOptions, settings_of
-from meanfield.manifolds.coordinates import coordinate_count
 from meanfield.measures import Density, LabelledDensity
-from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem
-from meanfield.representations import Representation, represent
-from meanfield.representations.automatic import carriers, hands_over, largest_degree
-from meanfield.representations.effects import STATIONARY, is_stationary
-from meanfield.representations.options import usual_degree
+from meanfield.recording import evolution_of
+from meanfield.runfile import Config, load_config
 from meanfield.runs import NO_RATES, parts_told
 from meanfield.simulation import evolve
-from meanfield.theory.stability import dominant_degree, growth_rate_max
+from meanfield.spectrum.stability import dominant_degree, growth_rate_max
+from meanfield.terms.frequencies import GivenFrequencies
 
 # A problem of a thousand modes is not printed whole.
 _LINE = 160
@@ -37,6 +39,8 @@ _TRIAL_SECONDS = 1.0
 _LONG_TRIAL_SECONDS = 3.0
 # Compilers and caches, which only a first run pays for.
 _WARM_UP_SECONDS = 20.0
+# Without a word for so long a user thinks that it hangs.
+_SILENT_SECONDS = 3.0
 # Characteristics on the sphere, nodes over sqrt(beta / tolerance) between the formation of clusters
 # and atoms: at SA and tolerance 1e-3 80,000 were measured at beta = 3, 147,000 at 6, 171,000 at 12,
 # 444,000 at beta = 6 and 1e-4; and what a step of twelve right-hand sides takes for each.
@@ -59,28 +63,26 @@ def execute(options: argparse.Namespace) -> int:
     representation = represent(problem, config.options)
     end = config.times[-1]
     plain = problem.layers is None or problem.layers.keeps_time
-    known = problem.is_isotropic and plain
+    has_rates = problem.is_isotropic and plain
     turning = problem.frequencies is not None and plain and problem.unlabelled.is_isotropic
-    rate = growth_rate_max(problem) if known or turning else float("nan")
+    rate = growth_rate_max(problem) if has_rates or turning else float("nan")
     pairs: list[tuple[str, Any]] = [
         ("run file", f"{config.source}: valid"),
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
         ("attention", _attention(problem)),
         *parts_told(problem).items(),
+        ("symmetry", _symmetry(config)),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
-        ("dominant degree", _dominant(problem, known)),
+        ("larger degrees", _next_doubling(config, representation)),
+        ("characteristics", _lines(config, representation)),
+        ("truncation", _truncation(config, representation)),
+        ("dominant degree", _dominant(problem, has_rates)),
         ("end", _end(problem, end, rate)),
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", _memory(config, representation)),
     ]
-    for name, text in (
-        ("truncation", _truncation(config, representation)),
-        ("characteristics", _lines(config, representation)),
-        ("larger degrees", _next_doubling(config, representation)),
-    ):
-        if text:
-            pairs.insert(4 + len(parts_told(problem)), (name, text))
+    pairs = [(name, text) for name, text in pairs if text]
     if config.fluctuations is not None:
         pairs.append(("fluctuations", _fluctuations(config, config.fluctuations)))
     if is_stationary(problem, config.options):
@@ -93,7 +95,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _unexecuted(config: Config) -> list[tuple[str, Any]]:
-    """What is known of a run file without its Python: no rates, no sizes, no times."""
+    """Facts of a run file whose Python is not executed: no rates, no sizes, no times."""
     named = ", ".join(config.unexecuted)
     return [
         ("run file", f"{config.source}: valid, but for its Python"),
@@ -103,8 +105,14 @@ def _unexecuted(config: Config) -> list[tuple[str, Any]]:
     ]
 
 
+def _symmetry(config: Config) -> str:
+    """Symmetry of the run; empty for a run without one."""
+    symmetry = evolution_of(config).symmetry
+    return "" if symmetry is None else symmetry.summary
+
+
 def _memory(config: Config, representation: Representation) -> str:
-    """What it needs as it begins, and if it grows as far as it may."""
+    """Memory at the start, and at the largest size."""
     start, largest = starting_need(config, representation), largest_need(config)
     text = f"about {start.size / 2**20:.0f} MiB"
     if largest.size <= start.size:
@@ -113,7 +121,7 @@ def _memory(config: Config, representation: Representation) -> str:
 
 
 def _fluctuations(config: Config, options: FluctuationOptions) -> str:
-    """What is linearised, how large its covariance may get, and what it takes then."""
+    """Degrees of the linearised run, largest size of its covariance, and its memory."""
     settings = settings_of(config.problem, config.times, options, unit=config.unit)
     size = coordinate_count(config.problem.space.dimension, settings.most)
     return (
@@ -123,7 +131,7 @@ def _fluctuations(config: Config, options: FluctuationOptions) -> str:
 
 
 def _attention(problem: Problem) -> str:
-    """What the weights are: how many heads, how normalised, how sharp."""
+    """Weights in words: number of heads, normalisation, largest beta."""
     how, of = problem.normalization, problem.attention
     if of is None:
         return f"one head of numbers, a kernel; normalization {how}"
@@ -132,11 +140,11 @@ def _attention(problem: Problem) -> str:
     return f"{heads}{numbers}; normalization {how}; beta {problem.beta:.6g}, the largest beta |B|_2"
 
 
-def _dominant(problem: Problem, known: bool) -> int | str | None:
+def _dominant(problem: Problem, has_rates: bool) -> int | str | None:
     """Degree that grows fastest, or where to ask for it."""
     if problem.frequencies is not None:
         return "about incoherence: meanfield stability --config"
-    return dominant_degree(problem) if known else NO_RATES
+    return dominant_degree(problem) if has_rates else NO_RATES
 
 
 def _end(problem: Problem, end: float, rate: float) -> str:
@@ -158,7 +166,9 @@ def _size(config: Config, representation: Representation) -> str:
         degree, largest = measure.max_degree, largest_degree(problem, options)
         grows = f" growing to {largest} as needed" if largest > degree else ""
         if isinstance(measure, LabelledDensity):
-            return f"{len(measure.labels)} labels, degree {degree}{grows}"
+            exact = isinstance(problem.frequencies, GivenFrequencies)
+            more = "" if exact else " stored, more taken as needed"
+            return f"{len(measure.labels)} labels{more}, degree {degree}{grows}"
         _, *others = carriers(problem, options)
         then = f", then {' and '.join(others)}" if others else ""
         return f"degree {degree}{grows}{then}"
@@ -167,7 +177,7 @@ def _size(config: Config, representation: Representation) -> str:
 
 
 def _truncation(config: Config, representation: Representation) -> str | None:
-    """What degrees in use lose, of this carrier and of those that it hands over to."""
+    """Truncation errors of this carrier and of its successors."""
     problem, options = config.problem, config.options
     measure = representation.measure(representation.state)
     if isinstance(measure, Density):
@@ -179,7 +189,7 @@ def _truncation(config: Config, representation: Representation) -> str | None:
 
 
 def _lines(config: Config, representation: Representation) -> str | None:
-    """What characteristics of the sphere grow to once clusters form, and what a step then costs."""
+    """Number of characteristics on the sphere after clusters form, and the cost of a step."""
     problem, options = config.problem, config.options
     coming = representation.name == "density" and hands_over(problem, options)
     if not problem.space.point_shape or not (coming or representation.name == "characteristics"):
@@ -193,7 +203,7 @@ def _lines(config: Config, representation: Representation) -> str | None:
 
 
 def _next_doubling(config: Config, representation: Representation) -> str | None:
-    """What a density of the sphere that is to go further than by default would cost."""
+    """Cost of a density on the sphere beyond its default degree."""
     problem, options = config.problem, config.options
     ends = not hands_over(problem, options) and options.max_degree is None
     if representation.name != "density" or not problem.space.point_shape or not ends:
@@ -212,10 +222,14 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     # Each decade is another piece of work: no pace of the first tells of the later ones. Inside
     # layers nothing can be saved.
     times = config.times if logarithmic else np.array(_SHARES) * end
-    began = clock.perf_counter()
+    began, silent = clock.perf_counter(), True
 
     def watch() -> None:
+        nonlocal silent
         check_interrupt()
+        if silent and clock.perf_counter() > began + _SILENT_SECONDS:
+            silent = False
+            say(f"check: timing the first steps, up to {_WARM_UP_SECONDS:g} s")
         # The second snapshot ends the first step.
         warm = clocks[1] + _LONG_TRIAL_SECONDS if len(clocks) > 1 else began + _WARM_UP_SECONDS
         if clock.perf_counter() > warm:
@@ -236,6 +250,10 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     except TimeoutError:
         if logarithmic or len(clocks) < 3 or reached == 0.0:
             spent = clock.perf_counter() - began
+            if reached == 0.0:
+                first = float(times[:2][-1])
+                least = f"more than {spent * end / first:.1g} s"
+                return f"{least}: the first {spent:.2g} s do not reach t = {first:g}"
             return f"more than {spent:.2g} s, in which the run comes to t = {reached:.3g}"
         clocks.append(clock.perf_counter())
     except SimulationError as error:

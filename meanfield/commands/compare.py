@@ -15,11 +15,11 @@ from meanfield.commands.studies import (
     study_file,
 )
 from meanfield.commands.study_reports import comparison_report
-from meanfield.config import Config, load_config
-from meanfield.config.keys import located
 from meanfield.files.replacing import OutputError
-from meanfield.outputs.comparison_file import load_comparison, write_comparison
-from meanfield.outputs.wall_time import WallTime
+from meanfield.runfile import Config, load_config
+from meanfield.runfile.keys import located
+from meanfield.store.comparison_file import load_comparison, write_comparison
+from meanfield.store.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, comparison
 
 # What a resumed comparison may differ in; it may only grow, `check_resumes` sees to that.
@@ -47,13 +47,15 @@ def execute(options: argparse.Namespace) -> int:
                     raise OutputError(
                         f"{path} ends at another time. Use --overwrite to start again."
                     )
-                asked = asked_of(config)
-                run_missing(plan, stored, write_comparison, output, asked, options, spent, executor)
+                origin = asked_of(config)
+                run_missing(
+                    plan, stored, write_comparison, output, origin, options, spent, executor
+                )
         elif not options.quiet:
             say(f"{path} holds all the systems asked for: nothing to do.")
     study = load_comparison(path)
     if options.plot is not None:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
         save_plot(study, options.plot)
     comparison_report(study, path).show(options)
@@ -61,7 +63,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _plan(config: Config) -> Comparison:
-    """What to run; the density is run on the way."""
+    """Plan of the study; this computes the density run."""
     with located(f"{config.source}:"):
         return comparison(
             config.problem,

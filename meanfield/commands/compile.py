@@ -10,6 +10,8 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,21 +21,24 @@ from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 
 if TYPE_CHECKING:
-    from meanfield.flows import Flow
-    from meanfield.manifolds import Manifold
     from meanfield.problem import Problem
+    from meanfield.spaces import Manifold
+    from meanfield.terms.flows import Flow
 
 Job = Callable[[], Any]
 # Numbers of tokens for which velocities are found in different ways.
 _TOKENS = {"circle": (20, 3000, 60_000), "sphere": (20, 3000)}
 _WAVES: dict[int, list[list[float]]] = {1: [[2, 0.1, 0.0]], 2: [[2, 0, 0.1]]}
 _BETA = 4.0
+# Tables of weights this long have an index of their columns.
+_MANY_DEGREES = 130
 
 
 def execute(options: argparse.Namespace) -> int:
     """Compile, and say how much there was to do."""
-    from meanfield.compute.compiled import compilations
+    from meanfield.engines.compiled import compilations, not_compiled
 
+    _import_all()
     began, before = time.monotonic(), len(compilations)
     todo = list(jobs())
     for _, job in shown(todo, len(todo), "compile", quiet=options.quiet, note=lambda done: done[0]):
@@ -43,7 +48,18 @@ def execute(options: argparse.Namespace) -> int:
         say(f"compiled {compiled} kernels in {seconds:.0f} s")
     else:
         say("all kernels were compiled already")
+    if missing := not_compiled():
+        say(f"compiled on first use only: {', '.join(missing)}")
     return 0
+
+
+def _import_all() -> None:
+    """Import the package, whose decorator lists all kernels."""
+    import meanfield
+
+    for module in walk_packages(meanfield.__path__, "meanfield."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
 
 
 def compile_for_workers(problem: Problem) -> None:
@@ -56,20 +72,19 @@ def compile_for_workers(problem: Problem) -> None:
 def compile_blocks() -> None:
     """Compile what moves tokens in any dimension, in small and large exponents."""
     import meanfield as mf
-    from meanfield.attention import HeadMatrices
     from meanfield.fields.blocks import attention_output
+    from meanfield.terms.attention import HeadMatrices
 
-    for dtype in (np.float64, np.float32):
-        for beta in (_BETA, 1e4):
-            one = np.eye(3)
-            attention_output(one, [HeadMatrices(beta * one, one)], dtype=dtype)
+    for beta in (_BETA, 1e4):
+        one = np.eye(3)
+        attention_output(one, [HeadMatrices(beta * one, one)])
     mf.merging_diagram(3, 2, betas=[1.0], times=[0.1], replicas=2)
 
 
 def jobs() -> Iterator[tuple[str, Job]]:
     """Small problems, with a word for each, that call all kernels between them."""
-    from meanfield.flows import SA, USA, Flow
-    from meanfield.manifolds import Circle, Sphere
+    from meanfield.spaces import Axial, Circle, Sphere
+    from meanfield.terms.flows import SA, USA, Flow
 
     for manifold in (Circle(), Sphere()):
         name = manifold.name
@@ -82,9 +97,14 @@ def jobs() -> Iterator[tuple[str, Job]]:
             for count in _TOKENS[manifold.family]:
                 yield f"{name}, tokens", partial(_tokens, manifold, flow, count)
             yield f"{name}, tokens with noise", partial(_tokens, manifold, noisy, 20, step=0.05)
+        yield f"{name}, heads", partial(_heads, manifold)
+        yield f"{name}, advection", partial(_advection, manifold)
         yield f"{name}, prediction", partial(_predictions, manifold)
         yield f"{name}, pairs of tokens", partial(_pairs, manifold)
         yield f"{name}, distances", partial(_distances, manifold)
+    yield "sphere, many degrees", partial(_density, Sphere(), noisy, max_degree=_MANY_DEGREES)
+    for flow in (USA, noisy):
+        yield "axial, density", partial(_density, Axial(5), flow)
     yield "tokens in any dimension", compile_blocks
     yield "samples of densities", _samples
     yield "angles on the sphere", _angles
@@ -97,18 +117,36 @@ def _run(manifold: Manifold, flow: Flow, law: Any, **options: Any) -> None:
     mf.simulate(problem, until=0.1, save=2, tolerance=1e-3, **options)
 
 
-def _density(manifold: Manifold, flow: Flow) -> None:
+def _law(manifold: Manifold) -> Any:
     import meanfield as mf
 
-    law = mf.perturbed_uniform(_WAVES[manifold.dimension])
-    _run(manifold, flow, law, representation="density")
+    waves = _WAVES.get(manifold.dimension)
+    return mf.perturbed_uniform(waves) if waves else mf.von_mises_fisher(0.1)
+
+
+def _density(manifold: Manifold, flow: Flow, **options: Any) -> None:
+    _run(manifold, flow, _law(manifold), representation="density", **options)
 
 
 def _characteristics(manifold: Manifold, flow: Flow) -> None:
+    _run(manifold, flow, _law(manifold), representation="characteristics")
+
+
+def _heads(manifold: Manifold) -> None:
     import meanfield as mf
 
-    law = mf.perturbed_uniform(_WAVES[manifold.dimension])
-    _run(manifold, flow, law, representation="characteristics")
+    score = np.diag(np.arange(1.0, manifold.dimension + 2.0))
+    for normalization in ("none", "softmax"):
+        heads = mf.Attention([mf.Head(score=score)], normalization, beta=_BETA)
+        problem = mf.Problem(manifold, heads, initial=_law(manifold))
+        mf.simulate(problem, until=0.1, save=2, tolerance=1e-3)
+
+
+def _advection(manifold: Manifold) -> None:
+    from meanfield.fields.engines import advection
+
+    uniform = np.array([1.0])
+    advection(manifold, 2, uniform, uniform)
 
 
 def _tokens(manifold: Manifold, flow: Flow, count: int, **options: Any) -> None:
@@ -137,8 +175,8 @@ def _predictions(manifold: Manifold) -> None:
 
 def _pairs(manifold: Manifold) -> None:
     """The sum over pairs, also where exponentials underflow, and at other places."""
-    from meanfield.fields.circle.pairs import exponential_velocity_circle
-    from meanfield.fields.sphere.pairs import exponential_velocity_sphere
+    from meanfield.engines.pairs.circle import exponential_velocity_circle
+    from meanfield.engines.pairs.sphere import exponential_velocity_sphere
 
     velocity = (exponential_velocity_circle, exponential_velocity_sphere)[manifold.dimension - 1]
     points, masses = _points(manifold, 20), np.full(20, 0.05)
@@ -163,8 +201,8 @@ def _distances(manifold: Manifold) -> None:
 
 def _samples() -> None:
     """By inversion: of densities of which rejection would lose much."""
-    from meanfield.sampling.circle import circle_tokens
-    from meanfield.sampling.sphere import sphere_tokens
+    from meanfield.laws.sampling.circle import circle_tokens
+    from meanfield.laws.sampling.sphere import sphere_tokens
 
     for tokens in (circle_tokens, sphere_tokens):
         tokens(np.array([1.0, 0.1, 0.1j]), 10, np.random.default_rng(0))
@@ -172,8 +210,8 @@ def _samples() -> None:
 
 def _angles() -> None:
     """As nonuniform transforms want them: of many tokens, or many degrees."""
-    from meanfield.manifolds import Sphere
-    from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
+    from meanfield.engines.harmonics.angles import angles_of, tangent_vectors
+    from meanfield.spaces import Sphere
 
     points = _points(Sphere(), 10)
     angles, _ = angles_of(points)

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from meanfield.attention import Head
 from meanfield.commands.compile import compile_blocks
 from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.streams import say
 from meanfield.commands.studies import Asked, output_file, pool, run_missing, worker_count
 from meanfield.commands.study_reports import merging_report
 from meanfield.files.replacing import OutputError
-from meanfield.outputs.merging_file import load_merging, write_merging
-from meanfield.outputs.wall_time import WallTime
-from meanfield.studies.merging import DiagramOptions, MergingPlan, RandomHead
-from meanfield.studies.merging_results import MergingDiagram
+from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
+from meanfield.papers.merging_results import MergingDiagram
+from meanfield.store.merging_file import load_merging, write_merging
+from meanfield.store.wall_time import WallTime
+from meanfield.terms.attention import Head
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -30,29 +30,29 @@ def execute(options: argparse.Namespace) -> int:
         stored = _stored(plan, path) if options.resume and path.exists() else None
         left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
         if left or stored is None:
-            asked = Asked(config_text(plan.options), "", "diagram")
+            origin = Asked(config_text(plan.options), "", "diagram")
             if worker_count(options, left) > 1:
                 compile_blocks()
             with pool(options, left) as executor:
-                run_missing(plan, stored, write_merging, output, asked, options, spent, executor)
+                run_missing(plan, stored, write_merging, output, origin, options, spent, executor)
         elif not options.quiet:
             say(f"{path} holds all the replicas asked for: nothing to do.")
-    made = load_merging(path)
+    diagram = load_merging(path)
     if options.plot is not None:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
-        save_plot(made, options.plot)
-    merging_report(made, path).show(options)
+        save_plot(diagram, options.plot)
+    merging_report(diagram, path).show(options)
     return 0
 
 
 def config_text(options: DiagramOptions) -> str:
-    """What was asked for, but for the number of replicas, as one JSON object."""
+    """Options as one JSON object, without the number of replicas."""
     return json.dumps(options.facts())
 
 
 def _asked(options: argparse.Namespace) -> DiagramOptions:
-    """What the command line asks for."""
+    """Options from the command line."""
     if not options.until > 0.0:
         raise ValueError(f"--until must be positive, got {options.until:g}.")
     plain = (options.score, options.value) == ("identity", "identity")
@@ -73,7 +73,7 @@ def _asked(options: argparse.Namespace) -> DiagramOptions:
 
 
 def _stored(plan: MergingPlan, path: Path) -> MergingDiagram:
-    """What the output holds, if it may be continued: it may only grow in replicas."""
+    """Stored diagram, if it may be continued: only replicas may grow."""
     stored = load_merging(path)
     before = json.loads(stored.attributes["config"])
     for name, wanted in json.loads(config_text(plan.options)).items():
@@ -82,10 +82,10 @@ def _stored(plan: MergingPlan, path: Path) -> MergingDiagram:
                 f"{path} has another {name}: --resume may only add replicas. Use --overwrite to "
                 "start again."
             )
-    held, replicas = stored.table.done.shape[1], plan.options.replicas
-    if held > replicas:
+    done, replicas = stored.table.done.shape[1], plan.options.replicas
+    if done > replicas:
         raise OutputError(
-            f"--replicas {replicas} is fewer than the {held} of {path}: --resume may only add. Use "
+            f"--replicas {replicas} is fewer than the {done} of {path}: --resume may only add. Use "
             "--overwrite to start again."
         )
     return stored

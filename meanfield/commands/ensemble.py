@@ -16,11 +16,11 @@ from meanfield.commands.studies import (
     study_file,
 )
 from meanfield.commands.study_reports import ensemble_report
-from meanfield.config import Config, ConfigError, load_config
-from meanfield.config.config import ENSEMBLE_TIME
-from meanfield.config.keys import located
-from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
-from meanfield.outputs.wall_time import WallTime
+from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile.config import ENSEMBLE_TIME
+from meanfield.runfile.keys import located
+from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.wall_time import WallTime
 from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -45,47 +45,47 @@ def execute(options: argparse.Namespace) -> int:
         if stored is None or not is_complete(config, "ensemble", stored):
             left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
             with pool(options, left, config.problem) as executor:
-                asked = asked_of(config)
-                run_missing(plan, stored, write_ensemble, output, asked, options, spent, executor)
+                origin = asked_of(config)
+                run_missing(plan, stored, write_ensemble, output, origin, options, spent, executor)
         elif not options.quiet:
             say(f"{path} holds all the runs asked for: nothing to do.")
-    made = load_ensemble(path)
+    ensemble = load_ensemble(path)
     if options.plot is not None:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
-        save_plot(made, options.plot)
-    ensemble_report(made, path).show(options)
+        save_plot(ensemble, options.plot)
+    ensemble_report(ensemble, path).show(options)
     return 0
 
 
 def _unused(config: Config) -> str:
     """Line on keys of a run that an ensemble does not read, else empty."""
-    given = ["[representation] tokens"] * ("tokens" in config.tables.get("representation", {}))
-    given += ["[time]"] * (config.tables["time"] != ENSEMBLE_TIME)
-    if not given:
+    unused = ["[representation] tokens"] * ("tokens" in config.tables.get("representation", {}))
+    unused += ["[time]"] * (config.tables["time"] != ENSEMBLE_TIME)
+    if not unused:
         return ""
     return (
-        f"{config.source}: an ensemble does not use {' and '.join(given)}: set ensemble.tokens, "
+        f"{config.source}: an ensemble does not use {' and '.join(unused)}: set ensemble.tokens, "
         "and ensemble.times in onset times."
     )
 
 
 def _plan(config: Config) -> EnsemblePlan:
-    """What to run."""
+    """Plan of the ensemble."""
     # Counts need less than the densities and tokens of a run, unless the run file says more.
-    given = config.tables.get("representation", {}).get("tolerance", ENSEMBLE_TOLERANCE)
+    tolerance = config.tables.get("representation", {}).get("tolerance", ENSEMBLE_TOLERANCE)
     with located(f"{config.source}:"):
-        return ensemble_plan(config.problem, config.ensemble, tolerance=float(given))
+        return ensemble_plan(config.problem, config.ensemble, tolerance=float(tolerance))
 
 
 def _stored(config: Config, plan: EnsemblePlan, path: Path) -> Ensemble:
-    """What the output holds, if this run file may continue it."""
-    made = load_ensemble(path)
-    check_resumes(config, "ensemble", made, path, _FREE_KEYS)
-    if made.attributes["tolerance"] != plan.tolerance:
+    """Stored ensemble, if this run file may continue it."""
+    stored = load_ensemble(path)
+    check_resumes(config, "ensemble", stored, path, _FREE_KEYS)
+    if stored.attributes["tolerance"] != plan.tolerance:
         # The defaults of a run and of an ensemble differ: the texts may agree and mean other steps.
         raise ConfigError(
             f"{config.source}: [representation] tolerance differs from that of {path}, which "
             "--resume continues. Use --overwrite to start again."
         )
-    return made
+    return stored

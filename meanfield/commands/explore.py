@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 import threading
 import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
 
 from meanfield.commands.streams import say
 from meanfield.explore.server import ExploreServer, warm_up
@@ -12,7 +15,7 @@ from meanfield.explore.server import ExploreServer, warm_up
 
 def execute(options: argparse.Namespace) -> int:
     """Serve the page until an interrupt, which ends the command as it ends others."""
-    with ExploreServer(options.port) as server:
+    with ExploreServer(options.port) as server, ExitStack() as stack:
         print(server.address, flush=True)
         say("explore: Ctrl-C ends it; loading kernels, the first time on a machine for a minute")
         warming = threading.Thread(
@@ -20,10 +23,23 @@ def execute(options: argparse.Namespace) -> int:
         )
         warming.start()
         if not options.no_open:
-            # A browser of text would keep the terminal, and this thread, for itself.
-            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+            _open_browser(server.address, stack)
         try:
             server.serve_forever(poll_interval=0.2)
         finally:
             server.turns.close()
     return 0
+
+
+def _open_browser(address: str, stack: ExitStack) -> None:
+    """Open a private file that leads to the address: `ps` shows command lines to every user."""
+    try:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanfield-"))
+        page = Path(folder, "explore.html")
+        page.touch(mode=0o600)
+        page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', "ascii")
+    except OSError as error:
+        say(f"explore: no temporary file for the browser ({error.strerror}): open the address.")
+        return
+    # A browser of text would keep the terminal, and this thread, for itself.
+    threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()

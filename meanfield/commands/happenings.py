@@ -1,4 +1,4 @@
-"""What happened during a run, in words: hand-overs, notes, clusters that met."""
+"""Events of a run in words: hand-overs, notes, clusters that met."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def happening_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
 
 
 def happenings_json(events: Sequence[Event]) -> dict[str, Any]:
-    """Events for programs: those of atoms that begin apart, as arrays of their properties."""
+    """Events for programs; atoms at the start are arrays of their properties."""
     atoms = [event for event in events if event.kind == "cluster"]
     return {
         "events": [
@@ -71,16 +71,16 @@ def happenings_json(events: Sequence[Event]) -> dict[str, Any]:
 
 def _with_beginnings(events: Sequence[Event]) -> list[Event]:
     """Events with one for all atoms that begin at one time, where the first of them does."""
-    begun: dict[float, list[float]] = {}
+    starts: dict[float, list[float]] = {}
     for event in events:
         if event.kind == "cluster":
-            begun.setdefault(event.time, []).append(event.mass[0])
+            starts.setdefault(event.time, []).append(event.mass[0])
     shortened = []
     for event in events:
         if event.kind != "cluster":
             shortened.append(event)
-        elif event.time in begun:
-            shortened.append(Event(event.time, "cluster", _beginning(begun.pop(event.time))))
+        elif event.time in starts:
+            shortened.append(Event(event.time, "cluster", _beginning(starts.pop(event.time))))
     return shortened
 
 

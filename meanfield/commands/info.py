@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.carriers.options import Options
 from meanfield.commands.happenings import happenings, happenings_json
 from meanfield.commands.replay_report import replay_report
 from meanfield.commands.report import Report, facts, table
@@ -18,21 +19,20 @@ from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report, merging_report
 from meanfield.commands.sweep_report import sweep_report
 from meanfield.commands.truncation import truncation_told
-from meanfield.config.stored import stored_problem
 from meanfield.finite.results import Fluctuations
 from meanfield.models.replay import Replay
-from meanfield.outputs.provenance import parsed_versions, read_provenance
-from meanfield.outputs.result_file import load
-from meanfield.outputs.result_hash import result_hash, run_results
-from meanfield.outputs.sweep_file import is_sweep, load_sweep
-from meanfield.outputs.wall_time import seconds_by_phase
-from meanfield.representations.options import Options
+from meanfield.papers.merging_results import MergingDiagram
+from meanfield.runfile.stored import stored_problem
 from meanfield.runs import NO_RATES, Run, stored_section
+from meanfield.spectrum.time_units import time_name
+from meanfield.store.provenance import parsed_versions, read_provenance
+from meanfield.store.result_file import load
+from meanfield.store.result_hash import result_hash, run_results
+from meanfield.store.sweep_file import is_sweep, load_sweep
+from meanfield.store.wall_time import seconds_by_phase
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.merging_results import MergingDiagram
 from meanfield.studies.sweep_results import Sweep
-from meanfield.theory.time_units import time_name
 
 _SAVES_SHOWN = 12
 _VALUES_SHOWN = 8
@@ -66,10 +66,18 @@ def _sweep(options: argparse.Namespace) -> int:
     if options.provenance:
         raise ValueError(f"--provenance is of a run: name a file of {options.file}.")
     sweep = load_sweep(options.file)
-    known, report = sweep.attributes, sweep_report(sweep)
-    pairs = [("kind", "sweep"), *[(k, known[k]) for k in ("title", "status") if known.get(k)]]
+    attributes, report = sweep.attributes, sweep_report(sweep)
+    pairs = [
+        ("kind", "sweep"),
+        *[(k, attributes[k]) for k in ("title", "status") if attributes.get(k)],
+    ]
     pairs += [(p.key, f"{len(p.values)} values: {_ends(p.labels)}") for p in sweep.parameters]
-    pairs.append(("created", f"{known.get('created')} by meanfield {known['meanfield_version']}"))
+    pairs.append(
+        (
+            "created",
+            f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}",
+        )
+    )
     replace(report, blocks=[facts(pairs), *report.blocks]).show(options)
     for member, run in zip(sweep.members, sweep.observed, strict=True):
         if run is None or member.result_hash is None:
@@ -108,12 +116,7 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
 def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
     """Where a file comes from: what an older one does not know is left out, or null.
 
-    Parameters
-    ----------
-    attributes : mapping
-        Attributes of the file.
-    digest : str
-        Hash of the results that it holds.
+    attributes: attributes of the file; digest: hash of the results that it holds.
     """
     names = ("created", "versions", "platform", "processor", "threads", "seed")
     lines: dict[str, Any] = {name: attributes.get(name) for name in names}
@@ -145,23 +148,23 @@ def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
 
 
 def _problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """What was asked for, in what state it is and who made it."""
-    known = {"normalization": _older_normalization(attributes), **attributes}
+    """Facts of the problem, its status and its origin."""
+    facts = {"normalization": _older_normalization(attributes), **attributes}
     if attributes.get("heads"):
-        known["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
+        facts["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
     else:
-        known.pop("heads", None)
+        facts.pop("heads", None)
     names = (
         "title status manifold kernel heads beta normalization mask strength terms layers "
-        "frequencies stages"
+        "frequencies stages symmetry"
     )
-    pairs = [(name, known[name]) for name in names.split() if known.get(name, "") != ""]
+    pairs = [(name, facts[name]) for name in names.split() if facts.get(name, "") != ""]
     if np.isnan(float(attributes.get("growth_rate_max", 0.0))):
         pairs.append(("uniform", NO_RATES))
     if attributes.get("diffusivity"):
         pairs.append(("diffusivity", attributes["diffusivity"]))
-    made = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
-    return [*pairs, ("initial", attributes.get("initial")), ("created", made)]
+    origin = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
+    return [*pairs, ("initial", attributes.get("initial")), ("created", origin)]
 
 
 def _older_normalization(attributes: Mapping[str, Any]) -> str:
@@ -173,56 +176,56 @@ def _study_report(
     study: ConvergenceStudy | Ensemble, path: str, attributes: Mapping[str, Any], digest: str
 ) -> Report:
     """Facts, then the tables that the command itself prints, once there is something in them."""
-    known = study.attributes
-    untitled = replace(study, attributes={**known, "title": ""})
+    stored = study.attributes
+    untitled = replace(study, attributes={**stored, "title": ""})
     if isinstance(untitled, Ensemble):
         kind, own, tasks = "ensemble", ("seed", "tolerance"), "runs"
         report = ensemble_report(untitled, path)
     else:
         kind, own, tasks = "comparison", ("metric", "seed"), "particle systems"
         report = comparison_report(untitled, path)
-    done, asked = int(study.finished.sum()), len(study.tokens) * runs_of_each(study)
+    done, total = int(study.finished.sum()), len(study.tokens) * runs_of_each(study)
     pairs = [
         ("kind", kind),
-        *_problem_facts(known),
+        *_problem_facts(stored),
         ("tokens", ", ".join(map(str, study.tokens))),
-        *[(name, known[name]) for name in own if name in known],
+        *[(name, stored[name]) for name in own if name in stored],
         (
             "finished",
-            f"{done} of {asked} {tasks}",
+            f"{done} of {total} {tasks}",
         ),
     ]
     origin = provenance_report(attributes, digest).data
     return Report(
         [facts(pairs), *(report.blocks if study.finished.all() else [])],
-        {"kind": kind, **known, **report.data, "provenance": origin},
+        {"kind": kind, **stored, **report.data, "provenance": origin},
         report.columns,
     )
 
 
 def _diagram_report(
-    made: MergingDiagram, path: str, attributes: Mapping[str, Any], digest: str
+    diagram: MergingDiagram, path: str, attributes: Mapping[str, Any], digest: str
 ) -> Report:
     """Facts, then the table that the command itself prints, once every beta has a replica."""
-    known, report = made.attributes, merging_report(made, path)
+    stored, report = diagram.attributes, merging_report(diagram, path)
     names = ("title", "status", "seed", "tolerance")
-    pairs = [("kind", "diagram"), *[(name, known[name]) for name in names if known.get(name, "")]]
-    done = f"{int(made.finished.sum())} of {made.table.done.size} replicas"
-    made_by = f"{known.get('created')} by meanfield {known.get('meanfield_version')}"
-    pairs += [("created", made_by), ("finished", done)]
-    blocks = report.blocks if made.finished.all() else []
+    pairs = [("kind", "diagram"), *[(name, stored[name]) for name in names if stored.get(name, "")]]
+    done = f"{int(diagram.finished.sum())} of {diagram.table.done.size} replicas"
+    writer = f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}"
+    pairs += [("created", writer), ("finished", done)]
+    blocks = report.blocks if diagram.finished.all() else []
     origin = provenance_report(attributes, digest).data
-    data = {"kind": "diagram", **known, **report.data, "provenance": origin}
+    data = {"kind": "diagram", **stored, **report.data, "provenance": origin}
     return Report([facts(pairs), *blocks], data, report.columns)
 
 
-def _replay_report(found: Replay, path: str, attributes: Mapping[str, Any], digest: str) -> Report:
-    """What the command itself prints, and where it comes from."""
-    known, report = found.attributes, replay_report(found, path)
-    made_by = f"{known.get('created')} by meanfield {known.get('meanfield_version')}"
+def _replay_report(replay: Replay, path: str, attributes: Mapping[str, Any], digest: str) -> Report:
+    """Report of a replay, and its provenance."""
+    origin_facts, report = replay.attributes, replay_report(replay, path)
+    writer = f"{origin_facts.get('created')} by meanfield {origin_facts.get('meanfield_version')}"
     origin = provenance_report(attributes, digest).data
-    data = {"kind": "replay", **known, **report.data, "provenance": origin}
-    pairs = [("kind", "replay"), ("created", made_by)]
+    data = {"kind": "replay", **origin_facts, **report.data, "provenance": origin}
+    pairs = [("kind", "replay"), ("created", writer)]
     return Report([facts(pairs), *report.blocks], data, report.columns)
 
 
@@ -234,6 +237,9 @@ def _run_report(run: Run, digest: str) -> Report:
         pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
         lost = _truncation(run)
         pairs += [("truncation", lost)] if lost else []
+        if "label_error" in run.diagnostics:
+            count, error = (run.diagnostics[name] for name in ("labels", "label_error"))
+            pairs.append(("labels", f"{int(count[-1])}, moments to {max(error):.1g}"))
         counted = [name for name in ("steps", "rejected") if name in run.diagnostics]
         pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
     blocks = [facts(pairs)]
@@ -263,7 +269,7 @@ def _run_report(run: Run, digest: str) -> Report:
 
 
 def _truncation(run: Run) -> str | None:
-    """What the degrees in use lost, as far as the file tells the problem."""
+    """Truncation error of the degrees in use, if the file contains the problem."""
     if "config" not in run.attributes:
         return None
     try:
@@ -282,42 +288,42 @@ def _asked_for_fluctuations(run: Run) -> bool:
     return False
 
 
-def _fluctuations(run: Run, found: Fluctuations) -> str:
+def _fluctuations(run: Run, fluctuations: Fluctuations) -> str:
     """Limit, variance and shift of each degree at the last time that is resolved."""
     data = _fluctuations_json(run)
     until = data["resolved_until"]
     if np.isnan(until):
-        return f"fluctuations: {found.note}"
-    tokens = "" if found.tokens is None else f", sd with N = {found.tokens}"
+        return f"fluctuations: {fluctuations.note}"
+    tokens = "" if fluctuations.tokens is None else f", sd with N = {fluctuations.tokens}"
     columns = [data["limit"], data["variance"], data["shift"]]
     names = ["degree", "limit", "N variance", "N shift"]
-    if found.tokens is not None:
-        columns.append(np.sqrt(np.array(data["variance"]) / found.tokens))
+    if fluctuations.tokens is not None:
+        columns.append(np.sqrt(np.array(data["variance"]) / fluctuations.tokens))
         names.append("sd")
     rows = [
         [degree, *(_told(values[degree - 1]) for values in columns)]
-        for degree in range(1, found.degree + 1)
+        for degree in range(1, fluctuations.degree + 1)
     ]
     head = f"fluctuations of N tokens at t = {until:.6g}: sizes of moments{tokens}"
-    told = f"\n{found.note}" if found.note else ""
-    return f"{head}\n{table(names, rows)}{told}"
+    labels = f"\n{fluctuations.note}" if fluctuations.note else ""
+    return f"{head}\n{table(names, rows)}{labels}"
 
 
 def _fluctuations_json(run: Run) -> Any:
     """The same for programs: lists from degree 1 on; null where the file has none."""
-    found = run.fluctuations
-    if found is None:
+    fluctuations = run.fluctuations
+    if fluctuations is None:
         return None
-    last = max(int(found.resolved.sum()) - 1, 0)
+    last = max(int(fluctuations.resolved.sum()) - 1, 0)
     return {
-        "degree": found.degree,
-        "tokens": found.tokens,
-        "resolved_until": found.resolved_until / run.unit_length,
-        "note": found.note,
-        "agreement": found.agreement,
-        "limit": found.space.sizes_by_degree(found.limit[last])[1:],
-        "variance": found.variance_by_degree[last, 1:],
-        "shift": found.shift_by_degree[last, 1:],
+        "degree": fluctuations.degree,
+        "tokens": fluctuations.tokens,
+        "resolved_until": fluctuations.resolved_until / run.unit_length,
+        "note": fluctuations.note,
+        "agreement": fluctuations.agreement,
+        "limit": fluctuations.space.sizes_by_degree(fluctuations.limit[last])[1:],
+        "variance": fluctuations.variance_by_degree[last, 1:],
+        "shift": fluctuations.shift_by_degree[last, 1:],
     }
 
 
@@ -326,7 +332,7 @@ def _told(value: float) -> str:
 
 
 def _legend(columns: Mapping[str, Any]) -> str:
-    """What the counts in the table are, and where that is explained."""
+    """Legend of the counts in the table."""
     peaks = "peaks: maxima of the attention potential; " if "peaks" in columns else ""
     return (
         '\nclusters: groups with gaps between them, "-" while nothing has separated'

@@ -60,7 +60,7 @@ modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
 [representation]
 name = "auto"                 # "auto" | "density" | "characteristics" | "atoms" | "particles" |
                               # "labelled": densities by position or frequency
-# labels = 64                 # labelled: how many positions or frequencies
+# labels = 64                 # labelled: positions or frequencies stored; more taken as needed
 # tolerance = 1e-10           # default; characteristics on the sphere: 1e-4
 # max_degree = 4096           # density: largest degree (default on the sphere: 512)
 # max_nodes = 100000          # characteristics: most nodes (default: 2000000)

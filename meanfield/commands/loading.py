@@ -18,14 +18,10 @@ _INTERRUPTED = 130
 
 
 def is_the_command(command_line: list[str], script: str) -> bool:
-    """Whether a process is the command `meanfield`, or `python -m meanfield`.
+    """True if a process is the command `meanfield`, or `python -m meanfield`.
 
-    Parameters
-    ----------
-    command_line : list of str
-        As the interpreter was called: workers of a study have their parent's script, but not this.
-    script : str
-        What it runs: its first argument, "-m" while it looks for a module.
+    command_line: of the interpreter; workers of a study have their parent's script, but not this.
+    script: its first argument, "-m" while it looks for a module.
 
     Examples
     --------
@@ -51,7 +47,7 @@ def leave_on_signals() -> None:
 
 
 def leaves_on_signals() -> bool:
-    """Whether signals still end the process."""
+    """True if signals still end the process."""
     return any(signal.getsignal(getattr(signal, name)) is leave for name in _NAMES[:2])
 
 

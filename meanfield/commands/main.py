@@ -10,16 +10,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from meanfield.commands.arguments import as_help, parser
-from meanfield.commands.interrupts import (
-    interrupt_requested,
-    listen,
-    restore,
-    stop_listening,
-)
+from meanfield.commands.interrupts import interrupt_requested, listen, stop_listening
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
@@ -33,20 +28,13 @@ _NO_THREAD = "can't start new thread"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the command line by default; the process is then expected to end, and ignores
-        further interrupts.
+    arguments: by default the command line; the process then ignores interrupts until it ends.
 
-    Returns
-    -------
-    int
-        Exit status.
+    Returns exit status.
     """
     open_streams()
     # Until the command begins, a process of ours leaves at a signal; others hear of it as usual.
-    handlers = {} if leaves_on_signals() else listen()
+    handlers = ExitStack() if leaves_on_signals() else listen()
     try:
         return _status(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
@@ -57,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # What is left, the end of the interpreter, takes no time: all was said.
             stop_listening()
         else:
-            restore(handlers)
+            handlers.close()
 
 
 def _status(arguments: Sequence[str]) -> int:
@@ -133,7 +121,7 @@ def _prepared(threads: int | None) -> Any:
     """
     import numpy as np
 
-    from meanfield.compute.threads import limit_blas, set_threads
+    from meanfield.engines.threads import limit_blas, set_threads
 
     if threads is not None:
         set_threads(threads)

@@ -17,17 +17,18 @@ import argparse
 import math
 from dataclasses import dataclass, replace
 
+from meanfield.carriers import Representation, represent
+from meanfield.carriers.automatic import hands_over, largest_degree
 from meanfield.commands.streams import say
 from meanfield.commands.studies import worker_count
-from meanfield.compute.limits import available_memory
-from meanfield.config import Config, ConfigError
-from meanfield.config.keys import located
+from meanfield.engines import limits
+from meanfield.engines.limits import available_memory
+from meanfield.laws.sampling import drawing_bytes
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius, grid_degree, grid_size
-from meanfield.outputs.recorder import PENDING_BYTES
-from meanfield.representations import Representation, represent
-from meanfield.representations.automatic import hands_over, largest_degree
-from meanfield.sampling import drawing_bytes
+from meanfield.runfile import Config, ConfigError
+from meanfield.runfile.keys import located
+from meanfield.store.recorder import PENDING_BYTES
 
 # Interpreter, libraries and compiled kernels: 190 to 300 MiB. Where kernels must be compiled
 # first, once per machine, up to 340.
@@ -52,25 +53,15 @@ _NODE_BYTES = {1: 90, 2: 150}
 
 @dataclass(frozen=True)
 class Need:
-    """What a run needs.
+    """Memory of a run."""
 
-    Attributes
-    ----------
-    size : float
-        Derived. Bytes, at the peak.
-    what : str
-        Derived. Of what: "1000 tokens", "degree 512".
-    remedy : str
-        Derived. What to change where that is too much.
-    """
-
-    size: float
-    what: str
-    remedy: str
+    size: float  # bytes, at the peak
+    what: str  # of what: "1000 tokens", "degree 512"
+    remedy: str  # what to change where that is too much
 
 
 def largest_need(config: Config) -> Need:
-    """What a run needs at the largest size to which it may grow."""
+    """Memory of a run at its largest size."""
     options, space = config.options, config.problem.space
     tokens = particle_count(config)
     if tokens is not None:
@@ -94,20 +85,20 @@ def largest_need(config: Config) -> Need:
 
 
 def starting_need(
-    config: Config, begun: Representation | None = None, *, observed: bool = True
+    config: Config, carrier: Representation | None = None, *, observed: bool = True
 ) -> Need:
-    """What a run needs as it begins; `begun` is its representation, if it is there already.
+    """Memory of a run at its start; `begun` is its representation, if it exists already.
 
-    Not `observed`, nobody looks for its clusters.
+    Without `observed` no clusters are counted.
     """
     if particle_count(config) is not None:
         return largest_need(config)
-    begun = begun or represent(config.problem, config.options)
-    measure = begun.measure(begun.state)
+    carrier = carrier or represent(config.problem, config.options)
+    measure = carrier.measure(carrier.state)
     if isinstance(measure, Density):
-        return _need(config, "density", begun.state.nbytes, measure.max_degree, observed=observed)
-    count = begun.state.nbytes // (_point_bytes(config) + 8)
-    return _need(config, begun.name, begun.state.nbytes, count, observed=observed)
+        return _need(config, "density", carrier.state.nbytes, measure.max_degree, observed=observed)
+    count = carrier.state.nbytes // (_point_bytes(config) + 8)
+    return _need(config, carrier.name, carrier.state.nbytes, count, observed=observed)
 
 
 def particle_count(config: Config) -> int | None:
@@ -119,13 +110,7 @@ def particle_count(config: Config) -> int | None:
 
 
 def check_memory(config: Config) -> None:
-    """Refuse a run that has no room to begin; say so if it has none to grow as far as it may.
-
-    Raises
-    ------
-    ConfigError
-        Before the system starts to shuffle memory and ends us, or another process.
-    """
+    """Refuse a run that has no room to begin; say so if it has none to grow as far as it may."""
     available, largest = available_memory(), largest_need(config)
     if largest.size <= available:
         return
@@ -140,39 +125,28 @@ def check_memory(config: Config) -> None:
 def check_ensemble_memory(config: Config, options: argparse.Namespace) -> None:
     """Refuse an ensemble whose workers do not fit together, each with its largest tokens.
 
-    `options` are those of `add_pool_arguments`; on a cluster memory is that of other machines.
-
-    Raises
-    ------
-    ConfigError
-        As `check_memory`.
+    `options` as in `add_pool_arguments`; a Dask cluster has other machines, and no limit here.
     """
     _check_workers(config, "ensemble", config.ensemble.runs, options)
 
 
 def check_comparison_memory(config: Config, options: argparse.Namespace) -> None:
-    """Refuse a comparison whose density, or whose workers, do not fit.
-
-    Raises
-    ------
-    ConfigError
-        As `check_memory`.
-    """
+    """Refuse a comparison whose density, or whose workers, do not fit."""
     if isinstance(config.problem.initial_measure(), Measure):
         return  # refused for another reason
-    asked, available = config.compare, available_memory()
+    study, available = config.compare, available_memory()
     density = replace(config.options, name="density", tokens=None)
     with located(f"{config.source}:"):
-        begun = represent(config.problem, density)
-    start = starting_need(config, begun, observed=False)
+        carrier = represent(config.problem, density)
+    start = starting_need(config, carrier, observed=False)
     _refuse(f"{config.source}: [representation]", start, available)
     # Every worker has the densities of all times.
-    shared = float(len(config.times) * begun.state.nbytes)
-    systems = len(asked.tokens) * asked.repetitions
+    shared = float(len(config.times) * carrier.state.nbytes)
+    systems = len(study.tokens) * study.repetitions
     results = systems * (_SYSTEM_BYTES + _RESULTS * 16.0 * len(config.times))
     need = Need(results, f"results of {systems} systems", "Take fewer repetitions or times")
     _refuse(f"{config.source}: [compare]", need, available - _BASE)
-    _check_workers(config, "compare", asked.repetitions, options, shared, results)
+    _check_workers(config, "compare", study.repetitions, options, shared, results)
 
 
 def tell_study_memory(config: Config) -> None:
@@ -195,9 +169,9 @@ def study_need(
     shared: float = 0.0,
     results: float = 0.0,
 ) -> Need:
-    """What a study needs with so many processes.
+    """Memory of a study with so many processes.
 
-    `shared` is what each has beside its tokens, `results` what this process collects.
+    `shared` counts for each process beside its tokens, `results` for this process.
     """
     arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     if section == "ensemble" and config.ensemble.carrier == "density":
@@ -230,7 +204,7 @@ def _check_workers(
 def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:
     """Need of a representation with a state of that many bytes."""
     dimension = config.problem.space.dimension
-    arrays, seen = float(_MOVING), 0.0
+    arrays, observation = float(_MOVING), 0.0
     if name == "density":
         arrays = float(_CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY)
         if config.problem.space.family == "axial":
@@ -238,24 +212,24 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
             arrays += 4.0 * count
         what, remedy = f"degree {count}", "Lower max_degree"
         if observed:
-            seen = _OBSERVED * state + _cluster_bytes(config, count)
+            observation = _OBSERVED * state + _cluster_bytes(config, count)
     elif name == "characteristics":
         what, remedy = f"{count} nodes", "Raise tolerance"
     else:
         what, remedy = f"{count} tokens", "Take fewer tokens"
         arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
-        seen = _drawing(config, count)
+        observation = _drawing(config, count)
     waiting = 0.0
     if config.output.state == "all":
         # Rows wait until they fill 256 MiB, or half of what the file has.
         whole = len(config.times) * state
         waiting = min(whole, max(PENDING_BYTES, whole / 3) + state)
-    held = max(arrays * state, seen)
-    if name == "density" and held > arrays * state:
+    state_bytes = max(arrays * state, observation)
+    if name == "density" and state_bytes > arrays * state:
         remedy = "Clusters are looked for on a fine grid: lower beta"
-    if waiting > held:
+    if waiting > state_bytes:
         remedy += ' or take [output] state = "last"'
-    return Need(_BASE + held + waiting, what, remedy)
+    return Need(_BASE + state_bytes + waiting, what, remedy)
 
 
 def _drawing(config: Config, tokens: int) -> float:
@@ -283,11 +257,10 @@ def _point_bytes(config: Config) -> int:
 
 
 def _refuse(where: str, need: Need, available: float) -> None:
-    if need.size > available:
-        raise ConfigError(
-            f"{where} {need.what} would take about {_gib(need.size)} of memory; this process may "
-            f"use {_gib(available)}. {need.remedy}, or a machine with more."
-        )
+    try:
+        limits.check_memory(need.size, need.what, need.remedy, available)
+    except ValueError as error:
+        raise ConfigError(f"{where} {error}") from None
 
 
 def _gib(size: float) -> str:

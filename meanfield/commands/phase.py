@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.commands.problem_options import kernel_of
+from meanfield.commands.problem_options import flow_of, kernel_of
 from meanfield.commands.progress import shown
 from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.errors import one_line
-from meanfield.flows import Flow
-from meanfield.manifolds import manifold_of
 from meanfield.problem import Problem
+from meanfield.spaces import manifold_of
+from meanfield.spectrum.time_units import papers_kappa
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, check_narrowness
 from meanfield.studies.phase import PhaseDiagram, phase_diagram
-from meanfield.theory.time_units import papers_kappa
 
 _MOST_BETAS = 10_000
 # A grid through 0 meets it up to rounding only; there the kernel is the linear one.
@@ -45,7 +44,7 @@ def execute(options: argparse.Namespace) -> int:
     degrees = {beta: check_narrowness(problem_at(beta)) for beta in (betas[0], betas[-1])}
     longest = max(degrees, key=lambda beta: degrees[beta])
     if options.plot:
-        from meanfield.outputs.plots.figures import check_figure
+        from meanfield.figures.draw.figures import check_figure
 
         check_figure(options.plot)
     if degrees[longest] >= _LONG_DEGREE:
@@ -68,24 +67,19 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def inverse_temperatures(given: Sequence[float]) -> list[float]:
+def inverse_temperatures(numbers: Sequence[float]) -> list[float]:
     """One beta, or those that LO HI COUNT stands for.
-
-    Raises
-    ------
-    ValueError
-        If there are neither 1 nor 3 numbers, or these are no range.
 
     Examples
     --------
     >>> inverse_temperatures([3.0]), inverse_temperatures([1.0, 2.0, 3.0])
     ([3.0], [1.0, 1.5, 2.0])
     """
-    if len(given) == 1:
-        return list(given)
-    if len(given) != 3:
-        raise ValueError(f"--beta takes B or LO HI COUNT, got {len(given)} numbers.")
-    low, high, count = given
+    if len(numbers) == 1:
+        return list(numbers)
+    if len(numbers) != 3:
+        raise ValueError(f"--beta takes B or LO HI COUNT, got {len(numbers)} numbers.")
+    low, high, count = numbers
     if not low < high:
         raise ValueError(f"--beta LO HI COUNT needs LO < HI, got {low:g} and {high:g}.")
     if count != int(count) or not 2 <= count <= _MOST_BETAS:
@@ -108,7 +102,7 @@ def phase_report(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) 
 
 def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
     """The problem as a function of beta."""
-    manifold, flow = manifold_of(options.manifold), Flow(options.normalized)
+    manifold, flow = manifold_of(options.manifold), flow_of(options)
     return lambda beta: Problem(manifold, kernel_of(options.kernel, beta), flow)
 
 
@@ -118,11 +112,11 @@ def _beta(branch: Branch) -> str:
 
 def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
     if len(diagram.points) > 1:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
         save_plot(diagram, path)
     else:
-        from meanfield.outputs.plots.bifurcation import save_bifurcation
+        from meanfield.figures.draw.bifurcation import save_bifurcation
 
         save_bifurcation(diagram.points[0], branch, path)
 

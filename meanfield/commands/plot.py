@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 
 from meanfield.commands.progress import shown
-from meanfield.outputs.result_file import load
-from meanfield.outputs.sweep_file import INDEX, is_sweep
 from meanfield.runs import Run
+from meanfield.store.result_file import load
+from meanfield.store.sweep_file import INDEX, is_sweep
 
 
 def execute(options: argparse.Namespace) -> int:
     """Draw one figure, or a film, into a file."""
-    from meanfield.outputs.plots import save_plot
+    from meanfield.figures.draw import save_plot
 
     if options.list:
         print("\n".join(kind_lines()))
@@ -41,16 +41,16 @@ def _beside(path: Path) -> Path:
 
 def _particles(path: str) -> Run:
     """Run of a file that --beside names."""
-    found = load(path, states="last")
-    if not isinstance(found, Run) or found.representation[-1:] != ("particles",):
+    run = load(path, states="last")
+    if not isinstance(run, Run) or run.representation[-1:] != ("particles",):
         raise ValueError(f"--beside {path}: expected a run of particles.")
-    return found
+    return run
 
 
 def kind_lines() -> list[str]:
     """Kinds of each kind of file, and what they show: those for every manifold, those for one."""
-    from meanfield.outputs.plots import PLOTS, SPACES, STUDIES
-    from meanfield.outputs.study_file import STUDY_COMMANDS
+    from meanfield.figures.draw import PLOTS, SPACES, STUDIES
+    from meanfield.store.study_file import STUDY_COMMANDS
 
     width = max(len(name) for name in PLOTS)
     lines: list[str] = []

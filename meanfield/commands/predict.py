@@ -14,18 +14,18 @@ from meanfield.commands.problem_options import problem_of
 from meanfield.commands.progress import shown
 from meanfield.commands.report import Report, facts, table
 from meanfield.commands.studies import pool
-from meanfield.config.initial_files import tokens_from_file
-from meanfield.config.keys import located
-from meanfield.config.python_file import Folder
 from meanfield.measures import Measure
 from meanfield.problem import Problem
+from meanfield.runfile.initial_files import tokens_from_file
+from meanfield.runfile.keys import located
+from meanfield.runfile.python_file import Folder
 from meanfield.runs import problem_attributes
+from meanfield.spectrum.cluster_counts import potential_variances
+from meanfield.spectrum.time_units import paper_time_factor
+from meanfield.spectrum.token_prediction import TokenPrediction
 from meanfield.studies.corrected_law import default_corrected_samples
 from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction, predict_clusters
-from meanfield.theory.cluster_counts import potential_variances
-from meanfield.theory.time_units import paper_time_factor
-from meanfield.theory.token_prediction import TokenPrediction
 
 # Seconds until a sign of life.
 _FIRST_LINE = 1.0
@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace) -> int:
     """Predict."""
     problem = problem_of(options)
     if options.plot:
-        from meanfield.outputs.plots.figures import check_figure
+        from meanfield.figures.draw.figures import check_figure
 
         check_figure(options.plot)
     tokens = _tokens(problem, options)
@@ -66,7 +66,7 @@ def execute(options: argparse.Namespace) -> int:
             progress=_progress,
         )
     if options.plot:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
         save_plot(prediction, options.plot)
     prediction_report(prediction).show(options)
@@ -92,7 +92,7 @@ def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[I
 
 
 def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
-    """Number of tokens, or those of a file."""
+    """Number of tokens, or the tokens of a file."""
     if options.input is None:
         if options.tokens is None:
             raise ValueError("--tokens N or --input TOKENS.npy is required.")
@@ -120,7 +120,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         ("tokens", prediction.tokens_told),
     ]
     where = prediction.positions
-    # Of given tokens first theirs, then those of random ones.
+    # The user's own tokens first, then random ones.
     blocks = [] if where is None else [prediction.answers[0], _positions(where)]
     if prediction.message:
         blocks.append(facts([*pairs, ("clusters", prediction.message)]))
@@ -151,6 +151,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         "monte_carlo_mean": prediction.linear.mean,
         "standard_error": prediction.linear.standard_error,
         "corrected": None if corrected is None else {n: getattr(corrected, n) for n in _CORRECTED},
+        "merge_times": prediction.merge_times,
         "note": prediction.note,
         "samples": prediction.linear.samples,
         "seed": prediction.seed,

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from meanfield.errors import known_names
-from meanfield.flows import Flow
-from meanfield.kernels import KERNELS, Kernel
-from meanfield.manifolds import manifold_of
 from meanfield.problem import Problem
+from meanfield.spaces import manifold_of
+from meanfield.terms.flows import Flow
+from meanfield.terms.kernels import KERNELS, Kernel
 
 
 def problem_of(options: argparse.Namespace) -> Problem:
-    """Problem of --manifold, --beta, --kernel, --normalized, --strength and --diffusivity.
-
-    Raises
-    ------
-    ValueError
-        If one of them is not known or out of range.
-    """
-    flow = Flow(options.normalized, options.strength, options.diffusivity)
+    """Problem of --manifold, --beta, --kernel, --normalization, --strength and --diffusivity."""
+    flow = replace(flow_of(options), strength=options.strength, diffusivity=options.diffusivity)
     return Problem(manifold_of(options.manifold), kernel_of(options.kernel, options.beta), flow)
 
 
-def kernel_of(name: str, beta: float) -> Kernel:
-    """Kernel of a name and an inverse temperature.
+def flow_of(options: argparse.Namespace) -> Flow:
+    """Flow of --normalization, or --normalized."""
+    return Flow(options.normalization, normalized=options.normalized)
 
-    Raises
-    ------
-    ValueError
-        If there is none of this name.
-    """
+
+def kernel_of(name: str, beta: float) -> Kernel:
+    """Kernel of a name and an inverse temperature."""
     if name not in KERNELS:
         raise ValueError(f"--kernel {name} is not known. {known_names(name, KERNELS)}")
     return KERNELS[name](beta)

@@ -31,30 +31,18 @@ def shown(
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
-    Parameters
-    ----------
-    stream : iterable
-        What is counted.
-    total : float
-        How many there will be, or the sum of their weights.
-    label : str
-        What is going on.
-    quiet : bool
-        Show nothing.
-    note : callable (item) -> str, optional
-        A few words on the last item.
-    weight : callable (item) -> float, optional
-        Share of an item in the work; progress is then in per cent.
-    lines : callable (item) -> lines of text, optional
-        What is to be told of an item in any case, each on a line of its own.
-    before : callable (item) -> float, optional
-        What had been done, in units of the total, before the first item; default: nothing.
-    first_line : float, optional
-        Seconds until the first line of plain text may come, five by default; then it comes even
-        before an item.
-    prepares : bool
-        Whether the first item comes after preparations, such as compiling: the time until then
-        says nothing about the pace of the others.
+    - stream: what is counted.
+    - total: how many there will be, or the sum of their weights.
+    - label: what is going on.
+    - quiet: show nothing.
+    - note: A few words on the last item.
+    - weight: share of an item in the work; progress is then in per cent.
+    - lines: what is to be told of an item in any case, each on a line of its own.
+    - before: what had been done, in units of the total, before the first item; default: nothing.
+    - first_line: seconds until the first line of plain text may come, five by default; then it
+      comes even before an item.
+    - prepares: whether the first item comes after preparations, such as compiling: the time until
+      then says nothing about the pace of the others.
     """
     if quiet:
         yield from stream
@@ -85,11 +73,11 @@ def shown(
         return
     pulse = _Pulse(label, _SECONDS_BETWEEN_LINES if first_line is None else first_line)
     due = pulse.began + pulse.wait
-    done, found, paced_from = 0.0, 0.0, pulse.began
+    done, rate, paced_from = 0.0, 0.0, pulse.began
     with pulse.beating():
         for i, item in enumerate(stream):
             if i == 0 and before is not None:
-                done = found = before(item)
+                done = rate = before(item)
             done += 1 if weight is None else weight(item)
             for line in lines(item) if lines is not None else ():
                 pulse.tell(line)
@@ -98,11 +86,11 @@ def shown(
             pulse.reached = part + words
             now = clock.monotonic()
             if i == 0 and prepares:
-                found, paced_from = done, now
+                rate, paced_from = done, now
             if now >= due and done < total:
                 left = ""
-                if done > found:
-                    pace = (now - paced_from) / (done - found)
+                if done > rate:
+                    pace = (now - paced_from) / (done - rate)
                     left = f", about {_rounded((total - done) * pace)} s left"
                 pulse.tell(f"{pulse.reached}, {now - pulse.began:.0f} s{left}")
                 due = now + _SECONDS_BETWEEN_LINES
@@ -112,12 +100,7 @@ def shown(
 class _Pulse:
     """Signs of life where no item comes: that it has begun, and then how far it is.
 
-    Parameters
-    ----------
-    label : str
-        What is going on.
-    wait : float
-        Seconds until the first line may come.
+    label: what is going on; wait: seconds until the first line may come.
     """
 
     def __init__(self, label: str, wait: float) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from meanfield.commands.progress import shown
 from meanfield.commands.replay_report import replay_report
-from meanfield.config.output import check_path
 from meanfield.files.replacing import OutputError
 from meanfield.models.loading import load_encoder
 from meanfield.models.replay import replay_of, replayed_texts
-from meanfield.outputs.locks import check_welcome, writer_lock
-from meanfield.outputs.replay_file import with_origin, write_replay
+from meanfield.runfile.output import check_path
+from meanfield.store.locks import output_lock
+from meanfield.store.replay_file import with_origin, write_replay
 
 # A text of more bytes has more tokens than any encoder takes.
 _LARGEST = 10_000_000
@@ -25,23 +25,22 @@ def execute(options: argparse.Namespace) -> int:
     files = [Path(text) for text in options.texts if text != "-"]
     check_path(f"-o {path}", path, files)
     if options.plot is not None:
-        from meanfield.outputs.plots.figures import check_figure
+        from meanfield.figures.draw.figures import check_figure
 
         check_figure(options.plot)
     if path.exists() and not options.overwrite:
         raise OutputError(f"{path} exists: use --overwrite to replace it, or another -o.")
     encoder = load_encoder(options.folder)
     texts = [_read(text) for text in options.texts]
-    with writer_lock(path) as output:
-        check_welcome(path, resume=False, overwrite=options.overwrite)
+    with output_lock(path, overwrite=options.overwrite) as output:
         parts = shown(replayed_texts(encoder, texts), len(texts), "texts", quiet=options.quiet)
-        found = with_origin(replay_of(encoder, texts, list(parts)))
-        write_replay(output, found)
+        replay_run = with_origin(replay_of(encoder, texts, list(parts)))
+        write_replay(output, replay_run)
     if options.plot is not None:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
-        save_plot(found, options.plot)
-    replay_report(found, path).show(options)
+        save_plot(replay_run, options.plot)
+    replay_report(replay_run, path).show(options)
     return 0
 
 

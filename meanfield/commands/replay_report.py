@@ -1,4 +1,4 @@
-"""What `replay` and `info` say of a replay."""
+"""Report of a replay, for `replay` and `info`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from meanfield.models.ladder import RUNGS, STEPS
 from meanfield.models.replay import Replay
 
 
-def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
+def replay_report(replay: Replay, path: str | os.PathLike[str]) -> Report:
     """Tables by layer: means over texts, medians over heads."""
-    depths = range(found.depth + 1)
-    observed = {name: values.mean(axis=0) for name, values in found.observed.items()}
-    heads = {each.name: getattr(found.heads, each.name) for each in fields(HeadTable)}
+    depths = range(replay.depth + 1)
+    observed = {name: values.mean(axis=0) for name, values in replay.observed.items()}
+    heads = {each.name: getattr(replay.heads, each.name) for each in fields(HeadTable)}
     median = {name: np.median(values, axis=(0, 2)) for name, values in heads.items()}
-    sizes, rungs = found.sizes.mean(axis=0), found.ladder.cosine.mean(axis=0)
-    apart, steps = found.ladder.distance.mean(axis=0), found.ladder.step_distance.mean(axis=0)
-    share = found.ladder.share.mean(axis=0)
+    sizes, rungs = replay.sizes.mean(axis=0), replay.ladder.cosine.mean(axis=0)
+    apart, steps = replay.ladder.distance.mean(axis=0), replay.ladder.step_distance.mean(axis=0)
+    share = replay.ladder.share.mean(axis=0)
     names = ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
     of_tokens = table(
         ["layer", *(name.replace("_", " ") for name in names)],
@@ -36,7 +36,7 @@ def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
             [k + 1, *(f"{median[name][k]:.3g}" for name in (
                 "beta_fit", "r2_fit", "beta_entropy", "r2_entropy", "beta_norm", "r2_norm",
                 "attended_tokens")), *(f"{size:.3g}" for size in sizes[:, k])]
-            for k in range(found.depth)
+            for k in range(replay.depth)
         ],
     )  # fmt: skip
     of_rungs = table(
@@ -47,13 +47,13 @@ def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
     of_steps = table(
         ["layer", *(f"apart: {name}" for name in STEPS), "R^2 of one head's output"],
         [[k + 1, *(f"{row[k]:.3f}" for row in steps), f"{share[k]:.3f}"]
-         for k in range(found.depth)],
+         for k in range(replay.depth)],
     )  # fmt: skip
     pairs: list[tuple[str, Any]] = [
-        ("model", found.model),
-        ("texts", len(found.texts)),
-        ("tokens", len(found.tokens)),
-        ("beta", f"{found.beta:.4g}, the median of positive beta fit, for clusters and energy"),
+        ("model", replay.model),
+        ("texts", len(replay.texts)),
+        ("tokens", len(replay.tokens)),
+        ("beta", f"{replay.beta:.4g}, the median of positive beta fit, for clusters and energy"),
         ("file", str(path)),
     ]
     blocks = [
@@ -66,16 +66,16 @@ def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
     ]
     data = {
         "output": str(path),
-        "model": found.model,
-        "texts": len(found.texts),
-        "tokens": len(found.tokens),
-        "beta": found.beta,
-        "observed": found.observed,
-        "sizes": found.sizes,
+        "model": replay.model,
+        "texts": len(replay.texts),
+        "tokens": len(replay.tokens),
+        "beta": replay.beta,
+        "observed": replay.observed,
+        "sizes": replay.sizes,
         "heads": heads,
-        "ladder": {each.name: getattr(found.ladder, each.name) for each in fields(found.ladder)},
+        "ladder": {each.name: getattr(replay.ladder, each.name) for each in fields(replay.ladder)},
     }
-    columns: dict[str, FloatArray] = {"layer": np.arange(found.depth + 1.0)}
+    columns: dict[str, FloatArray] = {"layer": np.arange(replay.depth + 1.0)}
     columns |= {name: observed[name] for name in names}
     columns |= {f"cosine {name}": row for name, row in zip(RUNGS, rungs, strict=True)}
     return Report(blocks, data, columns)

@@ -1,4 +1,4 @@
-"""What a command has to say: text for people, JSON for programs, CSV for spreadsheets."""
+"""Output of a command: text for people, JSON for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
@@ -14,23 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.store.layout import escaped
+
 
 @dataclass(frozen=True)
 class Report:
-    """What a command has to say.
+    """Output of a command."""
 
-    Attributes
-    ----------
-    blocks : sequence of str
-        Given. Facts and tables, with an empty line between them.
-    data : mapping
-        Given. One object for programs.
-    columns : mapping of arrays
-        Given. Names of columns -> their numbers.
-    """
-
-    blocks: Sequence[str]
-    data: Mapping[str, Any]
+    blocks: Sequence[str]  # facts and tables, with an empty line between them
+    data: Mapping[str, Any]  # one object for programs
+    # Names of columns -> their numbers.
     columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     def show(self, options: argparse.Namespace) -> None:
@@ -80,12 +73,12 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float | np.floating):
         return f"{value:.10g}"
-    return str(value)
+    return escaped(str(value))
 
 
 def _csv_cell(value: Any) -> str:
-    """All digits of a number; a word as it is."""
-    return value if isinstance(value, str) else repr(value)
+    """All digits of a number; a word as it may be shown."""
+    return escaped(value) if isinstance(value, str) else repr(value)
 
 
 def _plain(value: Any) -> Any:

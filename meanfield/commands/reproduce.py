@@ -3,121 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
+import sys
+from importlib import import_module
 from pathlib import Path
 
-from meanfield.commands.progress import shown
-from meanfield.commands.report import table
-from meanfield.errors import known_names
-from meanfield.files.replacing import OutputError
-from meanfield.gallery import ENTRIES
-from meanfield.gallery.entry import Entry, Reproduction
-from meanfield.gallery.pages import (
-    check_places,
-    digits,
-    held,
-    maker_of,
-    stem_of,
-    write_figure_files,
-    write_index,
-)
+import meanfield
+
+SCRIPTS = Path("experiments/published")
+"""Folder of the scripts in a checkout; an installed package does not have them."""
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Make the figures and print their numbers; status 1 if one does not agree."""
-    if options.list:
-        print(listing())
-        return 0
-    entries = chosen(options)
-    folder = Path(options.output)
-    _check_folder(folder)
-    stems = [stem_of(entry, options.published) for entry in entries]
-    check_places(folder, stems, overwrite=options.overwrite)
-    all_hold = True
-    follow = partial(shown, quiet=options.quiet)
-    for entry, stem in zip(entries, stems, strict=True):
-        with held(folder, stem):
-            made = maker_of(entry).compute(options.short, options.published, follow)
-            write_figure_files(folder, entry, made, published=options.published)
-        print(numbers_table(entry, made, folder / f"{stem}.md"), flush=True)
-        all_hold = all_hold and made.holds
-    if options.index:
-        write_index(folder, ENTRIES.values())
-        print(folder / "index.md")
-    return 0 if all_hold else 1
-
-
-def chosen(options: argparse.Namespace) -> list[Entry]:
-    """Entries that the command line names.
-
-    Raises
-    ------
-    ValueError
-        If there is none, one is not known, or one has no scheme of its own to run.
-    """
-    if options.all and options.names:
-        raise ValueError(f"--all makes {options.names[0]}, too: give names, or --all.")
-    for name in options.names:
-        if name not in ENTRIES:
-            raise ValueError(f"NAME {name!r} is not known. {known_names(name, ENTRIES)}")
-        if options.published and not ENTRIES[name].published:
-            own = ", ".join(each.name for each in ENTRIES.values() if each.published) or "none"
-            raise ValueError(
-                f"{name} has no scheme of its own to run: --published is for these: {own}."
-            )
-    if options.all:
-        return [each for each in ENTRIES.values() if each.published or not options.published]
-    if not options.names and not options.index:
-        raise ValueError("NAME is missing: give names of figures, --all, or --list to see them.")
-    return [ENTRIES[name] for name in dict.fromkeys(options.names)]
-
-
-def _check_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"-o {folder} is no folder to write to: {error.strerror}.") from None
-
-
-def listing() -> str:
-    """Table of all entries, with their times."""
-    rows = [
-        [each.name, each.title, each.source, _time(each.seconds), _time(each.published_seconds)]
-        for each in ENTRIES.values()
-    ]
-    header = ["name", "title", "source", "time", "--published"]
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(5)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [header, *rows]
+    """Run `published.reproduce` of the checkout around this package or of the working folder."""
+    for checkout in (Path(meanfield.__file__).parents[1], Path.cwd()):
+        if (checkout / SCRIPTS / "reproduce.py").is_file():
+            sys.path.insert(0, str(checkout / SCRIPTS.parent))
+            return int(import_module("published.reproduce").execute(options))
+    raise ValueError(
+        f"published figures are scripts in {SCRIPTS} of the source repository, which is not here: "
+        "run meanfield reproduce in a checkout."
     )
-
-
-def _time(seconds: float | None) -> str:
-    """Typical time, in the words of the table.
-
-    Examples
-    --------
-    >>> _time(0.1), _time(14.0), _time(300.0), _time(None)
-    ('1 s', '14 s', '5 min', '-')
-    """
-    if seconds is None:
-        return "-"
-    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} min"
-
-
-def numbers_table(entry: Entry, made: Reproduction, page: Path) -> str:
-    """Title, numbers, picture and page of a figure; what does not agree is marked."""
-    rows = [
-        [
-            n.what.replace("$", ""),
-            digits(n.published),
-            digits(n.reference),
-            digits(n.here),
-            digits(n.within),
-            "" if n.holds else "DIFFERS",
-        ]
-        for n in made.numbers
-    ]
-    numbers = table(["", "published", "reference", "here", "within", ""], rows)
-    return f"{entry.title} ({entry.source})\n{numbers}\n{page.with_suffix('.png')}\n{page}\n"

@@ -7,19 +7,20 @@ import time as clock
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
+from meanfield.carriers.effects import STATIONARY, is_stationary
 from meanfield.commands.happenings import happening_lines
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
-from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments
-from meanfield.outputs.output_file import LostOutputError
-from meanfield.outputs.run_file import load
-from meanfield.representations.effects import STATIONARY, is_stationary
+from meanfield.runfile import Config, load_config
 from meanfield.snapshot import Snapshot
-from meanfield.theory.time_units import time_unit
+from meanfield.spectrum.time_units import time_unit
+from meanfield.status import stop_rule
+from meanfield.store.output_file import LostOutputError, OutputFile
+from meanfield.store.run_file import load
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -27,26 +28,35 @@ def execute(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set, options.output, code=options.code)
     check_memory(config)
     path = config.output.path
-    began = clock.perf_counter()
+    began, before = clock.perf_counter(), OutputFile(path)
+
+    def file_note(saved: str) -> str:
+        if not path.exists():
+            return ""
+        untouched = options.overwrite and before.unchanged()
+        return f"; {path} {'stays as it was' if untouched else saved}"
+
     try:
         last = _evolve(config, options)
     except SimulationError as error:
         reason = error.reason.rstrip(".")
         # Nothing is known of a file that is gone, or not the one that was written.
         if not isinstance(error.__cause__, LostOutputError):
-            reason += f"; {path} is valid up to then"
+            reason += file_note("is valid up to then")
         raise SimulationError(error.time, error.step, reason) from None
     except KeyboardInterrupt:
-        note = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""
+        note = file_note("keeps what was saved, --resume goes on")
         raise KeyboardInterrupt(f"interrupted{note}") from None
     except MemoryError:
-        note = f"; {path} keeps what was saved" if path.exists() else ""
+        note = file_note("keeps what was saved")
         raise MemoryError(f"not enough memory for this run{note}") from None
     if not options.quiet:
         # Fluctuations may still be missing, and say so themselves.
         idle = ": nothing to do" if config.fluctuations is None else ""
-        done = f"{path} holds all the times asked for{idle}."
-        say(done if last is None else _summary(config, last, began))
+        rule = stop_rule(load(path, states="none").status) if config.stop else ""
+        message = f"{path} stopped: {rule}" if rule else f"{path} holds all the times asked for"
+        done = f"{message}{idle}."
+        say(done if last is None else _summary(config, last, began, rule))
     if config.fluctuations is not None:
         try:
             _fluctuate(config, options)
@@ -61,7 +71,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _fluctuate(config: Config, options: argparse.Namespace) -> None:
     """Put fluctuations beside the run, which is safe, and say how far they are known."""
-    from meanfield.execute import complete_fluctuations, evolution_of, record_of
+    from meanfield.recording import complete_fluctuations, evolution_of, record_of
 
     assert config.fluctuations is not None
 
@@ -71,21 +81,23 @@ def _fluctuate(config: Config, options: argparse.Namespace) -> None:
             yield each
 
     began = clock.perf_counter()
-    evolution, kept = evolution_of(config), record_of(config)
-    if not complete_fluctuations(evolution, kept, config.fluctuations, follow) or options.quiet:
+    evolution, record = evolution_of(config), record_of(config)
+    if not complete_fluctuations(evolution, record, config.fluctuations, follow) or options.quiet:
         return
-    found = load(config.output.path, states="none").fluctuations
-    assert found is not None
-    until = found.resolved_until / evolution.unit_length
-    reached = f"fluctuations up to t = {until:.6g}" if found.resolved.any() else "no fluctuations"
-    note = f" {found.note}." if found.note else ""
+    fluctuations = load(config.output.path, states="none").fluctuations
+    assert fluctuations is not None
+    until = fluctuations.resolved_until / evolution.unit_length
+    reached = (
+        f"fluctuations up to t = {until:.6g}" if fluctuations.resolved.any() else "no fluctuations"
+    )
+    note = f" {fluctuations.note}." if fluctuations.note else ""
     say(f"{config.output.path}: {reached}, {clock.perf_counter() - began:.2f} s.{note}")
 
 
 def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
     """Run to the end and return the last snapshot; None if there was nothing to do."""
     with patience():
-        from meanfield.execute import execute as evolve
+        from meanfield.recording import execute as evolve
 
     last, length = None, time_unit(config.problem, config.unit)
     run = evolve(config, resume=options.resume, overwrite=options.overwrite, watch=check_interrupt)
@@ -110,11 +122,13 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
     return last
 
 
-def _summary(config: Config, last: Snapshot, began: float) -> str:
+def _summary(config: Config, last: Snapshot, began: float, rule: str) -> str:
     steps, spent = int(last.diagnostics["steps"]), clock.perf_counter() - began
     reached = last.time / time_unit(config.problem, config.unit)
     unit = "" if config.unit == "scaled" else f" {config.unit} time"
+    by_rule = f" (stopped: {rule})" if rule else ""
     layers = config.problem.layers
     if layers is not None and not layers.is_flow:
-        return f"{config.output.path}: {reached:.6g} layers, {spent:.2f} s."
-    return f"{config.output.path}: t = {reached:.6g}{unit} in {steps} steps, {spent:.2f} s."
+        return f"{config.output.path}: {reached:.6g} layers{by_rule}, {spent:.2f} s."
+    when = f"t = {reached:.6g}{unit}{by_rule}"
+    return f"{config.output.path}: {when} in {steps} steps, {spent:.2f} s."

@@ -12,13 +12,12 @@ import numpy as np
 
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.report import Report, facts, table
-from meanfield.config import load_config
-from meanfield.frequencies import UnimodalFrequencies
-from meanfield.manifolds import MANIFOLDS
 from meanfield.problem import Problem
-from meanfield.theory.kuramoto import critical_widths, incoherence_growth_rates
-from meanfield.theory.linear_operator import LinearOperator, linear_operator
-from meanfield.theory.stability import (
+from meanfield.runfile import load_config
+from meanfield.spaces import MANIFOLDS
+from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
+from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
+from meanfield.spectrum.stability import (
     critical_diffusivity,
     dominant_degree,
     growth_rate_max,
@@ -26,7 +25,8 @@ from meanfield.theory.stability import (
     onset_time,
     switching_thresholds,
 )
-from meanfield.theory.time_units import paper_time_factor
+from meanfield.spectrum.time_units import paper_time_factor
+from meanfield.terms.frequencies import UnimodalFrequencies
 
 _MOST_DEGREES = 1_000_000
 _SHOWN = 40
@@ -91,21 +91,21 @@ def _incoherence(problem: Problem, options: argparse.Namespace) -> int:
 def incoherence(
     problem: Problem, max_degree: int | None = None, count: int | None = None
 ) -> dict[str, Any]:
-    """What --json says of a problem with natural frequencies: rates about incoherence.
+    """JSON data of a problem with natural frequencies: rates about incoherence.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), frequencies=mf.Lorentzian(0.2))
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=mf.Lorentzian(0.2))
     >>> found = incoherence(problem)
     >>> found["eigenvalues"].round(9).tolist(), found["critical_widths"].tolist()
     ([[0.3, 0.0]], [0.0, 0.5])
     """
     rates = incoherence_growth_rates(problem, max_degree=max_degree)
-    known = rates[1:][np.isfinite(rates[1:])]
-    known = known[np.argsort(-known.real, kind="stable")]
+    finite = rates[1:][np.isfinite(rates[1:])]
+    finite = finite[np.argsort(-finite.real, kind="stable")]
     alone = problem.unlabelled
-    grows = len(known) > 0 and known[0].real > 0.0
+    grows = len(finite) > 0 and finite[0].real > 0.0
     data: dict[str, Any] = {
         "manifold": problem.manifold.name,
         "frequencies": repr(problem.frequencies),
@@ -113,10 +113,10 @@ def incoherence(
         "normalization": problem.normalization,
         "stationary": True,
         "drift": 0.0,
-        "eigenvalues": np.column_stack([known.real, known.imag])[:count],
+        "eigenvalues": np.column_stack([finite.real, finite.imag])[:count],
         "growth_rates": rates,
         "rates_without_frequencies": growth_rates(alone, len(rates) - 1),
-        "growth_rate_max": float(known[0].real) if len(known) else None,
+        "growth_rate_max": float(finite[0].real) if len(finite) else None,
         "dominant_degree": int(np.nanargmax(rates.real)) if grows else None,
         "paper_time_factor": paper_time_factor(problem),
     }
@@ -127,23 +127,24 @@ def incoherence(
 
 def _check_source(options: argparse.Namespace) -> None:
     """A run file, or options that say the problem: one of the two."""
-    given = {
+    options_present = {
         "--manifold": options.manifold is not None,
         "--beta": options.beta is not None,
         "--kernel": options.kernel != "exponential",
-        "--normalized": options.normalized,
+        "--normalization": options.normalization is not None,
+        "--normalized": options.normalized is not None,
         "--strength": options.strength != 1.0,
         "--diffusivity": options.diffusivity != 0.0,
     }
     if options.config is not None:
-        for name, said in given.items():
+        for name, said in options_present.items():
             if said:
                 key = name.removeprefix("--")
                 raise ValueError(
                     f"{name} is in the run file: leave it out, or --set problem.{key}=..."
                 )
         return
-    missing = [name for name in ("--manifold", "--beta") if not given[name]]
+    missing = [name for name in ("--manifold", "--beta") if not options_present[name]]
     if missing:
         raise ValueError(
             f"the following arguments are required: {', '.join(missing)}; or a run file, "
@@ -165,7 +166,7 @@ def _operator(problem: Problem, max_degree: int | None) -> LinearOperator | None
 def spectrum(
     problem: Problem, operator: LinearOperator | None, count: int | None = None
 ) -> dict[str, Any]:
-    """What --json says of the linearised flow: all eigenvalues, or as many as asked for."""
+    """JSON data of the linearised flow: all eigenvalues, or the first `count`."""
     largest: float | None
     if operator is None:
         # Each degree once: on spheres of high dimension it has very many harmonics.
@@ -184,7 +185,7 @@ def spectrum(
 
 
 def heads_of(problem: Problem) -> dict[str, Any]:
-    """What the problem is, where it is no kernel's."""
+    """JSON data of a problem with heads."""
     attention = problem.attention
     assert attention is not None
     return {
@@ -201,11 +202,11 @@ def heads_of(problem: Problem) -> dict[str, Any]:
 def _draw(problem: Problem, operator: LinearOperator | None, options: argparse.Namespace) -> None:
     """The dispersion relation of a kernel, the complex spectrum of heads."""
     if problem.attention is None or operator is None:
-        from meanfield.outputs.plots.dispersion import save_dispersion
+        from meanfield.figures.draw.dispersion import save_dispersion
 
         save_dispersion(problem, options.plot, options.max_degree)
     else:
-        from meanfield.outputs.plots.spectrum import save_spectrum
+        from meanfield.figures.draw.spectrum import save_spectrum
 
         save_spectrum(operator, options.plot)
 
@@ -213,7 +214,7 @@ def _draw(problem: Problem, operator: LinearOperator | None, options: argparse.N
 def _spectrum_blocks(
     problem: Problem, data: dict[str, Any], operator: LinearOperator | None, count: int
 ) -> list[str]:
-    """Whether uniform stays, and if so what becomes of small perturbations."""
+    """Stationarity of uniform, and growth of small perturbations."""
     pairs: list[tuple[str, Any]] = []
     if problem.mask != "none":
         pairs = [

@@ -40,7 +40,7 @@ def drop(stream: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error; if nobody takes it, never mind."""
+    """Write a line to standard error; a closed stream is no error."""
     # A bar that nobody has closed yet would stand before the text.
     for bar in BARS:
         bar.clear()
@@ -72,5 +72,4 @@ class Forgiving:
             drop(self._stream)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the stream's own."""
         return getattr(self._stream, name)

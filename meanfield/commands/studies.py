@@ -1,4 +1,4 @@
-"""What commands of many runs have in common: output, resuming, where they run, progress."""
+"""Common parts of commands of many runs: output, resuming, executors, progress."""
 
 from __future__ import annotations
 
@@ -12,43 +12,37 @@ from typing import Any, NamedTuple, TypeVar
 
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import Forgiving, say
-from meanfield.compute.threads import threads
-from meanfield.config import Config, ConfigError
-from meanfield.config.config import check_continues
-from meanfield.config.output import check_path
-from meanfield.outputs.locks import check_welcome, writer_lock
-from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.provenance import origin_attributes
-from meanfield.outputs.study_file import record_study
-from meanfield.outputs.wall_time import WallTime, seconds_by_phase
+from meanfield.engines.threads import threads
 from meanfield.problem import Problem
+from meanfield.runfile import Config, ConfigError
+from meanfield.runfile.config import check_continues
+from meanfield.runfile.output import check_path
 from meanfield.status import COMPLETED
+from meanfield.store.locks import check_welcome, output_lock
+from meanfield.store.output_file import OutputFile
+from meanfield.store.provenance import origin_attributes
+from meanfield.store.study_file import record_study
+from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executors import finished
 from meanfield.studies.study import Study
 
 Table = TypeVar("Table")
 
 
 class Asked(NamedTuple):
-    """What a study says of where it comes from.
+    """Origin of a study.
 
-    Attributes
-    ----------
-    text : str
-        Given. The run file, or what stands for it.
-    title, name : str
-        Given. Title of the study, may be empty; what a bar calls it without one.
+    title, name: title of the study, may be empty; what a bar calls it without one.
     """
 
-    text: str
+    text: str  # the run file, or what stands for it
     title: str
     name: str
 
 
 def asked_of(config: Config) -> Asked:
-    """Of a run file."""
+    """Origin of a study in a run file."""
     return Asked(config.text, config.title, config.source.stem)
 
 
@@ -60,15 +54,6 @@ def study_file(options: argparse.Namespace, config: Config, name: str) -> Iterat
     ------
     OutputFile
         The study's file as it was found.
-
-    Raises
-    ------
-    OutputError
-        If another process writes it, or it is there and is neither to be replaced nor continued.
-    ConfigError
-        If nothing can be written there, or the study reads it.
-    ValueError
-        If the figure cannot be written where it is to go.
     """
     path = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
     with output_file(options, path, config.inputs) as output:
@@ -83,12 +68,11 @@ def output_file(
     check_path(f"-o {path}", path, inputs)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     if options.plot is not None:
-        from meanfield.outputs.plots.figures import check_figure
+        from meanfield.figures.draw.figures import check_figure
 
         check_figure(options.plot)
-    with writer_lock(path) as output:
-        # Another process may have made it meanwhile.
-        check_welcome(path, resume=options.resume, overwrite=options.overwrite)
+    # Another process may have made it meanwhile.
+    with output_lock(path, resume=options.resume, overwrite=options.overwrite) as output:
         yield output
 
 
@@ -101,29 +85,18 @@ def check_resumes(
 ) -> None:
     """Refuse to resume a study of another run file, or one that would shrink.
 
-    Parameters
-    ----------
-    config, section : Config, str
-        The run file, and the section that it concerns.
-    stored : ConvergenceStudy or Ensemble
-        What the output holds.
-    path : Path
-        The output.
-    free : mapping
-        As in `check_continues`; of the section the sizes, and the key of the runs of each.
-
-    Raises
-    ------
-    ConfigError
-        If the run files differ elsewhere, or something that the output holds is not asked for.
+    config, section: the run file, and the section that it concerns.
+    stored: what the output holds.
+    path: the output.
+    free: as in `check_continues`; of the section the sizes, and the key of the runs of each.
     """
     before = str(stored.attributes.get("config", ""))
     check_continues(str(config.source), config.tables, config.idle, before, path, free)
     wanted, key = getattr(config, section), (free[section] or ())[-1]
     lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
-    asked = getattr(wanted, key)
-    if lost or runs_of_each(stored) > asked:
-        what = f"tokens lacks {lost[0]}, which" if lost else f"{key} = {asked} is fewer than"
+    wanted_value = getattr(wanted, key)
+    if lost or runs_of_each(stored) > wanted_value:
+        what = f"tokens lacks {lost[0]}, which" if lost else f"{key} = {wanted_value} is fewer than"
         raise ConfigError(
             f"{config.source}: [{section}] {what} {path} holds: --resume may only add. "
             "Use --overwrite to start again."
@@ -136,11 +109,11 @@ def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
 
 
 def is_complete(config: Config, section: str, stored: ConvergenceStudy | Ensemble) -> bool:
-    """Whether a study that may be resumed has nothing left to do."""
+    """True if a stored study has all runs."""
     wanted = getattr(config, section)
-    asked = wanted.runs if isinstance(stored, Ensemble) else wanted.repetitions
+    runs = wanted.runs if isinstance(stored, Ensemble) else wanted.repetitions
     sizes = (len(stored.tokens), runs_of_each(stored))
-    return stored.attributes.get("status") == COMPLETED and sizes == (len(wanted.tokens), asked)
+    return stored.attributes.get("status") == COMPLETED and sizes == (len(wanted.tokens), runs)
 
 
 def run_missing(
@@ -148,28 +121,28 @@ def run_missing(
     stored: Any,
     write: Callable[[Path | OutputFile, Any], None],
     output: OutputFile,
-    asked: Asked,
+    origin: Asked,
     options: argparse.Namespace,
     spent: WallTime,
     executor: Executor | None,
 ) -> None:
     """Run what a study lacks, record it, show how far that is, and say where the results are."""
-    known: Mapping[str, Any] | None = None
+    stored_attributes: Mapping[str, Any] | None = None
     table = study.empty()
     if stored is not None:
-        known, table = stored.attributes, study.resumed(stored)
-        spent.add(seconds_by_phase(known))
-    attributes = origin_attributes(asked.text, asked.title, known)
+        stored_attributes, table = stored.attributes, study.resumed(stored)
+        spent.add(seconds_by_phase(stored_attributes))
+    attributes = origin_attributes(origin.text, origin.title, stored_attributes)
     missing = study.missing(table)
     total = sum(map(study.work, study.missing(study.empty())))
-    parts = finished(study.run, missing, executor)
+    parts = study.parts(missing, executor, output)
     path = output.path
     try:
         with closing(record_study(output, write, study, table, parts, attributes, spent)) as done:
             for _ in shown(
                 done,
                 total,
-                asked.title or asked.name,
+                origin.title or origin.name,
                 quiet=options.quiet,
                 note=lambda runs: study.name(runs.size),
                 weight=study.work,
@@ -177,9 +150,10 @@ def run_missing(
             ):
                 pass
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"interrupted; {path} keeps what was finished, --resume goes on"
-        ) from None
+        outcome = (
+            "stays as it was" if output.earlier else "keeps what was finished, --resume goes on"
+        )
+        raise KeyboardInterrupt(f"interrupted; {path} {outcome}") from None
     if not options.quiet:
         say(f"{path} holds the results.")
 
@@ -195,19 +169,9 @@ def pool(
 ) -> Iterator[Executor | None]:
     """Executor that --workers or --scheduler asks for; None means this process.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        With those of `add_pool_arguments`.
-    count : int
-        How many tasks there are: more processes are of no use.
-    problem : Problem, optional
-        What the processes work on: its kernels are compiled here, not by each of them.
-
-    Raises
-    ------
-    ValueError, OSError
-        As `worker_pool` and `scheduler_pool`.
+    options: with `add_pool_arguments`.
+    count: number of tasks, the largest useful number of processes.
+    problem: what the processes work on: its kernels are compiled here, not by each of them.
     """
     if options.scheduler is not None:
         from meanfield.studies.executors.dask_cluster import scheduler_pool

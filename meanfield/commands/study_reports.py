@@ -1,4 +1,4 @@
-"""What `compare`, `ensemble`, `diagram` and `info` say of studies."""
+"""Reports of studies, for `compare`, `ensemble`, `diagram` and `info`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.commands.report import Report, facts, table
+from meanfield.papers.merging_results import MergingDiagram
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.merging_results import MergingDiagram
 
 _TIMES_SHOWN = 9
 _BETAS_SHOWN = 10
@@ -73,73 +73,76 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
     return Report(_titled(study, blocks), data, _columns(study, "mean_distance"))
 
 
-def ensemble_report(made: Ensemble, path: str | os.PathLike[str]) -> Report:
+def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str]) -> Report:
     """Mean counts beside the linear law, the distributions; data by size, then time."""
-    pairs = [("runs", made.counts.shape[1]), ("carrier", made.attributes.get("carrier", ""))]
-    blocks = [_means(made), _distributions(made), facts(pairs)]
+    pairs = [
+        ("runs", ensemble.counts.shape[1]),
+        ("carrier", ensemble.attributes.get("carrier", "")),
+    ]
+    blocks = [_means(ensemble), _distributions(ensemble), facts(pairs)]
     legend = "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean."
-    if np.isfinite(made.predicted).any():
+    if np.isfinite(ensemble.predicted).any():
         legend += "\npredicted: mean of the linear law at the onset time, in closed form."
     blocks.append(legend)
-    sizes, times = made.mean_count.shape
+    sizes, times = ensemble.mean_count.shape
     data = {
         "output": str(path),
-        "tokens": made.tokens,
-        "runs": made.counts.shape[1],
-        "finished": made.finished,
-        **{name: made.attributes.get(name) for name in ("carrier", "seed", "tolerance")},
-        "times": made.times,
-        "onset_times": made.onset_times,
-        "mean_count": made.mean_count,
-        "standard_error": made.standard_error,
-        "predicted_mean": made.predicted,
-        "distribution": [[made.distribution(i, j) for j in range(times)] for i in range(sizes)],
+        "tokens": ensemble.tokens,
+        "runs": ensemble.counts.shape[1],
+        "finished": ensemble.finished,
+        **{name: ensemble.attributes.get(name) for name in ("carrier", "seed", "tolerance")},
+        "times": ensemble.times,
+        "onset_times": ensemble.onset_times,
+        "mean_count": ensemble.mean_count,
+        "standard_error": ensemble.standard_error,
+        "predicted_mean": ensemble.predicted,
+        "distribution": [[ensemble.distribution(i, j) for j in range(times)] for i in range(sizes)],
     }
-    return Report(_titled(made, blocks), data, _columns(made, "mean_count"))
+    return Report(_titled(ensemble, blocks), data, _columns(ensemble, "mean_count"))
 
 
-def merging_report(made: MergingDiagram, path: str | os.PathLike[str]) -> Report:
+def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str]) -> Report:
     """Shares of merged pairs at a few betas and times; data by beta, then time."""
-    rows = np.unique(np.linspace(0, len(made.betas) - 1, _BETAS_SHOWN).astype(int))
-    columns = np.unique(np.linspace(0, len(made.times) - 1, _TIMES_SHOWN).astype(int))
-    header = ["beta", *[f"t = {made.times[j]:.4g}" for j in columns], "largest s.e."]
+    rows = np.unique(np.linspace(0, len(diagram.betas) - 1, _BETAS_SHOWN).astype(int))
+    columns = np.unique(np.linspace(0, len(diagram.times) - 1, _TIMES_SHOWN).astype(int))
+    header = ["beta", *[f"t = {diagram.times[j]:.4g}" for j in columns], "largest s.e."]
     cells = [
         [
-            f"{made.betas[i]:.4g}",
-            *[f"{made.fraction[i, j]:.4f}" for j in columns],
-            f"{np.max(made.standard_error[i]):.2g}",
+            f"{diagram.betas[i]:.4g}",
+            *[f"{diagram.fraction[i, j]:.4f}" for j in columns],
+            f"{np.max(diagram.standard_error[i]):.2g}",
         ]
         for i in rows
     ]
-    known = made.attributes
+    attributes = diagram.attributes
     pairs: list[tuple[str, Any]] = [
-        ("tokens", f"{made.tokens} in R^{made.dimension}"),
-        ("normalization", known["normalization"]),
-        ("matrices", known["matrices"]),
-        ("motion", known["motion"]),
-        ("merged", f"cosine above {known['threshold']:g}"),
-        ("replicas", f"{int(made.finished.min())} of {made.table.done.shape[1]}"),
+        ("tokens", f"{diagram.tokens} in R^{diagram.dimension}"),
+        ("normalization", attributes["normalization"]),
+        ("matrices", attributes["matrices"]),
+        ("motion", attributes["motion"]),
+        ("merged", f"cosine above {attributes['threshold']:g}"),
+        ("replicas", f"{int(diagram.finished.min())} of {diagram.table.done.shape[1]}"),
     ]
     data = {
         "output": str(path),
-        "tokens": made.tokens,
-        "dimension": made.dimension,
-        "replicas": made.table.done.shape[1],
-        **{name: known.get(name) for name in _DIAGRAM_FACTS},
-        "betas": made.betas,
-        "times": made.times,
-        "finished": made.finished,
-        "fraction": made.fraction,
-        "standard_error": made.standard_error,
+        "tokens": diagram.tokens,
+        "dimension": diagram.dimension,
+        "replicas": diagram.table.done.shape[1],
+        **{name: attributes.get(name) for name in _DIAGRAM_FACTS},
+        "betas": diagram.betas,
+        "times": diagram.times,
+        "finished": diagram.finished,
+        "fraction": diagram.fraction,
+        "standard_error": diagram.standard_error,
     }
     flat = {
-        "beta": np.repeat(made.betas, len(made.times)),
-        "time": np.tile(made.times, len(made.betas)),
-        "fraction": made.fraction.ravel(),
-        "standard_error": made.standard_error.ravel(),
+        "beta": np.repeat(diagram.betas, len(diagram.times)),
+        "time": np.tile(diagram.times, len(diagram.betas)),
+        "fraction": diagram.fraction.ravel(),
+        "standard_error": diagram.standard_error.ravel(),
     }
     shares = f"share of merged pairs\n{table(header, cells)}"
-    return Report(_titled(made, [shares, facts(pairs)]), data, flat)
+    return Report(_titled(diagram, [shares, facts(pairs)]), data, flat)
 
 
 def _titled(study: ConvergenceStudy | Ensemble | MergingDiagram, blocks: list[str]) -> list[str]:
@@ -204,7 +207,7 @@ def _amplification_table(study: ConvergenceStudy) -> str:
     """Growth of the mean distance since time 0 beside that of the fastest mode."""
     picked = np.linspace(0, len(study.times) - 1, min(_TIMES_SHOWN, len(study.times))).astype(int)
     picked = np.unique([*picked, study.headline])
-    known = np.isfinite(study.growth_rate_max)
+    finite = np.isfinite(study.growth_rate_max)
     certified = study.certified_exponents
     proved = ["certified"] if np.isfinite(certified).any() else []
     header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", *proved, "exponent"]
@@ -212,7 +215,7 @@ def _amplification_table(study: ConvergenceStudy) -> str:
         [
             f"{study.times[i]:.5g}",
             *[f"{ratio:.4g}" for ratio in study.amplification[:, i]],
-            f"{study.linear_amplification[i]:.4g}" if known else "-",
+            f"{study.linear_amplification[i]:.4g}" if finite else "-",
             *[_factor(certified[i]) for _ in proved],
             f"{study.exponents[i]:.3f}" if np.isfinite(study.exponents[i]) else "-",
         ]
@@ -227,37 +230,39 @@ def _factor(exponent: float) -> str:
         return f"{np.exp(exponent):.4g}" if np.isfinite(exponent) else "-"
 
 
-def _means(made: Ensemble) -> str:
-    header = ["n", "onset time", *[f"clusters at {t:g} T" for t in made.times], "predicted"]
+def _means(ensemble: Ensemble) -> str:
+    header = ["n", "onset time", *[f"clusters at {t:g} T" for t in ensemble.times], "predicted"]
     rows = [
         [
             int(n),
-            f"{made.onset_times[i]:.5g}",
+            f"{ensemble.onset_times[i]:.5g}",
             *[
                 f"{mean:.3f} +- {error:.3f}" if np.isfinite(error) else f"{mean:.3f}"
-                for mean, error in zip(made.mean_count[i], made.standard_error[i], strict=True)
+                for mean, error in zip(
+                    ensemble.mean_count[i], ensemble.standard_error[i], strict=True
+                )
             ],
-            f"{made.predicted[i]:.3f}",
+            f"{ensemble.predicted[i]:.3f}",
         ]
-        for i, n in enumerate(made.tokens)
+        for i, n in enumerate(ensemble.tokens)
     ]
-    if not np.isfinite(made.predicted).any():
+    if not np.isfinite(ensemble.predicted).any():
         header, rows = header[:-1], [row[:-1] for row in rows]
     return table(header, rows)
 
 
-def _distributions(made: Ensemble) -> str:
+def _distributions(ensemble: Ensemble) -> str:
     """Share of each count in per cent: a row a size and time."""
     shares = {
-        (i, j): made.distribution(i, j)
-        for i in range(len(made.tokens))
-        for j in range(len(made.times))
+        (i, j): ensemble.distribution(i, j)
+        for i in range(len(ensemble.tokens))
+        for j in range(len(ensemble.times))
     }
     counts = sorted({k for row in shares.values() for k, p in row.items() if p >= _LEAST_SHARE})
     rows = [
         [
-            int(made.tokens[i]),
-            f"{made.times[j]:g} T",
+            int(ensemble.tokens[i]),
+            f"{ensemble.times[j]:g} T",
             *[f"{100 * row[k]:.1f}" if k in row else "-" for k in counts],
         ]
         for (i, j), row in shares.items()

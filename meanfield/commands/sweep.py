@@ -11,14 +11,13 @@ from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
 from meanfield.commands.studies import Asked, pool, run_missing
 from meanfield.commands.sweep_report import sweep_report
-from meanfield.config import Config
-from meanfield.config.config import ALL_KEYS
-from meanfield.config.products import parameters_of
-from meanfield.outputs.sweep_file import load_sweep, write_sweep
-from meanfield.outputs.wall_time import WallTime
-from meanfield.status import COMPLETED
+from meanfield.runfile import Config
+from meanfield.runfile.config import ALL_KEYS
+from meanfield.runfile.products import parameters_of
+from meanfield.store.sweep_file import load_sweep, write_sweep
+from meanfield.store.wall_time import WallTime
 from meanfield.studies.sweep_results import Sweep
-from meanfield.sweeps.start import held, planned
+from meanfield.studies.sweeps.start import held, planned
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -27,7 +26,7 @@ def execute(options: argparse.Namespace) -> int:
     folder = Path(options.output or source.with_name(f"{source.stem}-sweep"))
     parameters = parameters_of(options.over, ALL_KEYS, options.set)
     if options.plot is not None:
-        from meanfield.outputs.plots.figures import check_figure
+        from meanfield.figures.draw.figures import check_figure
 
         check_figure(options.plot)
     spent, largest = WallTime(), _Largest()
@@ -47,14 +46,14 @@ def execute(options: argparse.Namespace) -> int:
         table = plan.empty() if stored is None else plan.resumed(stored)
         left = len(plan.missing(table))
         if left or stored is None:
-            asked = Asked(first.text, first.title, source.stem)
+            origin = Asked(first.text, first.title, source.stem)
             with pool(options, left, first.problem) as executor:
-                run_missing(plan, stored, write_sweep, output, asked, options, spent, executor)
+                run_missing(plan, stored, write_sweep, output, origin, options, spent, executor)
         elif not options.quiet:
             say(f"{folder} holds all the runs asked for: nothing to do.")
     sweep = load_sweep(folder)
     if options.plot is not None:
-        from meanfield.outputs.plots import save_plot
+        from meanfield.figures.draw import save_plot
 
         save_plot(sweep, options.plot)
     sweep_report(sweep).show(options)
@@ -78,7 +77,7 @@ class _Largest:
 
 def _status(sweep: Sweep) -> int:
     """Exit status, after a line on what did not complete."""
-    early = [member for member in sweep.members if member.status != COMPLETED]
+    early = [member for member in sweep.members if not member.finished]
     if not early:
         return 0
     count, one = len(early), early[0]

@@ -1,4 +1,4 @@
-"""What `sweep` and `info` say of sweeps."""
+"""Report of a sweep, for `sweep` and `info`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ROWS = 400
 
 def sweep_report(sweep: Sweep) -> Report:
     """A row a run: parameters, last saved time, number of clusters, observables, status."""
-    columns, shown = sweep.table(), summary(sweep)
+    columns, summary_table = sweep.table(), summary(sweep)
     rows = [
         [member.file, *map(_told, row)]
-        for member, *row in zip(sweep.members[:_ROWS], *shown.values(), strict=False)
+        for member, *row in zip(sweep.members[:_ROWS], *summary_table.values(), strict=False)
     ]
-    words = ["run", *(name.replace("_", " ") for name in shown)]
+    words = ["run", *(name.replace("_", " ") for name in summary_table)]
     blocks = [table(words, rows)]
     if len(sweep.members) > _ROWS:
         blocks.append(f"... and {len(sweep.members) - _ROWS} more: --csv has all")

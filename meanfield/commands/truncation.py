@@ -1,4 +1,4 @@
-"""What `check` and `info` say of the degrees in use: the certified error of velocities."""
+"""Certified error of velocities at the degrees in use, for `check` and `info`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from meanfield.carriers.characteristics import felt_degree
+from meanfield.carriers.options import Options
 from meanfield.fields.engines import few_points
+from meanfield.papers.truncation import Truncation, truncation
 from meanfield.problem import Problem
-from meanfield.representations.characteristics import felt_degree
-from meanfield.representations.options import Options
-from meanfield.theory.truncation import Truncation, truncation
 
 # Share of the largest speed that is told of a softmax whose Z may be too small to certify any.
 _TOLD = 1e-6
@@ -21,15 +21,9 @@ def truncation_told(
 ) -> str | None:
     """Bounds of what velocities lose at the degrees of the carriers of a run; None if unknown.
 
-    Parameters
-    ----------
-    problem : Problem
-    options : Options
-        Of its representation.
-    carriers : iterable of str
-        Names of representations, in their order.
-    tokens : int, optional
-        How many, of equal mass; None where that is not known, or is not so.
+    options: of its representation.
+    carriers: names of representations, in their order.
+    tokens: how many, of equal mass; None where that is not known, or is not so.
 
     Examples
     --------
@@ -61,21 +55,26 @@ def truncation_told(
     parts: list[str] = []
     for degree, carrier in degrees.items():
         share, *where = lost[degree]
-        told = f"velocities within {share} of the largest" if not parts else share
+        text = f"velocities within {share} of the largest" if not parts else share
         name = f"{carrier} " if parts else ""
-        parts.append(" ".join([f"{name}degree {degree}: {told}", *where]))
+        parts.append(" ".join([f"{name}degree {degree}: {text}", *where]))
     return "; ".join(parts)
 
 
-def _lost(kept: Truncation, problem: Problem, tokens: int | None) -> tuple[str, ...]:
+def _lost(truncation_errors: Truncation, problem: Problem, tokens: int | None) -> tuple[str, ...]:
     """Share of the largest speed, and of softmax from which Z on."""
-    if not kept.normalized:
-        return (f"{kept.velocity_error / kept.largest_speed:.2g}",)
+    if not truncation_errors.normalized:
+        return (f"{truncation_errors.velocity_error / truncation_errors.largest_speed:.2g}",)
     # Tokens attend to themselves.
     own = tokens if problem.attention is None and problem.beta > 0 else None
-    error = float(kept.softmax_error(None if own is None else 1.0 / own)) / kept.largest_speed
+    error = (
+        float(truncation_errors.softmax_error(None if own is None else 1.0 / own))
+        / truncation_errors.largest_speed
+    )
     if error <= _TOLD:
         return (f"{error:.2g}",)
-    lost = sum(head.output_error + head.size * head.kernel_error for head in kept.heads)
-    least = kept.kernel_error + lost / (_TOLD * kept.largest_speed)
+    lost = sum(
+        head.output_error + head.size * head.kernel_error for head in truncation_errors.heads
+    )
+    least = truncation_errors.kernel_error + lost / (_TOLD * truncation_errors.largest_speed)
     return f"{_TOLD:.2g}", f"where Z > {least:.2g}"

@@ -11,20 +11,20 @@ from meanfield.verification import Check, Verification, verify
 
 def execute(options: argparse.Namespace) -> int:
     """Print all checks; exit status 1 if one fails."""
-    found = verify(options.file)
-    verification_report(found, options.file).show(options)
-    return 0 if found.passed else 1
+    verification = verify(options.file)
+    verification_report(verification, options.file).show(options)
+    return 0 if verification.passed else 1
 
 
-def verification_report(found: Verification, path: str) -> Report:
+def verification_report(verification: Verification, path: str) -> Report:
     """Table of checks; data by their order."""
     data = {
         "file": str(path),
-        "passed": found.passed,
-        "failed": [check.name for check in found.failed],
-        "checks": [_told(check) for check in found.checks],
+        "passed": verification.passed,
+        "failed": [check.name for check in verification.failed],
+        "checks": [_told(check) for check in verification.checks],
     }
-    return Report([str(found)], data)
+    return Report([str(verification)], data)
 
 
 def _told(check: Check) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from meanfield.outputs.result_file import load
 from meanfield.runs import Run
+from meanfield.store.result_file import load
 
 
 def execute(options: argparse.Namespace) -> int:
     """Write the page, and open it where that was asked for."""
-    from meanfield.outputs.view import SUFFIX, view
+    from meanfield.figures.view import SUFFIX, view
 
     run = load(options.file)
     if not isinstance(run, Run):
@@ -20,8 +20,8 @@ def execute(options: argparse.Namespace) -> int:
             f"meanfield plot {options.file} draws it."
         )
     output = Path(options.output or Path(options.file).with_suffix(SUFFIX))
-    shown = view(run, options.frames, {"file": Path(options.file).name})
-    print(shown.save(output))
+    page = view(run, options.frames, {"file": Path(options.file).name})
+    print(page.save(output))
     if options.open:
         import webbrowser
 

@@ -1,6 +1,6 @@
-"""What the view is told of a run that goes on: the header with its first frame, then each frame.
+"""Messages of a live run to the view: the header with its first frame, then each frame.
 
-Colours have one range from the beginning, symmetric about uniform, for nobody knows what comes.
+Colours have one range from the beginning, symmetric about uniform.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.figures.data.circle import cell_means, wrapped
+from meanfield.figures.data.projections import PlateCarree
+from meanfield.figures.data.saved_times import ATOMS, Frame
+from meanfield.figures.data.sphere import values_on
+from meanfield.figures.data.tokens import some_tokens
+from meanfield.figures.data.view import GLOBE, RING, ViewPicture
+from meanfield.figures.view import look
+from meanfield.figures.view.pack import coded_points, header_of, plain, quantised
 from meanfield.measures import Density
 from meanfield.observables.clusters import told_counts
-from meanfield.outputs.view import look
-from meanfield.outputs.view.pack import coded_points, header_of, plain, quantised
-from meanfield.pictures.circle import cell_means, wrapped
-from meanfield.pictures.projections import PlateCarree
-from meanfield.pictures.saved_times import ATOMS, Frame
-from meanfield.pictures.sphere import values_on
-from meanfield.pictures.tokens import some_tokens
-from meanfield.pictures.view import GLOBE, RING, ViewPicture
 from meanfield.runs import problem_attributes
 from meanfield.simulation import Evolution
 from meanfield.snapshot import Snapshot
@@ -36,18 +36,10 @@ _CURVES = {"energy": "energy", "order parameter": "order_parameter", "clusters":
 
 @dataclass(frozen=True, eq=False)
 class LiveView:
-    """What the frames of a run have in common.
+    """Common data of the frames of a run."""
 
-    Attributes
-    ----------
-    evolution : Evolution
-        Given. What is seen.
-    cells : int
-        Given. Of a ring; of a globe its rows of latitude.
-    """
-
-    evolution: Evolution
-    cells: int
+    evolution: Evolution  # what is seen
+    cells: int  # of a ring; of a globe its rows of latitude
 
     @property
     def shape(self) -> str:
@@ -56,7 +48,7 @@ class LiveView:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What the view begins with, before it has a frame."""
+        """Header of the view, before the first frame."""
         facts = problem_attributes(self.evolution.problem)
         none, no_times = np.zeros((0, 0)), np.zeros(0)
         picture = ViewPicture(
@@ -73,8 +65,8 @@ class LiveView:
         )
         size = [self.cells, 2 * self.cells] if self.shape == GLOBE else [1, self.cells]
         notes = [f"live; colours end at densities {COLOURS[0]:g} and {COLOURS[1]:g}"]
-        seen = {"values": {"colours": list(COLOURS), "size": size}, "notes": notes}
-        return header_of(picture, {}) | look(facts) | seen
+        state = {"values": {"colours": list(COLOURS), "size": size}, "notes": notes}
+        return header_of(picture, {}) | look(facts) | state
 
     def frame(self, snapshot: Snapshot) -> dict[str, Any]:
         """One frame more: time, values, points, masses of atoms, curves."""
@@ -96,13 +88,15 @@ class LiveView:
 
     def _curves(self, snapshot: Snapshot) -> dict[str, float | None]:
         """Energy, order parameter and number of clusters."""
-        seen = self.evolution.observe(snapshot)
-        told = {name: seen[key].ravel() for name, key in _CURVES.items() if key in seen}
-        if "clusters" in told:
-            counts = told_counts(told["clusters"], told["order parameter"])
+        observables = self.evolution.observe(snapshot)
+        curves = {
+            name: observables[key].ravel() for name, key in _CURVES.items() if key in observables
+        }
+        if "clusters" in curves:
+            counts = told_counts(curves["clusters"], curves["order parameter"])
             # None until something has separated, as in views.
-            told["clusters"] = np.nan_to_num(counts)
-        return {name: plain(values)[0] for name, values in told.items()}
+            curves["clusters"] = np.nan_to_num(counts)
+        return {name: plain(values)[0] for name, values in curves.items()}
 
 
 def live_view(evolution: Evolution, first: Snapshot) -> LiveView:

@@ -1,7 +1,7 @@
-"""What a setting of the sliders means: a problem, its rates, its law of clusters, its run.
+"""Results for one setting of the sliders: a problem, its rates, its law of clusters, its run.
 
-All of it is one stream of messages, from the cheapest to the longest, so that a page shows each as
-soon as it is known:
+They form one stream of messages, from the cheapest to the longest, so that a page shows each at
+once:
 
     rates     growth rates by degree, thresholds, times                       milliseconds
     begin     the first frame, and what stands around all of them
@@ -24,28 +24,29 @@ from typing import Any, Literal
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.attention import Attention, Head
+from meanfield.carriers import Options
+from meanfield.carriers.effects import check_options
+from meanfield.carriers.step_limits import contraction_rate
 from meanfield.errors import SimulationError, known_names
 from meanfield.explore.frames import LiveView, live_view
 from meanfield.fields.felt import felt_by
-from meanfield.initial import sampled, uniform
-from meanfield.manifolds import Circle, Sphere
+from meanfield.laws.initial import sampled, uniform
 from meanfield.problem import Problem
-from meanfield.representations import Options
-from meanfield.representations.effects import check_options
-from meanfield.representations.step_limits import contraction_rate
 from meanfield.simulation import Evolution, evolve
-from meanfield.studies.corrected_law import default_corrected_samples
-from meanfield.studies.count_law import CountLaw
-from meanfield.studies.prediction import ClusterPrediction, predict_clusters
-from meanfield.theory.cluster_counts import mean_clusters, potential_variances
-from meanfield.theory.stability import (
+from meanfield.spaces import Circle, Sphere
+from meanfield.spectrum.cluster_counts import mean_clusters, potential_variances
+from meanfield.spectrum.stability import (
     critical_diffusivity,
     dominant_degree,
     formation_time,
     growth_rates,
     onset_time,
 )
+from meanfield.studies.corrected_law import default_corrected_samples
+from meanfield.studies.count_law import CountLaw
+from meanfield.studies.prediction import ClusterPrediction, predict_clusters
+from meanfield.terms.attention import Attention, Head
+from meanfield.terms.flows import NORMALIZATIONS
 
 Message = dict[str, Any]
 Check = Callable[[], None]
@@ -53,7 +54,6 @@ Check = Callable[[], None]
 
 MANIFOLDS = {"circle": Circle, "sphere": Sphere}
 CARRIERS = ("tokens", "density")
-NORMALIZATIONS = ("softmax", "none", "sinkhorn")
 STRENGTHS = {"attract": 1.0, "repel": -1.0}
 RANGES = {
     "beta": (0.01, 100.0),
@@ -70,7 +70,7 @@ _MOST_BALANCED = 1000
 _DENSITY_TOKENS = 100_000
 _FRAMES = {1: 121, 2: 61}
 _TOLERANCE = 1e-6
-# Of a density on the sphere: finer ones take longer than anybody looks.
+# Degree and tolerance of a density on the sphere; finer ones take too long.
 _SPHERE_DEGREE, _SPHERE_TOLERANCE = 48, 1e-4
 # Noise moves tokens in steps this short beside the fastest contraction, and the time between saves.
 _NOISE_STEP, _STEPS_A_SAVE = 0.1, 4
@@ -90,39 +90,19 @@ _CORRECTED_DEGREES = {1: 200, 2: 20}
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the sliders stand.
+    """Where the sliders stand."""
 
-    Attributes
-    ----------
-    manifold : str
-        Given. "circle" or "sphere".
-    beta : float
-        Given. Inverse temperature.
-    normalization : str
-        Given. "softmax" (SA), "none" (USA) or "sinkhorn".
-    strength : str
-        Given. "attract" (+1) or "repel" (-1).
-    diffusivity : float
-        Given, in scaled time.
-    carrier : str
-        Given. "tokens", or "density" for the limit of very many.
-    tokens : int
-        Given. How many, if they are the carrier.
-    length : float
-        Given. End of the run in formation times, see `formation_time`.
-    seed : int
-        Given. Of the draw of tokens, of noise and of the laws.
-    """
-
-    manifold: Literal["circle", "sphere"] = "circle"
-    beta: float = 9.0
+    manifold: Literal["circle", "sphere"] = "circle"  # "circle" or "sphere"
+    beta: float = 9.0  # inverse temperature
+    # "softmax" (SA), "none" (USA) or "sinkhorn".
     normalization: Literal["softmax", "none", "sinkhorn"] = "softmax"
-    strength: Literal["attract", "repel"] = "attract"
-    diffusivity: float = 0.0
+    strength: Literal["attract", "repel"] = "attract"  # "attract" (+1) or "repel" (-1)
+    diffusivity: float = 0.0  # in scaled time
+    # "tokens", or "density" for the limit of very many.
     carrier: Literal["tokens", "density"] = "tokens"
-    tokens: int = 1000
-    length: float = 2.0
-    seed: int = 0
+    tokens: int = 1000  # how many, if they are the carrier
+    length: float = 2.0  # end of the run in formation times, see `formation_time`
+    seed: int = 0  # of the draw of tokens, of noise and of the laws
 
     @property
     def count(self) -> int:
@@ -131,7 +111,7 @@ class Setting:
 
     @property
     def problem(self) -> Problem:
-        """What is solved."""
+        """Problem of the setting."""
         attention = Attention(
             [Head()],
             self.normalization,
@@ -156,13 +136,8 @@ _WORDS = {
 }
 
 
-def setting_of(given: Mapping[str, str]) -> Setting:
+def setting_of(query: Mapping[str, str]) -> Setting:
     """Setting of what a page sends; what it leaves out is as usual.
-
-    Raises
-    ------
-    ValueError
-        If a name or a word is not known, or a number out of range or none.
 
     Examples
     --------
@@ -174,7 +149,7 @@ def setting_of(given: Mapping[str, str]) -> Setting:
     """
     names = [field.name for field in fields(Setting)]
     values: dict[str, Any] = {}
-    for name, text in given.items():
+    for name, text in query.items():
         if name not in names:
             raise ValueError(f"{name} is not known. {known_names(name, names)}")
         values[name] = _word(name, text) if name in _WORDS else _number(name, text)
@@ -210,14 +185,10 @@ def _number(name: str, text: str) -> float | int:
 def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterator[Message]:
     """Everything that a page shows of a setting, message by message.
 
-    Parameters
-    ----------
-    setting : Setting
-        Where the sliders stand.
-    check : callable
-        Called before each right-hand side and each chunk of a sample; what it raises ends it all.
-    runs : int, optional
-        Short runs for the second law; by default as many as for `predict_clusters`.
+    setting: where the sliders stand.
+    check: called before each right-hand side and each chunk of a sample; what it raises ends it
+    all.
+    runs: short runs for the second law; by default as many as for `predict_clusters`.
 
     Yields
     ------
@@ -248,13 +219,13 @@ def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterato
         "header": view.header,
         "frame": view.frame(first),
     }
-    told = False
+    message_sent = False
     for message in _frames(evolution, view, stream, began):
         yield message
-        if not told and clock.perf_counter() - began > _FRAMES_ALONE:
-            told = True
+        if not message_sent and clock.perf_counter() - began > _FRAMES_ALONE:
+            message_sent = True
             yield linear_law(setting, check)
-    if not told:
+    if not message_sent:
         yield linear_law(setting, check)
     better = corrected_law(setting, check, runs)
     if better is not None:
@@ -284,7 +255,7 @@ def _frames(
 
 
 def _first_part(text: str) -> str:
-    """What happened and when, without the advice to change what this page has no slider for."""
+    """Event and time, without advice on settings that this page lacks."""
     what, _, rest = text.partition(";")
     when = rest[rest.rfind("(stopped at") :] if "(stopped at" in rest else ""
     return f"{what} {when}".strip().rstrip(".")
@@ -301,8 +272,8 @@ def rates_of(setting: Setting) -> Message:
     """
     problem = setting.about_uniform
     still = replace(setting, diffusivity=0.0).about_uniform
-    shown = 2 * (dominant_degree(still) or 0) + 4
-    degrees = min(max(_LEAST_DEGREES, shown), _MOST_DEGREES)
+    count = 2 * (dominant_degree(still) or 0) + 4
+    degrees = min(max(_LEAST_DEGREES, count), _MOST_DEGREES)
     rates, dominant = growth_rates(problem, degrees), dominant_degree(problem)
     critical = critical_diffusivity(problem)
     if dominant is None:
@@ -332,11 +303,6 @@ def evolution_of(setting: Setting) -> tuple[Evolution, str]:
     """Run of a setting, and a note where it is not what was asked for.
 
     Saves are equally spaced up to the formation time, and from there on a logarithmic scale.
-
-    Raises
-    ------
-    ValueError
-        If its density is none, or cannot be carried.
     """
     problem = setting.problem
     dimension = problem.manifold.dimension
@@ -400,10 +366,10 @@ def linear_law(setting: Setting, check: Check) -> Message:
     if samples < _FEWEST_SAMPLES:
         mean = mean_clusters(problem, setting.count)
         return _without_law(f"{mean:.3g} clusters in the mean (linear theory, closed form)")
-    found = _predicted(setting, samples, 0, check)
-    if found.message:
-        return _without_law(found.message)
-    return _law("linear", found.linear, "linear theory", found.note)
+    message = _predicted(setting, samples, 0, check)
+    if message.message:
+        return _without_law(message.message)
+    return _law("linear", message.linear, "linear theory", message.note)
 
 
 def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Message | None:
@@ -416,21 +382,21 @@ def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Me
     if degree > _CORRECTED_DEGREES[dimension]:
         return None
     runs = default_corrected_samples(dimension, degree) if runs is None else runs
-    found = _predicted(setting, 1, runs, check)
-    if found.message or found.corrected is None:
+    message = _predicted(setting, 1, runs, check)
+    if message.message or message.corrected is None:
         return None
-    return _law("corrected", found.corrected, "short runs", found.note)
+    return _law("corrected", message.corrected, "short runs", message.note)
 
 
 def _no_law(setting: Setting) -> str | None:
-    """Why there is no law of counts, where there is none."""
+    """Reason why there is no law of counts, or None."""
     if setting.normalization == "sinkhorn":
         return "No law of cluster counts is known for doubly stochastic weights."
     return None
 
 
 def _without_law(text: str) -> Message:
-    """What linear theory says where it has no law."""
+    """Text of linear theory in place of a law."""
     return {"kind": "law", "name": "linear", "text": text, "law": []}
 
 

@@ -1,9 +1,9 @@
 """The server of `meanfield explore`: a page for this machine alone, and runs as it asks for them.
 
-It listens on the loopback address, answers who knows the random word in its address and calls it by
-that address, and reads no file that it was not made of. A run is answered line by line, a message
-of JSON each (`physics.explored`). There is one computation at a time: who comes last goes first,
-and ends the one before; a page that is left ends its own.
+It listens on the loopback address. It answers requests with the random word in its address and
+with that host name. It serves its own files only. A run is answered line by line, a message of JSON
+each (`physics.explored`). There is one computation at a time: a new request ends the previous one,
+and a closed page ends its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 
 from meanfield.errors import one_line
 from meanfield.explore.physics import CARRIERS, MANIFOLDS, Setting, explored, setting_of
-from meanfield.outputs.view import module_text
+from meanfield.figures.view import module_text
 
 HOST = "127.0.0.1"
 # Parts of these import each other in circles: two threads that load one at once, as the first page
@@ -90,7 +90,7 @@ class Turns:
             return self.newest
 
     def is_over(self, number: int) -> bool:
-        """Whether a computation has to end."""
+        """True if a computation has to end."""
         return self.closed or number != self.newest
 
     @contextmanager
@@ -113,20 +113,12 @@ class Turns:
 class ExploreServer(ThreadingHTTPServer):
     """Server of one page; see the head of this module.
 
-    Attributes
-    ----------
-    secret : str
-        Derived. Word of the address.
-    address : str
-        Derived. Where the page is.
-
-    Raises
-    ------
-    ValueError
-        If the port cannot be had.
+    secret: word of the address; address: where the page is.
     """
 
     daemon_threads = True
+    # Connections that wait for an answer; the system takes less where its own limit is lower.
+    request_queue_size = 1024
     # A port is free at once after the last page of an earlier server, and still has one server:
     # elsewhere the option would let two share it.
     allow_reuse_address = os.name == "posix"
@@ -173,8 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         host = self.headers.get("Host", "")
         first, slash, name = parts.path.removeprefix("/").partition("/")
-        known = hmac.compare_digest(first.encode(), self.server.secret.encode())
-        if host not in self.server.hosts or not known:
+        authorised = hmac.compare_digest(first.encode(), self.server.secret.encode())
+        if host not in self.server.hosts or not authorised:
             self._say(HTTPStatus.FORBIDDEN, "The address of this page has a secret word.")
         elif not slash:
             # What a page asks for is named beside its address.
@@ -243,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _watching(is_over: Callable[[], bool], connection: socket.socket) -> Callable[[], None]:
-    """What raises `Superseded` once something is over, or the other end has left."""
+    """Function that raises `Superseded` once something is over, or the client has left."""
     last = -math.inf
 
     def check() -> None:
@@ -261,15 +253,11 @@ def _watching(is_over: Callable[[], bool], connection: socket.socket) -> Callabl
     return check
 
 
-def warm_up(turns: Turns, told: Callable[[str], None]) -> None:
-    """Compile, or load, what settings of the page need, in the order of what is asked for first.
+def warm_up(turns: Turns, report: Callable[[str], None]) -> None:
+    """Compile, or load, all kernels of the page's settings, in the order of use.
 
-    Parameters
-    ----------
-    turns : Turns
-        Those of the server, at whose end it ends. It takes none itself: a page would wait for it.
-    told : callable
-        Gets a line at the end.
+    turns: the server's; at its end this function ends. It takes no turn: a page would wait.
+    told: gets a line at the end.
     """
 
     def check() -> None:
@@ -283,7 +271,7 @@ def warm_up(turns: Turns, told: Callable[[str], None]) -> None:
             for _ in explored(setting, check, runs=2):
                 pass
     if not turns.closed:
-        told(f"ready after {clock.monotonic() - began:.1f} s")
+        report(f"ready after {clock.monotonic() - began:.1f} s")
 
 
 def _first_settings() -> Iterator[Setting]:

@@ -1,10 +1,10 @@
 """Doubly stochastic weights of measures on a manifold: of points and of densities.
 
-Points that are few are summed over pairs. Else the sums of `sinkhorn.scaling` are series,
+Few points are summed over pairs. For many, the sums of `sinkhorn.scaling` are series,
 
     e^{-c(x)} int e^{x^T S y} w(y) dmu(y),
 
-from the moments of w mu, as a softmax's partition function is from those of mu.
+from the moments of w mu, as a softmax's partition function is from the moments of mu.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray
-from meanfield.fields.sinkhorn import Scaling, is_positive, pair_scaling, scaling
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold
+from meanfield.bases.grid import Grid
+from meanfield.engines.sinkhorn import Scaling, is_positive, pair_scaling, scaling
+from meanfield.spaces.manifold import Manifold
 
 MOST_PAIRS = 2_048
 """Points up to which all pairs are kept, 32 MiB, 3 ms a sweep."""
@@ -27,22 +27,13 @@ _ROUNDING = 16 * EPS
 
 
 class Side(NamedTuple):
-    """Rows or columns of a kernel as a series.
+    """Rows or columns of a kernel as a series."""
 
-    Attributes
-    ----------
-    degree : int
-        Given. Of the moments that it needs.
-    partition : callable
-        Given. Moments of a measure to the coefficients of e^{-c(x)} int e^{<z, y>} dmu(y), with
-        z = S^T x for rows and z = S x for columns.
-    scale : callable
-        Given. c at z, (n, d) to (n,).
-    """
-
-    degree: int
+    degree: int  # of the moments that it needs
+    # Moments of a measure to the coefficients of e^{-c(x)} int e^{<z, y>} dmu(y), with z = S^T x
+    # for rows and z = S x for columns.
     partition: Callable[[ModalArray], ModalArray]
-    scale: Callable[[FloatArray], FloatArray]
+    scale: Callable[[FloatArray], FloatArray]  # c at z, (n, d) to (n,)
 
 
 def point_scaling(
@@ -53,13 +44,7 @@ def point_scaling(
     rows: Callable[[], Side],
     columns: Callable[[], Side],
 ) -> Scaling:
-    """Weights of points, by pairs or by series; sides are made if they are needed.
-
-    Raises
-    ------
-    NotBalanced
-        If weights are not found.
-    """
+    """Weights of points, by pairs or by series; sides are made if they are needed."""
     x = space.vectors(points)
     if len(x) <= MOST_PAIRS:
         return pair_scaling(score, x, masses)
@@ -85,17 +70,12 @@ def density_scaling(
     """Weights of a density at the nodes of a grid: grid, masses of its nodes, weights there.
 
     Values of the density below zero, which are rounding, count as zero.
-
-    Raises
-    ------
-    NotBalanced
-        If weights are not found.
     """
     sides = [rows()] if is_positive(score) else [rows(), columns()]
     degree = max(space.degree_of(density), *(side.degree for side in sides))
     # The series of a scale that is not constant reach further in x than they need moments.
-    felt = [side.partition(space.resize(density, side.degree)) for side in sides]
-    degree = max(degree, *map(space.degree_of, felt))
+    partitions = [side.partition(space.resize(density, side.degree)) for side in sides]
+    degree = max(degree, *map(space.degree_of, partitions))
     grid = space.grid(degree)
     values = np.maximum(grid.to_nodal(space.resize(density, degree)), 0.0)
 

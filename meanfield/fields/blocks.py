@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import MASKS, HeadMatrices, Mask, Normalization, multiple_of_identity
-from meanfield.compute.threads import map_chunks, one_blas_thread
-from meanfield.fields import PAIRS_AT_ONCE
-from meanfield.fields.sinkhorn import pair_scaling, tilted_masses
+from meanfield.engines.pairs import PAIRS_AT_ONCE
+from meanfield.engines.sinkhorn import pair_scaling, tilted_masses
+from meanfield.engines.threads import map_chunks, one_blas_thread
+from meanfield.terms.attention import MASKS, HeadMatrices, Mask, multiple_of_identity
+from meanfield.terms.flows import Normalization
 
 Weighing: TypeAlias = Sequence[HeadMatrices] | Callable[[FloatArray], FloatArray]
 """Heads, or a function a(<x, y>) in the place of exponentials, with V = 1."""
@@ -33,8 +33,8 @@ Weighing: TypeAlias = Sequence[HeadMatrices] | Callable[[FloatArray], FloatArray
 
 # Fewer rows would pack the other factor of products again for too little work.
 _LEAST_ROWS = 128
-# e^{+-300}, times any sum of them and any mass, is far inside the range of doubles; of floats 30.
-_SAFE = {np.dtype(np.float64): 300.0, np.dtype(np.float32): 30.0}
+# e^{+-300}, times any sum of them and any mass, is far inside the range of doubles.
+_SAFE = 300.0
 
 
 def attention_output(
@@ -46,7 +46,6 @@ def attention_output(
     log_scale: float = 0.0,
     mask: Mask = "none",
     rate: float = 0.0,
-    dtype: npt.DTypeLike = np.float64,
 ) -> FloatArray:
     """Attention output A of tokens in R^d, of one system or of many replicas.
 
@@ -74,8 +73,6 @@ def attention_output(
         "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}.
     rate : float
         Positive, of "alibi" only.
-    dtype : dtype
-        numpy.float32 for exponentials and sums in single precision: about half the time.
 
     Returns
     -------
@@ -85,8 +82,8 @@ def attention_output(
     Raises
     ------
     ValueError
-        If a shape or a name is wrong, a rate is not asked for or missing, or Sinkhorn's weights are
-        asked for with replicas, a mask or a function.
+        If a shape or a name is wrong, or a rate is missing or superfluous.
+        If Sinkhorn's weights are combined with replicas, a mask or a function.
     NotBalanced
         If Sinkhorn's weights are not found.
 
@@ -107,8 +104,8 @@ def attention_output(
     array([[1.  , 0.  ],
            [0.25, 0.75]])
     """
-    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate, dtype)
-    found = np.zeros(plan.x.shape, plan.x.dtype)
+    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate)
+    output = np.zeros(plan.x.shape)
     with one_blas_thread():
         for number, head in enumerate(plan.heads):
 
@@ -122,12 +119,12 @@ def attention_output(
                     means *= sums[..., None]
                     means = np.matmul(means, _part(head.value, part).swapaxes(-1, -2))
                 if first:
-                    found[part, rows] = means
+                    output[part, rows] = means
                 else:
-                    found[part, rows] += means
+                    output[part, rows] += means
 
             map_chunks(fill, plan.chunks)
-    return np.asarray(found.reshape(x.shape), dtype=np.float64)
+    return output.reshape(x.shape)
 
 
 def attention_matrices(
@@ -142,7 +139,7 @@ def attention_matrices(
 ) -> FloatArray:
     """Attention matrices P of one system, masses included: A = sum_h P_h x V_h^T.
 
-    Parameters and errors are those of `attention_output`. Rows under softmax sum to 1.
+    Parameters and errors as for `attention_output`. Rows under softmax sum to 1.
 
     Parameters
     ----------
@@ -163,19 +160,24 @@ def attention_matrices(
     """
     if np.ndim(x) != 2:
         raise ValueError(f"x has shape {np.shape(x)}, expected (n, d): matrices are of one system.")
-    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate, np.float64)
+    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate)
     n = len(x)
-    found = np.zeros((len(plan.heads), n, n))
+    matrices = np.zeros((len(plan.heads), n, n))
     with one_blas_thread():
         for number, head in enumerate(plan.heads):
 
-            def fill(i: int, head: _Head = head, matrix: FloatArray = found[number]) -> None:
+            def fill(i: int, head: _Head = head, matrix: FloatArray = matrices[number]) -> None:
                 part, rows, columns = plan.chunk(i)
                 weights, sums = plan.weights(head, part, rows, columns)
                 matrix[rows, :columns] = weights[0] * sums[0, :, None]
 
             map_chunks(fill, plan.chunks)
-    return found
+    return matrices
+
+
+def of_cosines(attention: Callable[[FloatArray], FloatArray]) -> Weighing:
+    """Function a(s) of scores of unit vectors, which rounding may take beyond [-1, 1]."""
+    return lambda s: attention(np.clip(s, -1.0, 1.0))
 
 
 def tangential(x: FloatArray, output: FloatArray) -> FloatArray:
@@ -232,14 +234,12 @@ def attention_entropies(
     rate: float = 0.0,
     relative: bool = False,
 ) -> FloatArray:
-    """Entropies of the rows of `attention_matrices`, divided by their sums; no matrix is kept.
+    """Entropies of the rows of `attention_matrices`, divided by their sums; no matrix is stored.
 
-    Parameters and errors are those of `attention_matrices`. `relative` to the masses they are
+    Parameters and errors as for `attention_matrices`. `relative` to the masses they are
     -sum_j P_ij log(P_ij / m_j), at most 0, and have a limit as points become a density.
 
-    Returns
-    -------
-    ndarray, shape (n_heads, n)
+    Returns (n_heads, n).
 
     Examples
     --------
@@ -249,14 +249,16 @@ def attention_entropies(
     """
     # Sums of rows cancel but for normalised ones.
     how: Normalization = "softmax" if normalization == "none" else normalization
-    plan = _planned(x, heads, masses, how, 0.0, mask, rate, np.float64)
-    found = np.zeros((len(plan.heads), len(x)))
+    plan = _planned(x, heads, masses, how, 0.0, mask, rate)
+    rows_of_heads = np.zeros((len(plan.heads), len(x)))
     m = np.full(len(x), 1.0 / len(x)) if masses is None else masses
     logs = np.log(m, where=m > 0.0, out=np.zeros(len(x)))
     with one_blas_thread():
         for number, head in enumerate(plan.heads):
 
-            def fill(i: int, head: _Head = head, entropies: FloatArray = found[number]) -> None:
+            def fill(
+                i: int, head: _Head = head, entropies: FloatArray = rows_of_heads[number]
+            ) -> None:
                 part, rows, columns = plan.chunk(i)
                 weights, sums = plan.weights(head, part, rows, columns)
                 matrix = weights[0] * sums[0, :, None]
@@ -265,7 +267,7 @@ def attention_entropies(
                     entropies[rows] += matrix @ logs[:columns]
 
             map_chunks(fill, plan.chunks)
-    return found
+    return rows_of_heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +282,7 @@ class _Head:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What is to be computed, checked and cut into chunks: of replicas, or of rows of one."""
+    """Checked computation, cut into chunks of replicas or of rows of one replica."""
 
     x: FloatArray  # (R, n, d)
     heads: tuple[_Head, ...]
@@ -325,24 +327,24 @@ class _Plan:
     ) -> tuple[FloatArray, FloatArray]:
         """Weights (r, rows, columns) of a chunk, and factors (r, rows) that their sums need."""
         x = self.x[part]
-        asking, seen = x[:, rows], x[:, :columns]
+        asking, sources = x[:, rows], x[:, :columns]
         masses = head.masses[part if len(head.masses) > 1 else slice(None), :columns]
         # A new array also for numbers: NumPy would take x x^T for a case of BLAS that is slower.
         if isinstance(head.score, float):
             z = asking * head.score
         else:
             z = np.matmul(asking, _part(head.score, part))
-        block = np.matmul(z, seen.swapaxes(1, 2))
+        block = np.matmul(z, sources.swapaxes(1, 2))
         if head.function is None:
-            shifts = self._exponentials(z, seen, masses, block, rows.start)
+            shifts = self._exponentials(z, sources, masses, block, rows.start)
             unit = np.exp(shifts - self.log_scale) if not self.normalized else None
         else:
-            block = np.ascontiguousarray(head.function(block), dtype=x.dtype)
+            block = np.ascontiguousarray(head.function(block), dtype=np.float64)
             block *= self._weights(rows, columns)
             block *= masses[:, None]
             unit = np.array([[math.exp(-self.log_scale)]])
         if unit is None or head.function is not None and self.normalized:
-            below = np.matmul(block, np.ones(columns, block.dtype))
+            below = np.matmul(block, np.ones(columns))
             return block, np.divide(1.0, below, where=below != 0.0, out=np.zeros_like(below))
         if self.masked:
             sums = (self._weights(rows, columns) * masses[:, None]).sum(axis=-1)
@@ -352,19 +354,19 @@ class _Plan:
     def _exponentials(
         self,
         z: FloatArray,
-        seen: FloatArray,
+        sources: FloatArray,
         masses: FloatArray,
         block: FloatArray,
         first: int,
     ) -> FloatArray:
         """Turn scores into weights, and return the exponents taken out of their rows, (r, rows)."""
-        from meanfield.fields import block_kernels
+        from meanfield.engines.pairs import block_kernels
 
-        norms = [np.sqrt(np.einsum("rnd,rnd->rn", e, e).max(axis=1)) for e in (z, seen)]
-        reach = norms[0] * norms[1] + self.rate * seen.shape[1]
+        norms = [np.sqrt(np.einsum("rnd,rnd->rn", e, e).max(axis=1)) for e in (z, sources)]
+        reach = norms[0] * norms[1] + self.rate * sources.shape[1]
         shifts = np.zeros(block.shape[:2])
         # Written this way round for numbers that are not finite.
-        unsafe = ~(reach < _SAFE[block.dtype])
+        unsafe = ~(reach < _SAFE)
         if unsafe.any():
             shifts[unsafe] = np.nan
             block_kernels.largest(block, masses, first, self.rate, self.masked, shifts)
@@ -375,7 +377,7 @@ class _Plan:
         return shifts
 
     def _weights(self, rows: slice, columns: int) -> FloatArray:
-        """What a mask multiplies weights by."""
+        """Factors by which a mask multiplies weights."""
         if not self.masked:
             return np.ones((1, 1))
         back = np.arange(rows.start, rows.stop)[:, None] - np.arange(columns)
@@ -390,12 +392,8 @@ def _planned(
     log_scale: float,
     mask: Mask,
     rate: float,
-    dtype: npt.DTypeLike,
 ) -> _Plan:
-    dtype = np.dtype(dtype)
-    if dtype not in _SAFE:
-        raise ValueError(f"dtype is {dtype}, expected float64 or float32.")
-    x = np.asarray(x, dtype=dtype)
+    x = np.asarray(x, dtype=np.float64)
     if x.ndim not in (2, 3) or 0 in x.shape[1:]:
         raise ValueError(f"x has shape {x.shape}, expected (n, d) or (replicas, n, d).")
     n, d = x.shape[-2:]
@@ -411,7 +409,7 @@ def _planned(
         raise ValueError(
             f"masses have shape {np.shape(masses)}, expected ({n},) or {x.shape[:-1]}."
         )
-    own = np.ascontiguousarray(np.atleast_2d(masses), dtype=dtype)
+    own = np.ascontiguousarray(np.atleast_2d(masses), dtype=np.float64)
     function = heads if callable(heads) else None
     if normalization == "sinkhorn" and (x.ndim == 3 or mask != "none" or function is not None):
         raise ValueError(
@@ -423,17 +421,17 @@ def _planned(
         if head is None:
             planned.append(_Head(1.0, 1.0, own, function))
             continue
-        known = ((d, d), (*x.shape[:-2], d, d))
-        if head.score.shape not in known or head.value.shape not in known:
+        shapes = ((d, d), (*x.shape[:-2], d, d))
+        if head.score.shape not in shapes or head.value.shape not in shapes:
             raise ValueError(
                 f"a head has matrices of shapes {head.score.shape} and {head.value.shape}, "
-                f"expected {' or '.join(map(str, dict.fromkeys(known)))} for tokens in R^{d}."
+                f"expected {' or '.join(map(str, dict.fromkeys(shapes)))} for tokens in R^{d}."
             )
         masses = own
         if normalization == "sinkhorn":
-            log_w = pair_scaling(head.score, np.asarray(x, np.float64), own[0]).log_w
-            masses = tilted_masses(own[0], log_w)[None].astype(dtype)
-        score, value = (_shortened(each, dtype) for each in head)
+            log_w = pair_scaling(head.score, x, own[0]).log_w
+            masses = tilted_masses(own[0], log_w)[None]
+        score, value = (_shortened(each) for each in head)
         planned.append(_Head(score, value, masses))
     batch = x if x.ndim == 3 else x[None]
     normalized = normalization != "none"
@@ -448,7 +446,7 @@ def _part(matrices: FloatArray, part: slice) -> FloatArray:
     return matrices if matrices.ndim == 2 else matrices[part]
 
 
-def _shortened(matrix: FloatArray, dtype: npt.DTypeLike) -> FloatArray | float:
+def _shortened(matrix: FloatArray) -> FloatArray | float:
     """The number c of a matrix c 1, which needs no product; others as they are."""
     number = multiple_of_identity(matrix) if matrix.ndim == 2 else None
-    return np.ascontiguousarray(matrix, dtype=dtype) if number is None else number
+    return np.ascontiguousarray(matrix, dtype=np.float64) if number is None else number

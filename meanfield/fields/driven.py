@@ -14,25 +14,17 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.grid import Grid
 from meanfield.fields import engines
 from meanfield.fields.heads import HeadsField, HeadsInteraction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold
-from meanfield.terms import Term, drifted, spread
+from meanfield.spaces.manifold import Manifold
+from meanfield.terms.fixed import Term, drifted, spread
 
 
 @dataclass(frozen=True)
 class FixedField:
-    """Sum of fixed fields, projected to the tangent space.
-
-    Attributes
-    ----------
-    manifold : Manifold
-        Derived.
-    terms : tuple of Term
-        Derived.
-    """
+    """Sum of fixed fields, projected to the tangent space."""
 
     manifold: Manifold
     terms: tuple[Term, ...]
@@ -53,7 +45,7 @@ class FixedField:
         return _on_nodes(self, grid.max_degree)
 
 
-# Of two problems, each with a grid of twice the degree.
+# Room for two problems, each with a second grid of twice the degree.
 @lru_cache(maxsize=4)
 def _on_nodes(fixed: FixedField, max_degree: int) -> FloatArray:
     space = fixed.manifold
@@ -65,17 +57,9 @@ def _on_nodes(fixed: FixedField, max_degree: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class DrivenField:
-    """Field of a measure and fixed fields together.
+    """Field of a measure and fixed fields together."""
 
-    Attributes
-    ----------
-    own : MeanField or HeadsField
-        Derived. What the measure creates.
-    fixed : FixedField
-        Derived.
-    """
-
-    own: MeanField | HeadsField
+    own: MeanField | HeadsField  # what the measure creates
     fixed: FixedField
 
     @property
@@ -105,17 +89,9 @@ class DrivenField:
 
 @dataclass(frozen=True, eq=False)
 class DrivenInteraction:
-    """Map from measures to their field and fixed ones.
+    """Map from measures to their field and fixed ones."""
 
-    Attributes
-    ----------
-    own : Interaction or HeadsInteraction
-        Derived. What measures do.
-    fixed : FixedField
-        Derived.
-    """
-
-    own: Interaction | HeadsInteraction
+    own: Interaction | HeadsInteraction  # what measures do
     fixed: FixedField
 
     @property

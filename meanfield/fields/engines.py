@@ -16,11 +16,11 @@ from typing import Protocol
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
-from meanfield.kernels import Kernel
-from meanfield.manifolds.manifold import Manifold, of_space
+from meanfield.spaces.manifold import Manifold, of_space
+from meanfield.terms.kernels import Kernel
 
 
-def transport(felt: Interaction | HeadsInteraction, max_degree: int) -> Transport:
+def transport(field_degree: Interaction | HeadsInteraction, max_degree: int) -> Transport:
     """Transport of densities of a degree by the field that they create.
 
         -div(f grad Phi / Z),    Phi_l = w_l f_l,    Z_l = a_l f_l
@@ -28,9 +28,9 @@ def transport(felt: Interaction | HeadsInteraction, max_degree: int) -> Transpor
     Without a_l, Z = 1, and then f without its mean is what moves if the second argument of the
     function, `perturbation`, is true.
     """
-    if isinstance(felt, HeadsInteraction):
-        return _engines(felt.manifold).heads_transport(felt, max_degree)
-    return _engines(felt.manifold).transport(felt, max_degree)
+    if isinstance(field_degree, HeadsInteraction):
+        return _engines(field_degree.manifold).heads_transport(field_degree, max_degree)
+    return _engines(field_degree.manifold).transport(field_degree, max_degree)
 
 
 def advection(
@@ -53,17 +53,19 @@ def advection(
     return _engines(space).advection(max_degree, density, potential, partition)
 
 
-def velocity(felt: Interaction, points: FloatArray, weights: FloatArray | None) -> FloatArray:
+def velocity(
+    interaction: Interaction, points: FloatArray, weights: FloatArray | None
+) -> FloatArray:
     """Velocity grad Phi / Z of weighted points in their own field; weights None means equal.
 
     Without moments in between where that is faster: on the circle the same to the bit, on the
     sphere within rounding.
     """
-    space = felt.manifold
-    direct = _engines(space).own_velocity(felt, points, weights)
+    space = interaction.manifold
+    direct = _engines(space).own_velocity(interaction, points, weights)
     if direct is not None:
         return direct
-    return felt.field(space.moments(points, weights, felt.degree)).velocity(points)
+    return interaction.field(space.moments(points, weights, interaction.degree)).velocity(points)
 
 
 def few_points(space: Manifold, degree: int) -> int:
@@ -99,10 +101,10 @@ def pair_velocity(
 class Engines(Protocol):
     """Row of a manifold: a module of functions with these names, or an object."""
 
-    def transport(self, felt: Interaction, max_degree: int) -> Transport:
+    def transport(self, interaction: Interaction, max_degree: int) -> Transport:
         """See `transport`."""
 
-    def heads_transport(self, felt: HeadsInteraction, max_degree: int) -> Transport:
+    def heads_transport(self, interaction: HeadsInteraction, max_degree: int) -> Transport:
         """See `transport`: of heads, which create several fields."""
 
     def advection(
@@ -115,7 +117,7 @@ class Engines(Protocol):
         """See `advection`."""
 
     def own_velocity(
-        self, felt: Interaction, points: FloatArray, weights: FloatArray | None
+        self, interaction: Interaction, points: FloatArray, weights: FloatArray | None
     ) -> FloatArray | None:
         """Velocity of points in their own field; None where moments are as fast."""
 

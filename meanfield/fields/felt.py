@@ -1,8 +1,10 @@
-"""What a problem's measures feel: a kernel's interaction, or that of heads, and fixed fields."""
+"""Mean field of a problem: attention plus external fields."""
 
 from __future__ import annotations
 
+from meanfield.arrays import FloatArray
 from meanfield.fields import engines
+from meanfield.fields.blocks import attention_output, of_cosines
 from meanfield.fields.driven import DrivenField, DrivenInteraction, FixedField
 from meanfield.fields.heads import HeadsField, HeadsInteraction, heads_interaction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport, interaction
@@ -19,7 +21,7 @@ Field = MeanField | HeadsField | DrivenField
 
 
 def felt_by(problem: Problem, degree: int | None = None) -> Felt:
-    """What measures of a problem feel; of a kernel up to a degree, by default the kernel's."""
+    """Mean field of a problem's measures; a kernel up to a degree, by default its own."""
     own = attended(problem, degree)
     return DrivenInteraction(own, fixed_field(problem)) if problem.terms else own
 
@@ -30,22 +32,35 @@ def fixed_field(problem: Problem) -> FixedField:
 
 
 def attended(problem: Problem, degree: int | None = None) -> Attended:
-    """What attention alone does, as `felt_by`.
+    """Mean field of attention alone, as `felt_by`.
 
-    Where no series is known, tokens feel each other as heads do, by sums over pairs.
+    Where no series is known, built-in kernels are heads, summed over pairs; others on spheres are
+    summed by `kernel_output`.
     """
-    if problem.attention is not None or problem.manifold.family == "vectors":
+    if problem.attention is not None:
+        return heads_interaction(problem)
+    own = problem.own_kernel.log_slope is None and problem.manifold.is_sphere
+    if problem.manifold.family == "vectors" and not own:
         return heads_interaction(problem)
     return interaction(problem, degree)
 
 
-def attention_of(felt: Felt) -> Attended:
-    """What attention does of what is felt."""
-    return felt.own if isinstance(felt, DrivenInteraction) else felt
+def kernel_output(problem: Problem, x: FloatArray, masses: FloatArray | None) -> FloatArray:
+    """Attention output of any kernel at unit vectors (n, d) or (R, n, d), not projected.
+
+    A_i = strength sum_j m_j a(<x_i, x_j>) x_j / Z_i,    Z_i = sum_j m_j a(<x_i, x_j>) or 1
+    """
+    weighing, how = of_cosines(problem.own_kernel.attention), problem.normalization
+    return problem.flow.strength * attention_output(x, weighing, masses, normalization=how)
 
 
-def transport(felt: Felt, max_degree: int) -> Transport:
+def attention_of(interaction: Felt) -> Attended:
+    """Attention's part of a mean field."""
+    return interaction.own if isinstance(interaction, DrivenInteraction) else interaction
+
+
+def transport(field_degree: Felt, max_degree: int) -> Transport:
     """Transport of densities of a degree by the field that they feel: `engines.transport`."""
-    if isinstance(felt, DrivenInteraction):
-        return felt.transport(max_degree)
-    return engines.transport(felt, max_degree)
+    if isinstance(field_degree, DrivenInteraction):
+        return field_degree.transport(max_degree)
+    return engines.transport(field_degree, max_degree)

@@ -14,34 +14,24 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import HeadMatrices
-from meanfield.compute.threads import map_chunks
-from meanfield.fields import PAIRS_AT_ONCE
-from meanfield.manifolds import Geometry
+from meanfield.engines.pairs import PAIRS_AT_ONCE
+from meanfield.engines.threads import map_chunks
+from meanfield.spaces import Geometry
+from meanfield.terms.attention import HeadMatrices
 
 
 class Tilted(NamedTuple):
-    """What targets see of a measure through e^{<z, y>}.
+    """Moments of a measure under the weights e^{<z, y>}, one row a target."""
 
-    Attributes
-    ----------
-    log_partition : ndarray, shape (n,)
-        Derived. log G.
-    mean : ndarray, shape (n, d)
-        Derived. <y>.
-    square : ndarray, shape (n, d, d), or None
-        Derived. <y y^T> if asked for.
-    """
-
-    log_partition: FloatArray
-    mean: FloatArray
-    square: FloatArray | None
+    log_partition: FloatArray  # (n,): log G
+    mean: FloatArray  # (n, d): <y>
+    square: FloatArray | None  # (n, d, d): <y y^T> if asked for
 
 
 def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = False) -> Tilted:
     """Means over points y (m, d) with masses (m,), tilted by e^{<z, y>}, z (n, d).
 
-    Masses may have signs where they stand for others, as those of interpolation nodes.
+    Masses may be negative, as at interpolation nodes.
 
     Examples
     --------
@@ -65,9 +55,9 @@ def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = 
         exponents -= largest[:, None]
         return largest, np.asarray(np.exp(exponents, out=exponents) @ terms)
 
-    found = map_chunks(chunk, -(-len(z) // rows))
-    largest = np.concatenate([each[0] for each in found])
-    sums = np.concatenate([each[1] for each in found])
+    chunks = map_chunks(chunk, -(-len(z) // rows))
+    largest = np.concatenate([each[0] for each in chunks])
+    sums = np.concatenate([each[1] for each in chunks])
     means = sums[:, 1:] / sums[:, :1]
     square = means[:, d:].reshape(-1, d, d) if squares else None
     return Tilted(largest + np.log(sums[:, 0]), means[:, :d], square)
@@ -113,12 +103,12 @@ def _summed(
     x = y if targets is None else space.vectors(targets)
     total, spread = np.zeros(x.shape), np.zeros(len(x))
     for head, own in zip(heads, masses, strict=True):
-        seen = tilted(x @ head.score, y, own, squares=squares)
-        mean, square = seen.mean, seen.square
+        weighted = tilted(x @ head.score, y, own, squares=squares)
+        mean, square = weighted.mean, weighted.square
         unit = None
         if log_scale is not None:
             # Integrals in the place of means.
-            unit = np.exp(seen.log_partition - log_scale)
+            unit = np.exp(weighted.log_partition - log_scale)
             mean = mean * unit[:, None]
         along = mean @ head.value.T
         total += along

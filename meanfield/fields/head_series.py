@@ -9,26 +9,18 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import HeadMatrices
-from meanfield.fields.row_scale import RowScale
-from meanfield.manifolds.manifold import Manifold
+from meanfield.engines.row_scale import RowScale
+from meanfield.spaces.manifold import Manifold
+from meanfield.terms.attention import HeadMatrices
 
 
 class HeadField(NamedTuple):
-    """Series of one head in the field of one measure.
+    """Series of one head in the field of one measure."""
 
-    Attributes
-    ----------
-    numerators : tuple of ndarray
-        Derived. Coefficients of e^{-c} <e, V m>, e along the circle, or each axis of R^3.
-    partition : ndarray or None
-        Derived. Coefficients of e^{-c} G; None without normalisation.
-    largest : float
-        Derived. |V|_2: means are in the unit ball, so no quotient of numerators by G is larger.
-    """
-
+    # Coefficients of e^{-c} <e, V m>, e along the circle, or each axis of R^3.
     numerators: tuple[ModalArray, ...]
-    partition: ModalArray | None
+    partition: ModalArray | None  # coefficients of e^{-c} G; None without normalisation
+    # |V|_2: means are in the unit ball, so no quotient of numerators by G is larger.
     largest: float = math.inf
 
 

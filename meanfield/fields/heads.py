@@ -1,16 +1,16 @@
-"""The field of heads: attention with matrices, asked at z = S^T x.
+"""The field of heads: attention with matrices, evaluated at z = S^T x.
 
 For a head with score S (beta included) and value V, and a measure mu,
 
     G(z) = int e^{<z, y>} dmu(y),    m(z) = int e^{<z, y>} y dmu(y),    v(x) = P_x V m / G
 
 summed over heads; without normalisation v = P_x V m e^{-s}. Along x both are smooth functions of
-few degrees, linear in the moments: `HeadTable` is that linear map, made once. Their quotient
-is not of few degrees, and is taken where it is needed: at a token, or at the nodes of a grid.
+few degrees, linear in the moments; `HeadTable` is this linear map. Their quotient has many degrees,
+so it is taken pointwise: at a token, or at the nodes of a grid.
 
-Both series are scaled by e^{-c(x)}, which the quotient does not feel. Z is as small as e^{-|z|}
-times its value for uniform: for scores that are not a multiple of a rotation, |S^T x| depends on x,
-and c(x) follows it, else directions of small |S^T x| would sink into the rounding of others.
+Both series are scaled by e^{-c(x)}, which cancels in the quotient. Z may be e^{-|z|} times its
+value for the uniform law. Unless the score is a multiple of a rotation, |S^T x| depends on x. Then
+c(x) follows it, or directions of small |S^T x| would sink into the rounding of others.
 """
 
 from __future__ import annotations
@@ -20,35 +20,27 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import Attention, HeadMatrices, Mask, Normalization
+from meanfield.bases.grid import Grid
+from meanfield.engines.partition import floored
+from meanfield.engines.sinkhorn import tilted_masses
 from meanfield.fields import head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
 from meanfield.fields.blocks import attention_output
 from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable, together
-from meanfield.fields.mean_field import floored
-from meanfield.fields.sinkhorn import tilted_masses
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold, of_space
+from meanfield.terms.attention import Attention, HeadMatrices, Mask
+from meanfield.terms.flows import Normalization
 
-# Of the normal part that P_x takes away: ten times what was measured on the sphere.
+# Rounding of the normal part that P_x removes: ten times the value measured on the sphere.
 _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class HeadsField:
-    """Field that a measure creates for all heads.
-
-    Attributes
-    ----------
-    manifold : Manifold
-        Derived.
-    heads : tuple of HeadField
-        Derived.
-    """
+    """Field that a measure creates for all heads."""
 
     manifold: Manifold
     heads: tuple[HeadField, ...]
@@ -65,8 +57,8 @@ class HeadsField:
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
         """Velocity at the nodes of a grid; several heads have several Z.
 
-        Far from all mass quotients are those of rounding errors. Z is floored there, and quotients
-        bounded by what values allow: steps and tails are measured against the largest speed.
+        Far from all mass quotients of rounding errors would be large, and steps and tails are
+        measured against the largest speed. So Z is floored, and quotients are bounded by |V|.
         """
         total: FloatArray | float = 0.0
         for head in self.heads:
@@ -104,16 +96,16 @@ class HeadsField:
 
 
 def head_on_nodes(head: HeadField, grid: Grid) -> tuple[FloatArray, FloatArray | None]:
-    """What a head finds at the nodes, before it is projected, and Z there, floored.
+    """A head's quotients at the nodes, before projection, and Z there, floored.
 
     Quotients are bounded by what values allow; see `HeadsField.on_nodes`.
     """
-    found = np.array([grid.to_nodal(field) for field in head.numerators])
+    quotients = np.array([grid.to_nodal(field) for field in head.numerators])
     if head.partition is None:
-        return found, None
+        return quotients, None
     below = floored(grid.to_nodal(head.partition))
-    found /= below
-    return np.clip(found, -head.largest, head.largest, out=found), below
+    quotients /= below
+    return np.clip(quotients, -head.largest, head.largest, out=quotients), below
 
 
 @lru_cache
@@ -146,7 +138,7 @@ def head_table(
     return _head_table(space, score, value, normalized, 0.0 if normalized else float(log_scale))
 
 
-# Of a dozen heads, with both scales.
+# Room for a dozen heads, with both scales.
 @lru_cache(maxsize=32)
 def _head_table(
     space: Manifold, score: bytes, value: bytes, normalized: bool, log_scale: float
@@ -157,30 +149,14 @@ def _head_table(
 
 @dataclass(frozen=True, eq=False)
 class HeadsInteraction:
-    """What a measure does to all heads: the map from measures to their field.
-
-    Attributes
-    ----------
-    manifold : Manifold
-        Derived.
-    heads : tuple of HeadMatrices
-        Derived.
-    normalization : str
-        Derived. As that of `Attention`.
-    log_scale : float
-        Derived. s in the weights e^{<z, y> - s} without normalisation.
-    mask : str
-        Derived. Whom tokens see; see `ordered`.
-    alibi_rate : float
-        Derived. Of the mask "alibi", else 0.
-    """
+    """Interaction of all heads: the map from measures to their field."""
 
     manifold: Manifold
     heads: tuple[HeadMatrices, ...]
-    normalization: Normalization
-    log_scale: float
-    mask: Mask = "none"
-    alibi_rate: float = 0.0
+    normalization: Normalization  # as in `Attention`
+    log_scale: float  # s in the weights e^{<z, y> - s} without normalisation
+    mask: Mask = "none"  # see `ordered`
+    alibi_rate: float = 0.0  # of the mask "alibi", else 0
 
     def rate(self, tokens: int) -> float:
         """Rate in ALiBi's weights e^{-rate (k - j)} of so many tokens, at positions k / n."""
@@ -188,7 +164,7 @@ class HeadsInteraction:
 
     @property
     def normalized(self) -> bool:
-        """Whether velocities are divided by Z."""
+        """True if velocities are divided by Z."""
         return self.normalization != "none"
 
     @cached_property
@@ -245,12 +221,10 @@ class HeadsInteraction:
             self.manifold, self.heads, masses, points, self._unit, targets
         )
 
-    def output(
-        self, points: FloatArray, weights: FloatArray | None, dtype: npt.DTypeLike = np.float64
-    ) -> FloatArray:
+    def output(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
         """Attention output A at weighted points in R^d, (n, d), not projected: v = P_x A.
 
-        Summed over pairs, with the mask if there is one; in single precision on request.
+        Summed over pairs, with the mask if there is one.
         """
         return attention_output(
             self.manifold.vectors(points),
@@ -260,7 +234,6 @@ class HeadsInteraction:
             log_scale=self.log_scale,
             mask=self.mask,
             rate=self.rate(len(points)),
-            dtype=dtype,
         )
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
@@ -283,20 +256,14 @@ class HeadsInteraction:
         worst = np.zeros(len(y))
         for head in self.heads:
             z = y @ head.score
-            seen, erring = (
+            means, erring = (
                 head_pairs.tilted(z, y, each).log_partition for each in (weights, noise)
             )
-            worst = np.maximum(worst, np.exp(np.minimum(erring - seen, 0.0)))
+            worst = np.maximum(worst, np.exp(np.minimum(erring - means, 0.0)))
         return worst
 
     def masses(self, points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
-        """Masses of points as each head weighs them: times w, doubly stochastic, up to a factor.
-
-        Raises
-        ------
-        NotBalanced
-            If such w are not found.
-        """
+        """Masses of points as each head weighs them: times w, doubly stochastic, up to a factor."""
         equal = np.full(len(points), 1.0 / len(points)) if weights is None else weights
         if self.normalization != "sinkhorn":
             return (equal,) * len(self.heads)
@@ -322,10 +289,10 @@ class HeadsInteraction:
     def _balanced_moments(self, head: HeadMatrices, density: ModalArray) -> ModalArray:
         """Moments of w mu for a density, up to a factor."""
         space, score = self.manifold, head.score
-        grid, masses, found = density_scaling(
+        grid, masses, weighted = density_scaling(
             space, score, density, partial(side, space, score), partial(side, space, score.T)
         )
-        return grid.to_modal(tilted_masses(masses, found.log_w) / grid.weights)
+        return grid.to_modal(tilted_masses(masses, weighted.log_w) / grid.weights)
 
     @property
     def _unit(self) -> float | None:
@@ -349,11 +316,6 @@ def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> He
 def heads_interaction(problem: Problem) -> HeadsInteraction:
     """Interaction of the heads of a problem, also of the one that a built-in kernel is.
 
-    Raises
-    ------
-    ValueError
-        If the kernel is another one.
-
     Examples
     --------
     A token that turns what it sees by a right angle, alone with itself:
@@ -368,5 +330,9 @@ def heads_interaction(problem: Problem) -> HeadsInteraction:
         return _of_attention(problem.space, problem.attention, problem.log_scale)
     heads = problem.heads
     if heads is None:
-        raise ValueError("the kernel is no exponential of <x, y>, which heads are.")
+        raise ValueError(
+            f"kernel {problem.own_kernel.name!r} is no head of attention on {problem.space.name}, "
+            "expected mf.exponential, mf.linear or mf.Attention. Own kernels run on mf.Circle() "
+            "and mf.Sphere(d)."
+        )
     return HeadsInteraction(problem.space, heads, problem.normalization, problem.log_scale)

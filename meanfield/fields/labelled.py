@@ -13,27 +13,17 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.bases.grid import Grid
 from meanfield.fields.felt import Attended, attended, fixed_field
 from meanfield.fields.lost_digits import relative_errors, sees_far
 from meanfield.fields.mean_field import Interaction
 from meanfield.labels import Labels
-from meanfield.manifolds.grid import Grid
 from meanfield.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledField:
-    """Velocities of all labels at the nodes of a grid.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    labels : Labels
-        Given.
-    grid : Grid
-        Given.
-    """
+    """Velocities of all labels at the nodes of a grid."""
 
     problem: Problem
     labels: Labels
@@ -41,27 +31,25 @@ class LabelledField:
 
     @cached_property
     def felt(self) -> Attended:
-        """What a label feels of what it sees."""
+        """Mean field of attention, which each label applies to the measure that it attends to."""
         return attended(self.problem.unlabelled)
 
-    def velocities(self, parts: ModalArray) -> FloatArray:
+    def velocities(self, parts: ModalArray, time: float = 0.0) -> FloatArray:
         """Velocities at the nodes in the fields that densities create together.
 
-        Parameters
-        ----------
-        parts : ndarray, shape (M, ...)
-            Coefficients of the density of each label.
+        parts (M, ...): coefficients of the density of each label; time: how long labels have
+        turned.
 
-        Returns
-        -------
-        ndarray, shape (M, ..., n)
-            Of one row where all labels see the same; natural frequencies are not in it.
+        Returns (M, ..., n): of one row where all labels see the same; natural frequencies are not
+        in it.
         """
-        seen, felt = self._seen(parts), self.felt
-        if isinstance(felt, Interaction):
-            velocity = felt.field(seen).on_nodes(self.grid)[0]
+        measures, interaction = self._seen(parts, time), self.felt
+        if isinstance(interaction, Interaction):
+            velocity = interaction.field(measures).on_nodes(self.grid)[0]
         else:
-            velocity = np.array([felt.of_density(row).on_nodes(self.grid)[0] for row in seen])
+            velocity = np.array(
+                [interaction.of_density(row).on_nodes(self.grid)[0] for row in measures]
+            )
         return velocity if self._fixed is None else velocity + self._fixed
 
     def divergence(
@@ -73,23 +61,23 @@ class LabelledField:
             values = values[:, None, :]
         return self.grid.divergence(values * velocities, max_degree)
 
-    def lost_share(self, parts: ModalArray) -> float:
+    def lost_share(self, parts: ModalArray, time: float = 0.0) -> float:
         """Mean relative error of velocities by the rounding of Z, of the label that has most."""
         if not sees_far(self.problem.unlabelled):
             return 0.0
-        seen, worst = self._seen(parts), 0.0
+        measures, worst = self._seen(parts, time), 0.0
         for i, part in enumerate(parts):
-            field = self.felt.of_density(seen[min(i, len(seen) - 1)])
+            field = self.felt.of_density(measures[min(i, len(measures) - 1)])
             masses = np.maximum(self.grid.to_nodal(part) * self.grid.weights, 0.0)
             worst = max(worst, float(masses @ relative_errors(field, self.grid.to_nodal)))
         return worst
 
-    def _seen(self, parts: ModalArray) -> ModalArray:
-        space, felt = self.problem.space, self.felt
-        if not isinstance(felt, Interaction) and felt.normalization == "sinkhorn":
-            return self.labels.seen(parts)
-        kept = min(felt.degree, space.degree_of(parts))
-        return self.labels.seen(space.resize(parts, kept))
+    def _seen(self, parts: ModalArray, time: float) -> ModalArray:
+        space, interaction = self.problem.space, self.felt
+        if not isinstance(interaction, Interaction) and interaction.normalization == "sinkhorn":
+            return self.labels.seen(parts, time)
+        degree = min(interaction.degree, space.degree_of(parts))
+        return self.labels.seen(space.resize(parts, degree), time)
 
     @cached_property
     def _fixed(self) -> FloatArray | None:

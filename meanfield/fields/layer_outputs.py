@@ -1,4 +1,4 @@
-"""What layers add to tokens: outputs of attention and of fixed fields in R^d, not projected."""
+"""Increments of tokens in one layer: attention and fixed fields in R^d, not projected."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.blocks import Weighing, attention_output
+from meanfield.fields.blocks import attention_output
+from meanfield.fields.felt import kernel_output
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
-from meanfield.layers import PARTS, Layers, Part, unit
 from meanfield.problem import Problem
-from meanfield.terms import drifted
+from meanfield.schemes.layers import PARTS, Layers, Part, unit
+from meanfield.terms.fixed import drifted
 
 
 @dataclass(frozen=True, eq=False)
 class LayerOutputs:
     """Outputs of the layers of a problem at weighted tokens, attention summed over pairs.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given. It has layers.
-    weights : ndarray, shape (n,), or None
-        Given. Masses of the tokens; None means equal.
 
     Examples
     --------
@@ -38,8 +32,8 @@ class LayerOutputs:
     array([ 2.9999, -2.9999])
     """
 
-    problem: Problem
-    weights: FloatArray | None
+    problem: Problem  # it has layers
+    weights: FloatArray | None  # (n,): masses of the tokens; None means equal
 
     @property
     def layers(self) -> Layers:
@@ -71,7 +65,7 @@ class LayerOutputs:
 
     @property
     def parts(self) -> tuple[tuple[Part, float], ...]:
-        """What one layer adds in turn, and its share of the step."""
+        """Parts of one layer in order, each with its share of the step."""
         return PARTS[self.layers.splitting if self.problem.terms else "none"]
 
     def _directions(self, x: FloatArray) -> FloatArray:
@@ -85,20 +79,17 @@ class LayerOutputs:
         return own + drifted(self.problem.terms, x) if part == "both" else own
 
     def _attention(self, x: FloatArray) -> FloatArray:
-        felt, strength = self._felt, 1.0
-        heads: Weighing
-        if felt is None:
-            heads, strength = self.problem.own_kernel.attention, self.problem.flow.strength
-        else:
-            heads = felt.heads
-        return strength * attention_output(
+        interaction = self._felt
+        if interaction is None:
+            return kernel_output(self.problem, x, self.weights)
+        return attention_output(
             x,
-            heads,
+            interaction.heads,
             self.weights,
-            normalization=self.problem.normalization,
-            log_scale=self.problem.log_scale,
-            mask="none" if felt is None else felt.mask,
-            rate=0.0 if felt is None else felt.rate(len(x)),
+            normalization=interaction.normalization,
+            log_scale=interaction.log_scale,
+            mask=interaction.mask,
+            rate=interaction.rate(len(x)),
         )
 
     @cached_property

@@ -1,20 +1,19 @@
 """The flow linearised about a density: its derivative, the adjoint of that, and its second order.
 
-With v_h = N_h / Z_h the velocity that each head gives, N_h and Z_h linear in the measure (Z = 1
-without normalisation), a perturbation g of a density f changes it by
+Head h has the velocity v_h = N_h / Z_h. N_h and Z_h are linear in the measure, and Z = 1 without
+normalisation. A perturbation g of a density f changes v_h by
 
     v_h'[g] = (N_h[g] - v_h Z_h[g]) / Z_h,    v_h''[g, g] / 2 = -Z_h[g] v_h'[g] / Z_h,
 
-and with the velocity v of f, that of fixed fields included,
+and with the velocity v of f, fixed fields included,
 
     F(f)             = -div(f v) + diffusivity Laplacian f
     F'(f) g          = -div(g v + f v'[g]) + diffusivity Laplacian g
     F'(f)* psi       = <v, grad psi> + v'*[f grad psi] + diffusivity Laplacian psi
     F''(f)[g, g] / 2 = -div(g v'[g] + f v''[g, g] / 2)
 
-Products are taken at the nodes of a grid, and the adjoint is the transpose of the derivative there:
-both agree to rounding, whatever truncation leaves out. Perturbations have no degree 0 and come in
-any number, one a row.
+Products are taken at the nodes of a grid. The adjoint is the transpose of the derivative there, so
+both agree to rounding, whatever truncation drops. Perturbations have no degree 0; each is a row.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from typing import Protocol
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.bases.grid import Grid
 from meanfield.fields.driven import DrivenInteraction
 from meanfield.fields.felt import Felt, attention_of
 from meanfield.fields.head_series import HeadField, HeadTable
 from meanfield.fields.heads import HeadsInteraction, head_on_nodes
 from meanfield.fields.mean_field import Interaction
-from meanfield.manifolds.coordinates import Coordinates, coordinates
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
 # Bytes of the tables of all heads at the nodes.
 _MEMORY = 2e9
@@ -54,15 +53,7 @@ class Response(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class KernelResponse:
-    """A kernel: N = grad Phi and Z = a * g, degree by degree.
-
-    Attributes
-    ----------
-    felt : Interaction
-        Derived.
-    grid : Grid
-        Derived.
-    """
+    """A kernel: N = grad Phi and Z = a * g, degree by degree."""
 
     felt: Interaction
     grid: Grid
@@ -83,40 +74,28 @@ class KernelResponse:
         """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
         space, multipliers = self.felt.manifold, self.felt.attention_multipliers
         degree = min(self.felt.degree, self.grid.max_degree)
-        found = -space.convolve(
+        coefficients = -space.convolve(
             self.felt.potential_multipliers, self.grid.divergence(vectors, degree)
         )
         if values is not None and multipliers is not None:
-            found += space.convolve(multipliers, self.grid.to_modal(values))
-        return np.asarray(found)
+            coefficients += space.convolve(multipliers, self.grid.to_modal(values))
+        return np.asarray(coefficients)
 
 
 @dataclass(frozen=True, eq=False)
 class HeadResponse:
-    """A head with matrices: its series of every real coordinate that is felt, at the nodes.
-
-    Attributes
-    ----------
-    grid : Grid
-        Derived.
-    felt : Coordinates
-        Derived. Of the perturbations that are felt.
-    vectors : ndarray, shape (felt.size, dimension, n)
-        Derived. Components of N; on the circle there is one.
-    values : ndarray, shape (felt.size, n), or None
-        Derived. Z.
-    """
+    """A head with matrices: its series of every real coordinate that is felt, at the nodes."""
 
     manifold: Manifold
     grid: Grid
-    felt: Coordinates
-    vectors: FloatArray
-    values: FloatArray | None
+    felt: Coordinates  # of the perturbations that are felt
+    vectors: FloatArray  # (felt.size, dimension, n): components of N; on the circle there is one
+    values: FloatArray | None  # (felt.size, n): Z
 
     def numerator(self, perturbations: ModalArray) -> FloatArray:
         """Nodal vectors N[g], one row for each."""
-        found = np.tensordot(self._felt_of(perturbations), self.vectors, axes=(-1, 0))
-        return found[..., 0, :] if self.vectors.shape[1] == 1 else found
+        fields = np.tensordot(self._felt_of(perturbations), self.vectors, axes=(-1, 0))
+        return fields[..., 0, :] if self.vectors.shape[1] == 1 else fields
 
     def partition(self, perturbations: ModalArray) -> FloatArray | None:
         """Nodal values Z[g]; None where nothing is divided."""
@@ -128,10 +107,12 @@ class HeadResponse:
         """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
         rows = self.vectors.reshape(len(self.vectors), -1)
         weighted = self.grid.weights * vectors
-        found = weighted.reshape(*weighted.shape[: -2 if self._on_surface else -1], -1) @ rows.T
+        coefficients = (
+            weighted.reshape(*weighted.shape[: -2 if self._on_surface else -1], -1) @ rows.T
+        )
         if values is not None and self.values is not None:
-            found += (self.grid.weights * values) @ self.values.T
-        return self.felt.to_coefficients(found)
+            coefficients += (self.grid.weights * values) @ self.values.T
+        return self.felt.to_coefficients(coefficients)
 
     @property
     def _on_surface(self) -> bool:
@@ -142,15 +123,9 @@ class HeadResponse:
         return self.felt.to_vector(self.manifold.resize(perturbations, degree))
 
 
-def responses(felt: Felt, grid: Grid) -> tuple[Response, ...]:
-    """Responses of all heads at the nodes of a grid.
-
-    Raises
-    ------
-    ValueError
-        Of doubly stochastic attention, or if tables of heads would not fit in memory.
-    """
-    own = attention_of(felt)
+def responses(interaction: Felt, grid: Grid) -> tuple[Response, ...]:
+    """Responses of all heads at the nodes of a grid."""
+    own = attention_of(interaction)
     if isinstance(own, Interaction):
         return (KernelResponse(own, grid),)
     if own.normalization == "sinkhorn":
@@ -193,17 +168,6 @@ def _head_response(space: Manifold, table: HeadTable, grid: Grid) -> HeadRespons
 class LinearisedFlow:
     """F, F', its adjoint and F'' at one density; see the module.
 
-    Attributes
-    ----------
-    felt : Felt
-        Given. What measures feel.
-    grid : Grid
-        Given. Of the degree of perturbations.
-    density : ndarray
-        Given. Coefficients of f, of any degree up to the grid's.
-    diffusivity : float
-        Given.
-
     Examples
     --------
     About uniform modes grow at their own rates:
@@ -219,9 +183,9 @@ class LinearisedFlow:
     array([0.      , 0.178677, 0.514117, 0.682678])
     """
 
-    felt: Felt
-    grid: Grid
-    density: ModalArray
+    felt: Felt  # what measures feel
+    grid: Grid  # of the degree of perturbations
+    density: ModalArray  # coefficients of f, of any degree up to the grid's
     diffusivity: float = 0.0
 
     @cached_property
@@ -239,11 +203,11 @@ class LinearisedFlow:
         own, grid = attention_of(self.felt), self.grid
         if isinstance(own, Interaction):
             return [own.field(self.density).on_nodes(grid)]
-        found = []
+        responses_by_head = []
         for table, largest in zip(own.tables, own.largest, strict=True):
             output, below = head_on_nodes(HeadField(*table.fields(self.density), largest), grid)
-            found.append((grid.project(output), below))
-        return found
+            responses_by_head.append((grid.project(output), below))
+        return responses_by_head
 
     @cached_property
     def velocity(self) -> FloatArray:
@@ -284,23 +248,23 @@ class LinearisedFlow:
     def adjoint(self, fields: ModalArray) -> ModalArray:
         """F'(f)* psi, without degree 0: int (F'* psi) g = int psi (F' g) for all g."""
         slopes = self.grid.gradient(fields)
-        found = self.grid.to_modal(self.dot(self.velocity, slopes))
+        result = self.grid.to_modal(self.dot(self.velocity, slopes))
         for response, (pull, back) in zip(self._responses, self.pulls(slopes), strict=True):
-            felt = response.adjoint(pull, back)
-            found += self._space.resize(felt, self.grid.max_degree)
-        found[..., 0] = 0.0
-        return np.asarray(found - self._damped(fields))
+            back_reaction = response.adjoint(pull, back)
+            result += self._space.resize(back_reaction, self.grid.max_degree)
+        result[..., 0] = 0.0
+        return np.asarray(result - self._damped(fields))
 
     def pulls(self, slopes: FloatArray) -> list[tuple[FloatArray, FloatArray | None]]:
         """Vectors p and values r of each head: int psi F changes by int <p, N'> + int r Z'.
 
         p = f grad psi / Z,    r = -<v, p>,    None where nothing is divided
         """
-        found: list[tuple[FloatArray, FloatArray | None]] = []
+        pairs: list[tuple[FloatArray, FloatArray | None]] = []
         for share, (velocity, below) in zip(self._shares, self.by_head, strict=True):
             pull = self.times(share, slopes)
-            found.append((pull, None if below is None else -self.dot(velocity, pull)))
-        return found
+            pairs.append((pull, None if below is None else -self.dot(velocity, pull)))
+        return pairs
 
     def second(self, first: ModalArray, second: ModalArray) -> ModalArray:
         """sum_j F''(f)[g_j, h_j] / 2 over rows g_j and h_j.
@@ -323,15 +287,15 @@ class LinearisedFlow:
         return self._minus_divergence(self.times(self.values, self.grid.gradient(fields)))
 
     def _changes(self, perturbations: ModalArray) -> list[_Change]:
-        found = []
+        changes = []
         for response, (velocity, below) in zip(self._responses, self.by_head, strict=True):
             change = response.numerator(perturbations)
             partition = response.partition(perturbations)
             if partition is not None and below is not None:
                 partition = partition / below
                 change = self.times(1.0 / below, change) - self.times(partition, velocity)
-            found.append(_Change(change, partition))
-        return found
+            changes.append(_Change(change, partition))
+        return changes
 
     @property
     def _space(self) -> Manifold:
@@ -345,9 +309,9 @@ class LinearisedFlow:
         """Products of nodal vectors."""
         if self._space.dimension == 1:
             return np.asarray(first * second)
-        found = first[..., 0, :] * second[..., 0, :]
-        found += first[..., 1, :] * second[..., 1, :]
-        return np.asarray(found)
+        product = first[..., 0, :] * second[..., 0, :]
+        product += first[..., 1, :] * second[..., 1, :]
+        return np.asarray(product)
 
     def _along(self, values: FloatArray) -> FloatArray:
         # On the sphere nodal vectors are (..., 2, n).
@@ -363,7 +327,7 @@ class LinearisedFlow:
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """What perturbations do to one head: v_h'[g], and Z_h[g] / Z_h where it divides."""
+    """Derivatives of one head along perturbations: v_h'[g], and Z_h[g] / Z_h under softmax."""
 
     of_velocity: FloatArray
     of_partition: FloatArray | None

@@ -14,28 +14,28 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray
-from meanfield.attention import Attention
+from meanfield.bases.grid import Grid
 from meanfield.fields.felt import Felt, Field
-from meanfield.manifolds import Manifold
-from meanfield.manifolds.grid import Grid
 from meanfield.problem import Problem
+from meanfield.spaces import Manifold
+from meanfield.terms.attention import Attention
 
 # Share of S that is noise in Z, with the moments' own: five times what densities were measured to
 # lose at |beta| = 4 to 10 and concentrations 2 to 20.
 ROUNDING_SHARE = 1e-15
 # Kernels whose value at s = 1 is a larger share of their largest lose three digits at most.
 _NEAR = 1e-3
-# Of axial measures uniform has Z = a_0, which many dimensions make small beside a cluster's.
+# Under the uniform law Z = a_0, which is small beside a cluster's Z in many dimensions.
 _THIN = 1e-5
 # Degree of a grid on which the score of a token on itself is seen.
 _SEEN_DEGREE = 12
 
 
 def sees_far(problem: Problem) -> bool:
-    """Whether Z may be lost where there is mass: normalised, and a(1) < max |a| / 1000.
+    """True if rounding may cancel Z where there is mass: SA with a(1) < max |a| / 1000.
 
-    Of heads: some token scores itself by ln 1000 less than what it would score highest. Of axial
-    measures also where uniform has a Z of 1e-5 beside that of a cluster.
+    For heads: some token scores itself by ln 1000 less than its highest score. For axial
+    measures also where the uniform law's Z is below 1e-5 of a cluster's.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def sees_far(problem: Problem) -> bool:
 def _own_score(attention: Attention, space: Manifold) -> float:
     """Least x^T S x - |S^T x| over tokens x and heads: their own score, below the best there is."""
     x = space.vectors(space.grid(_SEEN_DEGREE).points)
-    seen = [x @ head.score for head in attention.matrices(x.shape[1])]
-    return float(min(((z * x).sum(axis=1) - np.sqrt((z * z).sum(axis=1))).min() for z in seen))
+    scores = [x @ head.score for head in attention.matrices(x.shape[1])]
+    return float(min(((z * x).sum(axis=1) - np.sqrt((z * z).sum(axis=1))).min() for z in scores))
 
 
 def relative_errors(field: Field, values: Callable[[ModalArray], FloatArray]) -> FloatArray | float:
@@ -111,10 +111,12 @@ def series_noise(space: Manifold, density: ModalArray) -> float:
     return EPS * float(np.linalg.norm(density)) if space.family == "axial" else 0.0
 
 
-def lost_share_of_density(problem: Problem, felt: Felt, grid: Grid, density: ModalArray) -> float:
+def lost_share_of_density(
+    problem: Problem, interaction: Felt, grid: Grid, density: ModalArray
+) -> float:
     """As `lost_share_at`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
     if not sees_far(problem):
         return 0.0
-    field = felt.of_density(density)
+    field = interaction.of_density(density)
     masses = np.maximum(grid.to_nodal(density) * grid.weights, 0.0)
     return float(masses @ relative_errors(field, grid.to_nodal))

@@ -13,54 +13,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from meanfield.arrays import EPS, FloatArray, ModalArray
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.grid import Grid
+from meanfield.engines.partition import floored
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
 Transport = Callable[[ModalArray, bool], ModalArray]
 """Function of (density, perturbation): f without its mean is what moves in the second case."""
 
-# A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
-# it so), is rounding of its transform. It occurs only where the density is as small (Z >= the mass
-# within 1/sqrt(beta) of the point), so the flux there is below rounding whatever the quotient; the
-# floor keeps that quotient bounded. For kernels that are not largest at s = 1 it may occur where
-# the mass is: `partition` sees that.
-# Grids have nodes far from all mass and floor Z; tokens stand where mass is, and are not floored:
-# those with next to none of it are summed over pairs (`tokens`).
-PARTITION_FLOOR = 16 * EPS
-
-
-def floored(partition: FloatArray) -> FloatArray:
-    """Values of Z, in place, no smaller than the rounding of their transform.
-
-    Where the largest is above 1, as of axial measures, that is the size of the rounding.
-    """
-    largest = max(1.0, float(partition.max(initial=0.0)))
-    return np.maximum(partition, PARTITION_FLOOR * largest, out=partition)
-
 
 @dataclass(frozen=True, eq=False)
 class MeanField:
-    """Field that a measure creates.
-
-    Attributes
-    ----------
-    manifold : Manifold
-        Derived.
-    potential : ndarray
-        Derived. Modal coefficients of scale * Phi, strength included.
-    partition : ndarray or None
-        Derived. Modal coefficients of scale * Z, Z = a * mu; None when the flow is not normalised.
-    partition_slope : float or None
-        Derived. The number c in grad Z = c grad Phi, None where there is none.
-    """
+    """Field that a measure creates."""
 
     manifold: Manifold
-    potential: ModalArray
+    potential: ModalArray  # modal coefficients of scale * Phi, strength included
+    # Modal coefficients of scale * Z, Z = a * mu; None when the flow is not normalised.
     partition: ModalArray | None
+    # The number c in grad Z = c grad Phi, None where there is none.
     partition_slope: float | None = None
 
     @property
@@ -81,7 +52,7 @@ class MeanField:
         if self.partition is None:
             return velocity, None
         below = floored(grid.to_nodal(self.partition))
-        # Of several fields on the sphere vectors are (..., 2, n).
+        # Vectors of several fields on the sphere have shape (..., 2, n).
         velocity /= below if velocity.ndim == below.ndim else below[..., None, :]
         return velocity, below
 
@@ -116,28 +87,19 @@ class MeanField:
 class Interaction:
     """The linear map from moments to the mean field, computed once for a problem.
 
-    Attributes
-    ----------
-    manifold : Manifold
-        Derived.
-    degree : int
-        Derived. Degree of the moments that are felt.
-    potential_multipliers, attention_multipliers : ndarray, shape (degree + 1,)
-        Derived. scale * strength * w_l, and scale * a_l if the flow is normalised (else None).
-    partition_slope : float or None
-        Derived. The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential
-        kernel, 0 for the linear one. None for other kernels, or if the flow is not normalised.
-    scale : float
-        Derived. Power of two that makes the kernel's largest value about 1 (of axial measures its
-        mean) if the flow is normalised, which does not depend on it: what is rounding of Z is known
-        then. Else 1.
+    potential_multipliers, attention_multipliers (degree + 1,): scale * strength * w_l, and scale *
+    a_l if the flow is normalised (else None).
     """
 
     manifold: Manifold
-    degree: int
+    degree: int  # degree of the moments that are felt
     potential_multipliers: FloatArray
     attention_multipliers: FloatArray | None
+    # The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential kernel, 0 for
+    # the linear one. None for other kernels, or if the flow is not normalised.
     partition_slope: float | None = None
+    # Power of two that makes the kernel's largest value about 1 (of axial measures its mean) if the
+    # flow is normalised, which does not depend on it: what is rounding of Z is known then. Else 1.
     scale: float = 1.0
 
     @property
@@ -188,8 +150,8 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
         potential *= scale
         attention = scale * kernel.attention_multipliers(dimension, degree)
     # W' = a and a' = log_slope a: a_l = log_slope w_l for l > 0.
-    known = None if attention is None else kernel.log_slope
-    slope = None if known is None else known / flow.strength
+    log_slope = None if attention is None else kernel.log_slope
+    slope = None if log_slope is None else log_slope / flow.strength
     return Interaction(manifold, degree, potential, attention, slope, scale)
 
 

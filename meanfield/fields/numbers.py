@@ -10,7 +10,7 @@ without normalisation m_h e^{-s}. With the pull p = f grad psi / Z on what is di
     d/dV_ab int psi F = int (p)_a m_b
 
 and m_b is G of the density y_b f: no derivative of a head's table is needed. A kernel's numbers
-are its multipliers, those of fixed fields their values at the nodes.
+are its multipliers; a fixed field's numbers are its values at the nodes.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import coordinates
+from meanfield.bases.grid import Grid
 from meanfield.fields.driven import DrivenInteraction
 from meanfield.fields.felt import Felt, attended, attention_of, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.mean_field import Interaction
-from meanfield.manifolds.coordinates import coordinates
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
 Numbers = tuple[FloatArray, ...]
 """Diffusivity, fixed field at the nodes, then multipliers; or scores, values and log_scale."""
 
 
 def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Numbers:
-    """Numbers of one stage of a problem, of a kernel up to a degree, or as those of heads.
+    """Numbers of one stage of a problem: of a kernel up to a degree, or of its heads.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(strength=3.0, diffusivity=0.1))
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", 3.0, 0.1))
     >>> numbers_of(problem, problem.space.grid(1), 2, heads=False)[::2]
     (array(0.1), array([0. , 1.5, 0. ]))
     """
@@ -54,19 +54,19 @@ def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Number
         own = heads_interaction(problem)
         scores, values = (np.array(each) for each in zip(*own.heads, strict=True))
         return (*common, scores, values, np.asarray(own.log_scale))
-    felt = cast(Interaction, attended(problem, degree))
-    potential = felt.potential_multipliers / felt.scale
-    if felt.attention_multipliers is None:
+    kernel_interaction = cast(Interaction, attended(problem, degree))
+    potential = kernel_interaction.potential_multipliers / kernel_interaction.scale
+    if kernel_interaction.attention_multipliers is None:
         return (*common, potential)
-    return (*common, potential, felt.attention_multipliers / felt.scale)
+    return (*common, potential, kernel_interaction.attention_multipliers / kernel_interaction.scale)
 
 
-def by_heads(felt: Felt, problem: Problem) -> Felt:
-    """What is felt, by heads also where a kernel is one."""
-    if isinstance(attention_of(felt), HeadsInteraction):
-        return felt
+def by_heads(interaction: Felt, problem: Problem) -> Felt:
+    """The same mean field by heads; the exponential kernel becomes one head."""
+    if isinstance(attention_of(interaction), HeadsInteraction):
+        return interaction
     own = heads_interaction(problem)
-    return replace(felt, own=own) if isinstance(felt, DrivenInteraction) else own
+    return replace(interaction, own=own) if isinstance(interaction, DrivenInteraction) else own
 
 
 def dependence(flow: LinearisedFlow, psi: ModalArray) -> Numbers:
@@ -87,10 +87,10 @@ def _of_kernel(own: Interaction, flow: LinearisedFlow, slope: FloatArray) -> Num
     """Degree by degree: int <p, grad f_l>, and -int <v, p> f_l."""
     grid, space = flow.grid, flow.felt.manifold
     ((pull, back),) = flow.pulls(slope)
-    found = [_by_degree(space, -grid.divergence(pull), flow.density, own.degree)]
+    derivatives = [_by_degree(space, -grid.divergence(pull), flow.density, own.degree)]
     if back is not None:
-        found.append(_by_degree(space, grid.to_modal(back), flow.density, own.degree))
-    return tuple(own.scale * each for each in found)
+        derivatives.append(_by_degree(space, grid.to_modal(back), flow.density, own.degree))
+    return tuple(own.scale * each for each in derivatives)
 
 
 def _by_degree(space: Manifold, first: ModalArray, second: ModalArray, degree: int) -> FloatArray:
@@ -98,10 +98,10 @@ def _by_degree(space: Manifold, first: ModalArray, second: ModalArray, degree: i
     first, second = (space.resize(each, degree) for each in (first, second))
     of = coordinates(space.dimension, degree)
     products = of.to_vector(first) * of.to_vector(second)
-    found = np.zeros(degree + 1)
-    np.add.at(found, of.vector_degrees, products)
-    found[0] = (first[0] * second[0]).real
-    return found
+    sums = np.zeros(degree + 1)
+    np.add.at(sums, of.vector_degrees, products)
+    sums[0] = (first[0] * second[0]).real
+    return sums
 
 
 def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) -> Numbers:
@@ -119,12 +119,12 @@ def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) ->
             series += [*above, table.partition(each) if below is None else below]
         nodal = grid.to_nodal(np.array(series)).reshape(d, -1, len(grid.weights))
         means = nodal[:, -1]
-        felt = np.array([flow.dot(pull, grid.project(each[:-1])) for each in nodal])
+        pulled = np.array([flow.dot(pull, grid.project(each[:-1])) for each in nodal])
         if back is not None:
-            felt += back * means
+            pulled += back * means
         else:
             scale -= float(grid.weights @ flow.dot(pull, velocity))
-        scores[h] = (grid.weights * x) @ felt.T
+        scores[h] = (grid.weights * x) @ pulled.T
         along = np.array([flow.dot(pull, axis) for axis in axes])
         values[h] = (grid.weights * along) @ means.T
     return scores, values, np.asarray(scale)

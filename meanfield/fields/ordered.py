@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import HeadMatrices
 from meanfield.fields.head_series import HeadTable
 from meanfield.fields.heads import HeadsInteraction
-from meanfield.manifolds.manifold import Manifold
+from meanfield.spaces.manifold import Manifold
+from meanfield.terms.attention import HeadMatrices
 
 # Tokens from which running moments are faster than pairs, and tokens of a chunk (tests/benchmarks).
 FEW = 3000
@@ -24,7 +24,7 @@ _CHUNK = 256
 
 
 def ordered_velocity(
-    felt: HeadsInteraction, points: FloatArray, weights: FloatArray | None, *, far: bool
+    interaction: HeadsInteraction, points: FloatArray, weights: FloatArray | None, *, far: bool
 ) -> FloatArray:
     """Velocity of tokens in their order.
 
@@ -41,21 +41,21 @@ def ordered_velocity(
     >>> ordered_velocity(felt, np.array([0.0, np.pi / 2]), None, far=False).round(12) + 0.0
     array([ 0. , -0.5])
     """
-    space, n = felt.manifold, len(points)
+    space, n = interaction.manifold, len(points)
     if n < FEW or space.family == "vectors" or far or weights is not None:
-        return space.project(points, felt.output(points, weights))
-    rate, parts = felt.rate(n), []
-    before = np.zeros_like(space.moments(points[:1], None, felt.degree))
+        return space.project(points, interaction.output(points, weights))
+    rate, parts = interaction.rate(n), []
+    before = np.zeros_like(space.moments(points[:1], None, interaction.degree))
     for start in range(0, n, _CHUNK):
         here = points[start : start + _CHUNK]
         back = np.arange(len(here))
         # Weights of what came before the chunk, and of its own tokens among each other.
         fade = np.exp(-rate * (back + 1.0))
         among = np.tril(np.exp(-rate * np.maximum(back[:, None] - back, 0)))
-        each = zip(felt.tables, felt.heads, strict=True)
+        each = zip(interaction.tables, interaction.heads, strict=True)
         parts.append(sum(_of_head(space, *one, before, here, fade, among) for one in each))
         last = np.exp(-rate * back[::-1])
-        own = space.moments(here, last / last.sum(), felt.degree)
+        own = space.moments(here, last / last.sum(), interaction.degree)
         before = np.exp(-rate * len(here)) * before + last.sum() * own
     return np.concatenate(parts)
 

@@ -7,37 +7,35 @@ e^{beta s} is a head of numbers. Of axial measures pairs are rings (`axial/pairs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.felt import Felt, Field, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
-from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density
 from meanfield.problem import Problem
+from meanfield.spaces.label_cells import LabelCells
+
+Project = Callable[[ModalArray], ModalArray]
+"""Projection of moments to those of a symmetry."""
 
 MOST_PAIRED_NODES = 5_000
 """Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
 
 
 def sums_pairs(problem: Problem, count: int) -> bool:
-    """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    known = problem.attention is not None or problem.own_kernel.log_slope is not None
-    return sees_far(problem) and known and count <= MOST_PAIRED_NODES
+    """True if this many nodes are summed over pairs: rounding may cancel Z, and they are few."""
+    exponential = problem.attention is not None or problem.own_kernel.log_slope is not None
+    return sees_far(problem) and exponential and count <= MOST_PAIRED_NODES
 
 
 @dataclass(frozen=True)
 class Rings:
-    """Sums over pairs of rings, for softmax with a built-in kernel.
+    """Sums over pairs of rings, for softmax with a built-in kernel."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Given. On an axial manifold.
-    """
-
-    problem: Problem
+    problem: Problem  # on an axial manifold
 
     @property
     def _beta(self) -> float:
@@ -101,9 +99,15 @@ def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatAr
 
 
 def velocity_and_divergence(
-    problem: Problem, felt: Felt, points: FloatArray, masses: FloatArray
+    problem: Problem,
+    interaction: Felt,
+    points: FloatArray,
+    masses: FloatArray,
+    symmetric: Project | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """As `velocity`, and its divergence there, shape (n,).
+
+    Moments are projected by `symmetric`, where they are what moves the nodes.
 
     Examples
     --------
@@ -123,4 +127,10 @@ def velocity_and_divergence(
             fixed, spread = fixed_field(problem).velocity_and_divergence(points)
             velocity, divergence = velocity + fixed, divergence + spread
         return velocity, divergence
-    return felt.of_points(points, masses).velocity_and_divergence(points)
+    if symmetric is None or problem.normalization == "sinkhorn":
+        field: Field = interaction.of_points(points, masses)
+    else:
+        field = interaction.field(
+            symmetric(problem.space.moments(points, masses, interaction.degree))
+        )
+    return field.velocity_and_divergence(points)

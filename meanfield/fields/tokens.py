@@ -10,7 +10,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields import engines
-from meanfield.fields.felt import Attended, Field, fixed_field
+from meanfield.fields.felt import Attended, Field, fixed_field, kernel_output
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, relative_errors, sees_far
 from meanfield.fields.mean_field import Interaction
@@ -20,10 +20,6 @@ from meanfield.problem import Problem
 MOST_PAIRED = 10_000
 """Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
 second a velocity."""
-
-SINGLE = 1e-5
-"""Tolerance from which tokens that are summed over pairs on any sphere are so in single
-precision: sums err by 1e-6, and many tokens take half the time."""
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
@@ -39,27 +35,16 @@ class TokenField:
 
     Few tokens are summed pair by pair, others through their moments, at a cost linear in their
     number.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    felt : Interaction or HeadsInteraction
-        Given. What attention does, and degrees that move them.
-    weights : ndarray, shape (n,), or None
-        Given. None means equal.
-    tolerance : float
-        Given. What rounding of Z may do to velocities.
     """
 
     problem: Problem
-    felt: Attended
-    weights: FloatArray | None
-    tolerance: float
+    felt: Attended  # what attention does, and degrees that move them
+    weights: FloatArray | None  # (n,): None means equal
+    tolerance: float  # what rounding of Z may do to velocities
 
     @cached_property
     def far(self) -> bool:
-        """Whether Z may be lost where tokens are."""
+        """True if rounding may cancel Z at the tokens."""
         return sees_far(self.problem)
 
     @cached_property
@@ -80,15 +65,15 @@ class TokenField:
         return velocity + fixed_field(self.problem).velocity(points)
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
-        space, felt = self.problem.space, self.felt
-        if isinstance(felt, HeadsInteraction) and felt.mask != "none":
-            return ordered_velocity(felt, points, self.weights, far=self.far)
+        space, interaction = self.problem.space, self.felt
+        if isinstance(interaction, HeadsInteraction) and interaction.mask != "none":
+            return ordered_velocity(interaction, points, self.weights, far=self.far)
         if len(points) < self._few:
             return self._pair_velocity(points)
-        if isinstance(felt, HeadsInteraction):
-            return self._velocity_by_heads(felt, points)
-        if not self.far and (self.weights is None or felt.attention_multipliers is None):
-            return engines.velocity(felt, points, self.weights)
+        if isinstance(interaction, HeadsInteraction):
+            return self._velocity_by_heads(interaction, points)
+        if not self.far and (self.weights is None or interaction.attention_multipliers is None):
+            return engines.velocity(interaction, points, self.weights)
         field = self.field(points)
         if self.far and len(points) <= MOST_PAIRED:
             lost_share = lost_share_at(field, points, self.weights)
@@ -105,22 +90,22 @@ class TokenField:
             velocity[lost] = self._pair_velocity(points, points[lost])
         return velocity
 
-    def _velocity_by_heads(self, felt: HeadsInteraction, points: FloatArray) -> FloatArray:
-        """By moments, but for tokens whose Z is lost in rounding: those by cells, or by pairs.
+    def _velocity_by_heads(self, interaction: HeadsInteraction, points: FloatArray) -> FloatArray:
+        """Velocity by moments; by cells or pairs for tokens whose Z is lost in rounding.
 
-        Where cells are none and masses equal only if they are few enough: of more `lost_share`, a
-        mean over the mass, speaks. It is deaf to tokens of next to no mass.
+        Without cells and with equal masses only few tokens are summed over pairs. For more,
+        `lost_share` reports the error, a mean over the mass, which ignores tokens of tiny mass.
         """
         field = self.field(points)
         velocity = field.velocity(points)
-        if not felt.normalized or not (self.far or self.weights is not None):
+        if not interaction.normalized or not (self.far or self.weights is not None):
             return velocity
         errors = relative_errors(field, lambda z: self.problem.space.evaluate(z, points))
         lost = np.flatnonzero(errors > _LOST_EARLY * self.tolerance)
         if not len(lost):
             return velocity
         pairs = len(lost) * len(points)
-        by_cells = felt.far_velocity(points, self.weights) if pairs > _CELLS_PAY else None
+        by_cells = interaction.far_velocity(points, self.weights) if pairs > _CELLS_PAY else None
         if by_cells is not None:
             return by_cells
         if pairs <= MOST_PAIRED**2 or self.weights is not None:
@@ -138,24 +123,27 @@ class TokenField:
     def dissipation(self, points: FloatArray) -> float:
         """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow.
 
-        NaN for heads: their energies, where there are any, have rates of their own.
+        NaN for heads, whose energies, where there are any, have rates of their own, and where no
+        series of Z is known.
         """
-        if isinstance(self.felt, HeadsInteraction):
+        if isinstance(self.felt, HeadsInteraction) or self.problem.manifold.family == "vectors":
             return math.nan
         partition = next(iter(self.field(points).partitions), None)
         velocity = self.velocity(points)
         return dissipation(self.problem, self.felt, partition, points, self.weights, velocity)
 
     def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
+        problem, flow, of_heads = self.problem, self.problem.flow, None
         if isinstance(self.felt, HeadsInteraction):
-            if self.problem.manifold.family == "vectors":
-                # In R^d scores have no bound: their squares would soon leave single numbers.
-                single = self.tolerance >= SINGLE and self.problem.space.is_sphere
-                dtype = np.float32 if single else np.float64
-                output = self.felt.output(points, self.weights, dtype)
-                return self.problem.space.project(points, output)
-            return self.felt.pair_velocity(points, self.weights, targets)
-        problem, flow = self.problem, self.problem.flow
+            of_heads = self.felt
+        if problem.manifold.family == "vectors":
+            if of_heads is None:
+                output = kernel_output(problem, points, self.weights)
+            else:
+                output = of_heads.output(points, self.weights)
+            return problem.space.project(points, output)
+        if of_heads is not None:
+            return of_heads.pair_velocity(points, self.weights, targets)
         return flow.strength * engines.pair_velocity(
             problem.space, problem.own_kernel, points, self.weights, flow.normalized, targets
         )
@@ -163,7 +151,7 @@ class TokenField:
 
 def dissipation(
     problem: Problem,
-    felt: Interaction,
+    interaction: Interaction,
     partition: ModalArray | None,
     points: FloatArray,
     weights: FloatArray | None,
@@ -175,4 +163,4 @@ def dissipation(
     if partition is not None:
         squared = squared * space.evaluate(partition, points)
     mean = squared.mean() if weights is None else weights @ squared
-    return float(mean) / (problem.flow.strength * felt.scale)
+    return float(mean) / (problem.flow.strength * interaction.scale)

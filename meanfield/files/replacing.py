@@ -1,11 +1,11 @@
-"""Files that are whole at every instant: everything that is written is written here.
+"""Files that are whole at every instant: all output goes through this module.
 
 A new version is written to a file of its own beside the old one, flushed to the disk and then
-renamed onto it: whoever reads the file, or kills this process, finds either the old version or the
-new one. The folder is flushed, too, so that a power cut does not bring the old one back.
+renamed onto it. A reader, or a killed process, meets either the old version or the new one. The
+folder is flushed, too, so that a power cut does not restore the old one.
 
-Names in the making, `.NAME.meanfield-DIGITS`, cannot be guessed and are never those of a file or
-link that is there: nothing is overwritten through them. What is replaced must be a regular file.
+Temporary names, `.NAME.meanfield-DIGITS`, are random and never exist before: nothing is
+overwritten through them. Only regular files are replaced.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import errno
 import os
 import re
 import secrets
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+
+from meanfield.files.signals import uninterrupted
 
 NOT_WRITTEN = "cannot be written"
 """Words of every error that the disk is the reason of."""
@@ -31,11 +30,6 @@ class OutputError(ValueError):
 
 def replace_bytes(path: Path, content: bytes) -> None:
     """Write a file at once: a figure, a text.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written; what was there is then untouched.
 
     Examples
     --------
@@ -52,35 +46,26 @@ def replace_bytes(path: Path, content: bytes) -> None:
 def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[Path]:
     """Place for the new version of a file, which takes the old one's place after the block.
 
-    Parameters
-    ----------
-    path : Path
-        The file. A link stays a link: what it points to is replaced.
-    check : callable () -> None, optional
-        Called before the block and again before the old version is replaced; raises if it must
-        not be.
+    path: the file. A link stays a link: what it points to is replaced.
+    check: called before the block and again before the old version is replaced; raises if it must
+    not be.
 
     Yields
     ------
     Path
-        An empty file that nobody else knows of.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written; what was there is then untouched.
+        An empty file with a random name.
     """
     # A link to itself has no target: os.path.realpath leaves it, where Path.resolve would raise.
     target = Path(os.path.realpath(path))
     partial = companion(target, secrets.token_hex(8))
-    made = False
+    created = False
     try:
         # Renaming would put a file in place of a pipe or a device.
         if target.exists() and not target.is_file():
             raise FileExistsError(errno.EEXIST, "it is not a regular file")
         check()
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
-        made = True
+        created = True
         yield partial
         # In this order: a name would reach the disk before what it names.
         _synchronize(partial, os.O_RDWR)
@@ -92,7 +77,7 @@ def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[
     except OSError as error:
         raise OutputError(not_written(path, error.strerror or str(error))) from None
     finally:
-        if made:
+        if created:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
 
@@ -127,25 +112,3 @@ def _synchronize(path: Path, mode: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold back SIGINT, SIGTERM and SIGHUP until the block is done."""
-    if threading.current_thread() is not threading.main_thread():
-        # Python delivers signals to the main thread only.
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
-    handlers = {}
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and callable(signal.getsignal(number)):
-            handlers[number] = signal.signal(number, lambda n, frame: held.append((n, frame)))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        for number, frame in held:
-            handlers[signal.Signals(number)](number, frame)  # type: ignore[operator, misc]

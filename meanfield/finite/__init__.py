@@ -1,1 +1,1 @@
-"""What finitely many tokens do: a run linearised, forwards, backwards, and to second order."""
+"""Finitely many tokens: a run linearised, forwards, backwards, and to second order."""

@@ -1,6 +1,6 @@
 """Covariance and mean shift of the moments of N tokens along a run.
 
-N tokens are drawn from mu_0. In real coordinates x of the moments (`manifolds.coordinates`),
+N tokens are drawn from mu_0. In real coordinates x of the moments (`bases.coordinates`),
 
     lim N Cov(x)        = C,      C'   = A C + C A^T + Q,    C(0)_ij = int Y_i Y_j dmu_0 - x_i x_j
     lim N (E x - limit) = eta,    eta' = A eta + (1/2) F''[C],    eta(0) = 0
@@ -27,29 +27,17 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.errors import SimulationError
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.finite.path import SAME_TIME, Path
-from meanfield.integrators import Start, dop853
+from meanfield.schemes import Start, dop853
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Moments of N tokens at one time, to first order in 1/N.
+    """Moments of N tokens at one time, to first order in 1/N."""
 
-    Attributes
-    ----------
-    time : float
-        Derived. Scaled.
-    density : ndarray
-        Derived. Coefficients of the limit.
-    covariance : ndarray, shape (size, size)
-        Derived. C in real coordinates.
-    shift : ndarray, shape (size,)
-        Derived. eta in real coordinates.
-    """
-
-    time: float
-    density: ModalArray
-    covariance: FloatArray
-    shift: FloatArray
+    time: float  # scaled
+    density: ModalArray  # coefficients of the limit
+    covariance: FloatArray  # (size, size): C in real coordinates
+    shift: FloatArray  # (size,): eta in real coordinates
 
 
 def covariance_bytes(size: int) -> int:
@@ -62,11 +50,6 @@ def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
 
     The tolerance may be what truncation leaves out: the highest degrees, which turn fastest, would
     have steps three times as short, and reach low moments through tails as small.
-
-    Raises
-    ------
-    SimulationError
-        If steps become too small.
     """
     system = _System(path)
     times = [0.0, *(step.end for step in path.steps)]
@@ -121,7 +104,7 @@ class _System:
         return density, state[size:-size].reshape(size, size), state[-size:]
 
     def moments(self, time: float, state: FloatArray) -> Moments:
-        """What a state says."""
+        """Moments in a state."""
         density, covariance, shift = self._parts(state)
         return Moments(time, density, covariance.copy(), shift.copy())
 
@@ -147,5 +130,5 @@ class _System:
 
     def _second(self, flow: LinearisedFlow, rows: ModalArray) -> ModalArray:
         """Half of F'' contracted with C, whose rows these are: those that are felt are enough."""
-        felt = self._of.vector_degrees <= flow.felt.degree
-        return flow.second(rows[felt], self._units[felt])
+        low_degrees = self._of.vector_degrees <= flow.felt.degree
+        return flow.second(rows[low_degrees], self._units[low_degrees])

@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinate_count, coordinates
 from meanfield.checks import at_least, checked
-from meanfield.compute.limits import available_memory
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.limits import available_memory
+from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments, covariance_bytes, moments_along
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import LARGEST_TAIL, Settings, resolved_part
 from meanfield.finite.results import Fluctuations
-from meanfield.manifolds.coordinates import Coordinates, coordinate_count, coordinates
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.simulation import timing
@@ -41,20 +41,13 @@ Follow = Callable[[Iterable[Moments], int], Iterable[Moments]]
 
 @dataclass(frozen=True)
 class FluctuationOptions:
-    """Section [fluctuations] of a run file; see `fluctuations`.
-
-    Attributes
-    ----------
-    degree, tokens, max_degree : int
-        Given.
-    """
+    """Section [fluctuations] of a run file; see `fluctuations`."""
 
     degree: int = MOMENTS_DEGREE
     tokens: int | None = None
     max_degree: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
         at_least(1, degree=self.degree, tokens=1 if self.tokens is None else self.tokens)
 
 
@@ -158,11 +151,6 @@ def fluctuations_at(
     """Fluctuations at scaled times, up to the last one that is resolved; see `fluctuations`.
 
     Stages end in `unit`.
-
-    Raises
-    ------
-    SimulationError
-        If `whole` is asked for, and the last time is not resolved.
     """
     settings = settings_of(problem, times, options, unit=unit, tolerance=tolerance)
     degree = options.degree
@@ -187,10 +175,12 @@ def fluctuations_at(
             if whole:
                 raise
             note = f"the covariance ends: {error.reason}"
-    told = _kept(part.path.coordinates, of)
+    moments_row = _kept(part.path.coordinates, of)
     count, size = len(times), np.zeros(of.size)
     covariance = _rows(
-        [each.covariance[np.ix_(told, told)] for each in along], count, np.outer(size, size)
+        [each.covariance[np.ix_(moments_row, moments_row)] for each in along],
+        count,
+        np.outer(size, size),
     )
     agreement, tail = np.nan, np.nan
     if part.found is not None and len(along) == len(part.path.saves):
@@ -215,7 +205,7 @@ def fluctuations_at(
         options.tokens,
         limit=_rows(limit, count, of.to_coefficients(size)),
         real_covariance=covariance,
-        real_shift=_rows([each.shift[told] for each in along], count, size),
+        real_shift=_rows([each.shift[moments_row] for each in along], count, size),
         resolved_degree=part.path.degree,
         agreement=agreement,
         tail=tail,
@@ -233,29 +223,17 @@ def settings_of(
     unit: str = "scaled",
     tolerance: float = 1e-10,
 ) -> Settings:
-    """How a run is linearised for the moments up to a degree.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the initial law gives points, the flow has no linearisation here, or a degree is too low.
-    """
+    """How a run is linearised for the moments up to a degree."""
     settings = Settings(problem, times, None, tolerance, looked_at=options.degree, unit=unit)
-    dimension, given = problem.space.dimension, options.max_degree
+    dimension, limit = problem.space.dimension, options.max_degree
     usual = max(_LARGEST[dimension], settings.least)
-    settings = replace(settings, largest=usual if given is None else given)
+    settings = replace(settings, largest=usual if limit is None else limit)
     check_memory(coordinate_count(dimension, settings.most))
     return settings
 
 
 def check_memory(size: int) -> None:
-    """Refuse a covariance of so many real coordinates that does not fit in memory.
-
-    Raises
-    ------
-    ValueError
-        With both sizes.
-    """
+    """Refuse a covariance of so many real coordinates that does not fit in memory."""
     needed, there = covariance_bytes(size), available_memory()
     if needed > there:
         raise ValueError(
@@ -264,11 +242,11 @@ def check_memory(size: int) -> None:
         )
 
 
-def _rows(known: Sequence[ModalArray], count: int, some: ModalArray) -> ModalArray:
+def _rows(parts: Sequence[ModalArray], count: int, some: ModalArray) -> ModalArray:
     """So many rows such as `some`: those that are known, then NaN."""
     rows = np.full((count, *some.shape), np.nan, some.dtype)
-    if known:
-        rows[: len(known)] = known
+    if parts:
+        rows[: len(parts)] = parts
     return rows
 
 

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.manifolds.coordinates import coordinates
+from meanfield.bases.coordinates import coordinates
 from meanfield.observables.energies import interaction_energy
 from meanfield.problem import Problem
 
@@ -40,34 +40,19 @@ _KINK = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """An observable at one measure.
+    """An observable at one measure."""
 
-    Attributes
-    ----------
-    value : float
-        Derived. J.
-    field : ndarray
-        Derived. Coefficients of its first variation, without degree 0.
-    """
-
-    value: float
-    field: ModalArray
+    value: float  # J
+    field: ModalArray  # coefficients of its first variation, without degree 0
 
 
 def variation(problem: Problem, observable: Functional, moments: ModalArray) -> Variation:
     """Value and first variation of an observable, from moments of some degree.
 
-    Raises
-    ------
-    ValueError
-        If the name is not known, or a function has no derivatives there.
-    TypeError
-        If a function gives no number.
-
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> variation(problem, lambda m: abs(m[1]) ** 2, np.array([1.0, 0.5])).field.round(12)
     array([0. +0.j, 0.5+0.j])
     """
@@ -87,15 +72,10 @@ def bent(
 ) -> float:
     """tr(j'' C), C in real coordinates of moments of some degree.
 
-    Raises
-    ------
-    ValueError
-        If a function has no second derivatives there.
-
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> round(bent(problem, lambda m: abs(m[1]) ** 4, np.array([1.0, 0.1]), 2.0 * np.eye(2)), 9)
     0.16
     """
@@ -124,8 +104,8 @@ def _differences(
     along: list[Line], order: int, *, quadratic: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Derivatives at 0 of functions of a number, and their errors beyond rounding."""
-    found = np.array([_difference(each, order, quadratic) for each in along])
-    return found[:, 0], found[:, 1]
+    differences = np.array([_difference(each, order, quadratic) for each in along])
+    return differences[:, 0], differences[:, 1]
 
 
 def _difference(line: Line, order: int, quadratic: bool) -> tuple[float, float]:
@@ -182,59 +162,43 @@ def _check_smooth(errors: FloatArray, scale: float, order: int) -> None:
 
 
 def finite_variation(problem: Problem, observable: Functional, moments: ModalArray) -> Variation:
-    """First variation at the end of a run, see `variation`.
-
-    Raises
-    ------
-    ValueError
-        If it is not finite there.
-    """
-    found = variation(problem, observable, moments)
-    if not (np.isfinite(found.value) and np.isfinite(found.field).all()):
+    """First variation at the end of a run, see `variation`."""
+    result = variation(problem, observable, moments)
+    if not (np.isfinite(result.value) and np.isfinite(result.field).all()):
         raise ValueError(
             f"the observable or its slopes are not finite at the end of the run: its value is "
-            f"{found.value}; take one that is smooth there."
+            f"{result.value}; take one that is smooth there."
         )
-    return found
+    return result
 
 
 def check_known(problem: Problem, observable: Functional, degree: int) -> None:
-    """Refuse the energy, a function of all moments that are felt, where they end below.
-
-    Raises
-    ------
-    ValueError
-        With the degree that it needs.
-    """
-    felt = problem.kernel_degree
-    if observable == "energy" and degree < felt:
+    """Refuse the energy, a function of all moments that are felt, where they end below."""
+    kernel_degree = problem.kernel_degree
+    if observable == "energy" and degree < kernel_degree:
         raise ValueError(
-            f"the energy is a function of moments up to degree {felt}, and these are known up "
-            f"to {degree}: give degree = {felt}."
+            f"the energy is a function of moments up to degree {kernel_degree}, "
+            "and these are known up "
+            f"to {degree}: give degree = {kernel_degree}."
         )
 
 
 def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
     """Observable as a function of packed moments, by its name too.
 
-    Raises
-    ------
-    ValueError
-        If the name is not known.
-
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> function_of(problem, lambda m: m[1].imag)(np.array([1.0, 0.5j]))
     0.5
     """
     if not isinstance(observable, str):
         return partial(_number, observable)
     if observable not in NAMED:
-        known = ", ".join(sorted(NAMED))
+        names = ", ".join(sorted(NAMED))
         raise ValueError(
-            f"observable {observable!r} is not known. Known: {known}; or a function of moments."
+            f"observable {observable!r} is not known. Known: {names}; or a function of moments."
         )
     return partial(_number, partial(NAMED[observable], problem))
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked, made
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.numbers import Numbers, by_heads, dependence, numbers_of
@@ -35,7 +35,7 @@ from meanfield.finite.influence import swept
 from meanfield.finite.path import Path, Step, density_of
 from meanfield.finite.resolved import Settings, check_linearised, resolved
 from meanfield.problem import Problem
-from meanfield.theory.time_units import time_unit
+from meanfield.spectrum.time_units import time_unit
 
 # Step of differences: their error is h^6 / 140 and rounding / h.
 _STEP = 4e-3
@@ -49,20 +49,20 @@ class Gradient:
     Attributes
     ----------
     parameters : ndarray, shape (n,)
-        Given. p.
+        p.
     value : float
-        Derived. J.
+        J.
     gradient : ndarray, shape (n,)
-        Derived. dJ/dp_i.
+        dJ/dp_i.
     degree : int
-        Derived. Of the density and the backward sweep.
+        Of the density and the backward sweep.
     steps : int
-        Derived. Steps of the run, twelve stages each.
+        Steps of the run, twelve stages each.
     memory : int
-        Derived. Bytes of the states that were kept: of at most 512 steps, and as many as lie
+        Bytes of the states that were kept: of at most 512 steps, and as many as lie
         between two of them, 16 bytes a coefficient.
     tail : float
-        Derived. What truncation leaves out of the sweep, as a share.
+        What truncation leaves out of the sweep, as a share.
     """
 
     parameters: FloatArray
@@ -181,13 +181,13 @@ def _start(problem: Problem, path: Path, psi: ModalArray) -> FloatArray:
     return np.asarray(space.inner(psi, initial))
 
 
-def _steps(at: FloatArray, given: npt.ArrayLike | None) -> FloatArray:
-    if given is None:
+def _steps(at: FloatArray, sizes: npt.ArrayLike | None) -> FloatArray:
+    if sizes is None:
         usual = _STEP * np.clip(np.abs(at), _LEAST_SHARE, 1.0)
         return np.where(at == 0.0, _STEP, usual)
-    steps = np.broadcast_to(np.asarray(given, dtype=np.float64), at.shape)
+    steps = np.broadcast_to(np.asarray(sizes, dtype=np.float64), at.shape)
     if not (np.isfinite(steps).all() and (steps > 0.0).all()):
-        raise ValueError(f"step must be positive and finite, got {given!r}.")
+        raise ValueError(f"step must be positive and finite, got {sizes!r}.")
     return steps
 
 
@@ -248,7 +248,7 @@ class _Neighbours:
         at = self._at.copy()
         at[i] += change
         try:
-            found = self._made(at)
+            neighbour = self._made(at)
         except ValueError as error:
             raise ValueError(
                 f"problem_of fails near parameter {i} = {self._at[i]:g}, at {at[i]:g}: {error} "
@@ -256,17 +256,20 @@ class _Neighbours:
             ) from error
         first = self.problem
         for what, one, other in (
-            ("manifold", first.manifold.name, found.manifold.name),
-            ("number of stages", len(first.staged), len(found.staged)),
-            ("normalization", *([e.normalization for e in p.staged] for p in (first, found))),
-            ("number of heads", *([len(e.heads or ()) for e in p.staged] for p in (first, found))),
+            ("manifold", first.manifold.name, neighbour.manifold.name),
+            ("number of stages", len(first.staged), len(neighbour.staged)),
+            ("normalization", *([e.normalization for e in p.staged] for p in (first, neighbour))),
+            (
+                "number of heads",
+                *([len(e.heads or ()) for e in p.staged] for p in (first, neighbour)),
+            ),
         ):
             if one != other:
                 raise ValueError(
                     f"problem_of must give problems of one {what}: {one} became {other} as "
                     f"parameter {i} went from {self._at[i]:g} to {at[i]:g}."
                 )
-        return found
+        return neighbour
 
 
 class _Sums:
@@ -286,14 +289,16 @@ class _Sums:
         # All steps are as much longer as their stage of the problem is.
         self._moved[leg] += self._path.space.inner(weight[0], flow.transport)
         if self._heads[leg]:
-            felt = by_heads(flow.felt, problem)
-            if felt is not flow.felt:
-                flow = LinearisedFlow(felt, flow.grid, flow.density, flow.diffusivity)
-        found = dependence(flow, weight[0])
+            mean_field = by_heads(flow.felt, problem)
+            if mean_field is not flow.felt:
+                flow = LinearisedFlow(mean_field, flow.grid, flow.density, flow.diffusivity)
+        dependence_on_numbers = dependence(flow, weight[0])
         so_far = self._numbers.get(leg)
         if so_far is not None:
-            found = tuple(a + b for a, b in zip(so_far, found, strict=True))
-        self._numbers[leg] = found
+            dependence_on_numbers = tuple(
+                a + b for a, b in zip(so_far, dependence_on_numbers, strict=True)
+            )
+        self._numbers[leg] = dependence_on_numbers
 
     def slopes(self, until: float, unit: str) -> FloatArray:
         """Derivatives of J with respect to p, by what the numbers and lengths owe to it."""
@@ -322,9 +327,9 @@ class _Sums:
         return total
 
     def _clock(self, problem: Problem) -> float:
-        """How much faster a problem is on the clock of the one at p than on its own.
+        """Speed of a problem on the clock at p, relative to its own clock.
 
-        Clocks are those of the largest weight, which has kinks; on the same one there are none.
+        The largest weight sets a clock and has kinks in p; on one common clock there are no kinks.
         """
         return float(np.exp(problem.log_scale - self._near.problem.log_scale))
 
@@ -334,11 +339,11 @@ class _Sums:
         numbers = numbers_of(problem.staged[leg], self._path.grid, degree, self._heads[leg])
         diffusivity, fixed, *own = (self._clock(problem) * each for each in numbers)
         if self._heads[leg]:
-            # Of numbers that count by e^{-s}, s may have a kink where the weights have none.
+            # The scale s of e^{-s} may have a kink where the weights are smooth.
             base = self._path.problems[leg]
             scores, values, scale = numbers[2], own[1], numbers[4]
-            held = heads_interaction(base).log_scale
-            own = [scores, values * np.exp(held - scale), np.asarray(held)]
+            clock = heads_interaction(base).log_scale
+            own = [scores, values * np.exp(clock - scale), np.asarray(clock)]
         elif len(own) == 2:
             own[1] = numbers[3]  # Z, which divides, has no clock
         numbers = (diffusivity, fixed, *own)

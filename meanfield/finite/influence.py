@@ -1,11 +1,11 @@
-"""Influence functions: what one token more at x does to an observable of a run at a later time.
+"""Influence functions: effect of one more token at x on an observable at a later time.
 
 For J at time t, and mu_0 the initial measure,
 
     psi(x) = d/de J(t)[(1 - e) mu_0 + e delta_x] at e = 0,    int psi dmu_0 = 0,
 
-is found by one backward sweep: psi = grad J at t, and -d_s psi = F'(f_s)* psi. N tokens that are
-drawn from mu_0 have J = J(mu_t) + (1/N) sum_i psi(x_i) + O(1/N) without noise, and
+follows from one backward sweep: psi = grad J at t, and -d_s psi = F'(f_s)* psi. Without noise N
+tokens drawn from mu_0 have J = J(mu_t) + (1/N) sum_i psi(x_i) + O(1/N). Their variance obeys
 
     N Var J -> int psi^2 dmu_0 + 2 diffusivity int_0^t int |grad psi_s|^2 dmu_s ds.
 
@@ -25,14 +25,14 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.finite.functionals import Functional, finite_variation
 from meanfield.finite.path import Path, Step, adjoint
 from meanfield.finite.resolved import Settings, Unresolved, resolved
-from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +42,18 @@ class Influence:
     Attributes
     ----------
     problem : Problem
-        Given.
     time : float
-        Given. Scaled time t at which the observables are looked at.
+        Scaled time t at which the observables are looked at.
     values : ndarray, shape (k,)
-        Derived. J in the limit.
+        J in the limit.
     coefficients : ndarray, shape (k, coefficients)
-        Derived. psi at time 0, with int psi dmu_0 = 0.
+        psi at time 0, with int psi dmu_0 = 0.
     variances : ndarray, shape (k,)
-        Derived. lim N Var J over tokens that are drawn from the initial law.
+        lim N Var J over tokens that are drawn from the initial law.
     covariance : ndarray, shape (k, k)
-        Derived. lim N Cov of the observables.
+        lim N Cov of the observables.
     tail : float
-        Derived. Largest coefficient among the top tenth of degrees, a share of the largest.
+        Largest coefficient among the top tenth of degrees, a share of the largest.
     """
 
     problem: Problem
@@ -65,7 +64,6 @@ class Influence:
     tail: float
 
     def __repr__(self) -> str:
-        """One line, without the arrays."""
         count = len(self.values)
         return (
             f"Influence({count} observable{'s' * (count > 1)} at t = {self.time:.6g}, degree "
@@ -146,17 +144,17 @@ def influence(
     >>> found.variances.round(6), (np.exp(2 * mf.growth_rates(problem, 2)[2]) / 2).round(6)
     (array([1.398063]), np.float64(1.398063))
     """
-    asked = [observables] if isinstance(observables, str) or callable(observables) else observables
-    if not len(asked):
+    wanted = [observables] if isinstance(observables, str) or callable(observables) else observables
+    if not len(wanted):
         raise ValueError("influence: observables must hold at least one, got none.")
     settings = Settings(problem, (0.0, until), degree, tolerance)
 
     def made(path: Path) -> Influence:
-        seen = [finite_variation(path.ended_in, each, path.last) for each in asked]
-        fields = np.array([each.field for each in seen])
-        found = swept(path, fields, settings.allowed)
-        values = np.array([each.value for each in seen])
-        return Influence(problem, until, values, found.coefficients, found.covariance, found.tail)
+        variations = [finite_variation(path.ended_in, each, path.last) for each in wanted]
+        fields = np.array([each.field for each in variations])
+        sweep = swept(path, fields, settings.allowed)
+        values = np.array([each.value for each in variations])
+        return Influence(problem, until, values, sweep.coefficients, sweep.covariance, sweep.tail)
 
     with one_blas_thread():
         return resolved(settings, made)
@@ -181,16 +179,11 @@ def swept(
     path: Path,
     fields: ModalArray,
     allowed: float,
-    seen: Callable[[Step, LinearisedFlow, ModalArray], None] | None = None,
+    visit: Callable[[Step, LinearisedFlow, ModalArray], None] | None = None,
 ) -> Sweep:
     """Influence functions of what has first variations `fields` at the end, (k, coefficients).
 
     `seen(step, flow, weight)` is called as `path.adjoint` says.
-
-    Raises
-    ------
-    Unresolved
-        If their tail is above the one that is allowed.
     """
     space, initial = path.space, path.states[0]
     fields = space.resize(fields, path.degree)
@@ -198,7 +191,7 @@ def swept(
     noise = _Noise(path)
     for step, flows, start in path.backward():
         noise.see(step.leg, step.end, later, fields)
-        fields = adjoint(step, flows, fields, None if seen is None else partial(seen, step))
+        fields = adjoint(step, flows, fields, None if visit is None else partial(visit, step))
         noise.see(step.leg, step.time, start, fields)
         tail, later = max(tail, *(_tail(space, each) for each in fields)), start
         if not tail <= allowed:

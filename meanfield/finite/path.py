@@ -30,16 +30,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.bases.grid import Grid
+from meanfield.carriers.density import DensityRepresentation
 from meanfield.errors import SimulationError
 from meanfield.fields.felt import Felt, felt_by
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.integrators import Start, dop853
-from meanfield.manifolds.coordinates import Coordinates, coordinates
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.representations.density import DensityRepresentation
+from meanfield.schemes import Start, dop853
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 from meanfield.trajectory import Leg
 
 MOST_STATES = 512
@@ -77,33 +77,15 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A density run, step by step.
+    """A density run, step by step."""
 
-    Attributes
-    ----------
-    problems : tuple of Problem
-        Given. Of each leg.
-    degree : int
-        Given. Of the density and of perturbations.
-    steps : tuple of Step
-        Derived.
-    saves : tuple of int
-        Derived. For each saved time how many steps lead there.
-    stride : int
-        Derived. States are kept before every `stride`-th step.
-    states : tuple of ndarray
-        Derived. Those states.
-    last : ndarray
-        Derived. The final state.
-    """
-
-    problems: tuple[Problem, ...]
-    degree: int
+    problems: tuple[Problem, ...]  # of each leg
+    degree: int  # of the density and of perturbations
     steps: tuple[Step, ...]
-    saves: tuple[int, ...]
-    stride: int
-    states: tuple[ModalArray, ...]
-    last: ModalArray
+    saves: tuple[int, ...]  # for each saved time how many steps lead there
+    stride: int  # states are kept before every `stride`-th step
+    states: tuple[ModalArray, ...]  # those states
+    last: ModalArray  # the final state
 
     @property
     def space(self) -> Manifold:
@@ -137,15 +119,15 @@ class Path:
     def until(self, save: int) -> Path:
         """The part up to a saved time."""
         count = self.saves[save]
-        kept = max(-(-count // self.stride), 1)
-        state = self.states[kept - 1]
-        for step in self.steps[(kept - 1) * self.stride : count]:
+        count_of_checkpoints = max(-(-count // self.stride), 1)
+        state = self.states[count_of_checkpoints - 1]
+        for step in self.steps[(count_of_checkpoints - 1) * self.stride : count]:
             _, state = self.stages(step, state)
         return replace(
             self,
             steps=self.steps[:count],
             saves=self.saves[: save + 1],
-            states=self.states[:kept],
+            states=self.states[:count_of_checkpoints],
             last=state,
         )
 
@@ -197,7 +179,7 @@ def adjoint(
     step: Step,
     flows: Sequence[LinearisedFlow],
     fields: ModalArray,
-    seen: Callable[[LinearisedFlow, ModalArray], None] | None = None,
+    visit: Callable[[LinearisedFlow, ModalArray], None] | None = None,
 ) -> ModalArray:
     """Fields psi (..., coefficients) before a step, from those after it.
 
@@ -209,8 +191,8 @@ def adjoint(
     for i in reversed(range(len(b))):
         later = _combined(a[i + 1 :, i], pulled[i + 1 :])
         weight = step.length * (b[i] * fields + later)
-        if seen is not None:
-            seen(flows[i], weight)
+        if visit is not None:
+            visit(flows[i], weight)
         pulled[i] = flows[i].adjoint(weight)
     return np.asarray(fields + sum(pulled))
 
@@ -233,34 +215,21 @@ def path(
 ) -> tuple[Path, SimulationError | None]:
     """Run a density at a fixed degree through some times, as far as it is resolved.
 
-    Parameters
-    ----------
-    legs : sequence of Leg
-        Problems one after another.
-    initial : ndarray
-        Coefficients at time 0.
-    times : sequence of float
-        Scaled times that steps are to meet, increasing.
-    degree : int
-        Of the density all the way.
-    tolerance : float
-        Of a step.
-    allowed : float
-        Tail of the density that may be.
+    legs: problems one after another.
+    initial: coefficients at time 0.
+    times: scaled times that steps are to meet, increasing.
+    degree: of the density all the way.
+    tolerance: of a step.
+    allowed: tail of the density that may be.
 
-    Returns
-    -------
-    Path
-        Up to the last of the times before it ends.
-    SimulationError or None
-        Why it ends before the last time: the degree does not resolve the density, or steps become
-        too small.
+    Returns up to the last of the times before it ends; why it ends before the last time: the degree
+    does not resolve the density, or steps become too small.
     """
     problems = tuple(leg.problem for leg in legs)
     space = problems[0].space
     state = space.resize(initial, degree)
     ends = sorted({*(float(t) for t in times), *(leg.end for leg in legs if leg.end < times[-1])})
-    kept, stride = [state], 1
+    checkpoints, stride = [state], 1
     steps: list[Step] = []
     now, step = 0.0, None
     reason: str | None = None
@@ -283,9 +252,9 @@ def path(
             steps.append(Step(now, reached - now, leg))
             now, state = reached, stepper.state
             if len(steps) % stride == 0:
-                kept.append(state)
-            if len(kept) > MOST_STATES:
-                kept, stride = kept[::2], 2 * stride
+                checkpoints.append(state)
+            if len(checkpoints) > MOST_STATES:
+                checkpoints, stride = checkpoints[::2], 2 * stride
         step = None if stepper is None else stepper.step_size
         reason = reason or carrier.failure(now, state)
         if reason is not None:
@@ -295,7 +264,7 @@ def path(
     at = np.array([0.0, *(each.end for each in steps)])
     saves = tuple(int(np.abs(at - t).argmin()) for t in met)
     wanted = max(-(-len(steps) // stride), 1)
-    whole = Path(problems, degree, tuple(steps), saves, stride, tuple(kept[:wanted]), state)
+    whole = Path(problems, degree, tuple(steps), saves, stride, tuple(checkpoints[:wanted]), state)
     return (whole.until(len(saves) - 1) if failure and saves else whole), failure
 
 
@@ -309,13 +278,7 @@ def _longest(problem: Problem, degree: int, end: float) -> float:
 
 
 def density_of(problem: Problem) -> Density:
-    """The initial density of a problem.
-
-    Raises
-    ------
-    TypeError
-        If its law gives points.
-    """
+    """The initial density of a problem."""
     measure = problem.initial_measure()
     if not isinstance(measure, Density):
         raise TypeError(

@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.carriers.options import Options
 from meanfield.errors import SimulationError
 from meanfield.fields.felt import attended
 from meanfield.finite.path import Path, density_of, path
 from meanfield.problem import Problem
-from meanfield.representations.options import Options
 from meanfield.simulation import Evolution
 
 # First degree and largest one, by the dimension.
@@ -40,36 +40,17 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """A run to linearise.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    times : sequence of float
-        Given. Scaled times, increasing.
-    degree : int, optional
-        Given. The only one to try.
-    tolerance : float
-        Given. Of steps, and of what truncation may leave out.
-    largest : int, optional
-        Given. The largest one to try.
-    looked_at : int
-        Given. Largest degree of the moments that are looked at.
-    unit : str
-        Given. Unit of the ends of stages.
-    """
+    """A run to linearise."""
 
     problem: Problem
-    times: tuple[float, ...] | FloatArray
-    degree: int | None
-    tolerance: float
-    largest: int | None = None
-    looked_at: int = 0
-    unit: str = "scaled"
+    times: tuple[float, ...] | FloatArray  # scaled times, increasing
+    degree: int | None  # the only one to try
+    tolerance: float  # of steps, and of what truncation may leave out
+    largest: int | None = None  # the largest one to try
+    looked_at: int = 0  # largest degree of the moments that are looked at
+    unit: str = "scaled"  # unit of the ends of stages
 
     def __post_init__(self) -> None:
-        """Check what was given."""
         check_linearised(self.problem)
         Options(tolerance=self.tolerance)
         if not 0.0 < self.times[-1] < np.inf:
@@ -86,8 +67,8 @@ class Settings:
     def least(self) -> int:
         """Degree of what is felt, looked at, and of the initial density."""
         carried = density_of(self.problem).max_degree
-        felt = (attended(each).degree for each in self.problem.staged)
-        return max(carried, self.looked_at, *felt)
+        degrees_attended = (attended(each).degree for each in self.problem.staged)
+        return max(carried, self.looked_at, *degrees_attended)
 
     @property
     def most(self) -> int:
@@ -114,48 +95,29 @@ class Settings:
         yield self.most
 
 
-def resolved(settings: Settings, made: Callable[[Path], R]) -> R:
-    """What `made` finds along a run, at the first degree at which it is not `Unresolved`.
-
-    Raises
-    ------
-    SimulationError
-        If none does.
-    """
-    part = resolved_part(settings, made, whole=True)
+def resolved(settings: Settings, compute: Callable[[Path], R]) -> R:
+    """Value of `made` along a run, at the first degree at which it does not raise `Unresolved`."""
+    part = resolved_part(settings, compute, whole=True)
     assert part.found is not None
     return part.found
 
 
 @dataclass(frozen=True, eq=False)
 class Part(Generic[R]):
-    """As much of a run as is resolved.
+    """As much of a run as is resolved."""
 
-    Attributes
-    ----------
-    path : Path
-        Derived. To the last resolved time; its `saves` are those up to there, maybe none.
-    found : object, optional
-        Derived. What was made of it; None where no time is resolved.
-    note : str
-        Derived. Why it ends before the last time; empty where it does not.
-    """
-
-    path: Path
-    found: R | None
-    note: str
+    path: Path  # to the last resolved time; its `saves` are those up to there, maybe none
+    found: R | None  # what was made of it; None where no time is resolved
+    note: str  # why it ends before the last time; empty where it does not
 
 
-def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool = False) -> Part[R]:
-    """What `made` finds along a run, or along its part up to the last time at which it can.
+def resolved_part(
+    settings: Settings, compute: Callable[[Path], R], *, whole: bool = False
+) -> Part[R]:
+    """Value of `made` along a run, or along its longest part that can be resolved.
 
     The degree rises until the run is resolved to its end. If none resolves it, bisection finds the
     last time up to which the largest does.
-
-    Raises
-    ------
-    SimulationError
-        If `whole` is asked for and not resolved.
     """
     times = np.asarray(settings.times)
     legs = Evolution(settings.problem, Options(), times, settings.unit).legs
@@ -166,7 +128,7 @@ def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool 
         )
         if failure is None:
             try:
-                return Part(along, made(along), "")
+                return Part(along, compute(along), "")
             except Unresolved as error:
                 failure = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
                 along = along.until(len(along.saves) - 2) if len(along.saves) > 1 else along
@@ -178,31 +140,25 @@ def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool 
         raise SimulationError(failure.time, failure.step, f"{reason}; {remedy}")
     if whole:
         raise failure
-    return _bisected(along, made, reason)
+    return _bisected(along, compute, reason)
 
 
-def _bisected(along: Path, made: Callable[[Path], R], reason: str) -> Part[R]:
+def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> Part[R]:
     good, bad, best = -1, len(along.saves), None
     middle = bad - 1  # the whole of it may be resolved
     while bad - good > 1:
         try:
-            best = made(along.until(middle))
+            best = compute(along.until(middle))
             good = middle
         except Unresolved as error:
             bad, reason = middle, str(error)
         middle = (good + bad) // 2
-    kept = along.until(good) if good >= 0 else replace(along, steps=(), saves=())
-    return Part(kept, best, reason)
+    part = along.until(good) if good >= 0 else replace(along, steps=(), saves=())
+    return Part(part, best, reason)
 
 
 def check_linearised(problem: Problem) -> None:
-    """Refuse flows that are not linearised here.
-
-    Raises
-    ------
-    ValueError
-        For discrete layers and placements, labels, other spaces, doubly stochastic attention.
-    """
+    """Refuse flows that are not linearised here."""
     family, what = problem.manifold.family, None
     if family not in ("circle", "sphere"):
         what = f"densities on {problem.manifold.name}"

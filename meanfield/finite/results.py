@@ -1,6 +1,6 @@
-"""What is known of N tokens along a run: moments to first order in 1/N, and what follows from them.
+"""Moments of N tokens along a run to first order in 1/N, and their consequences.
 
-`finite.fluctuations` finds it; files and figures read it without what that takes.
+`finite.fluctuations` computes them; files and figures read them without its imports.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.checks import checked
 from meanfield.finite.functionals import Functional, bent, check_known, variation
-from meanfield.manifolds.coordinates import Coordinates, coordinates
-from meanfield.manifolds.manifold import Manifold
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.theory.time_units import time_unit
+from meanfield.spaces.manifold import Manifold
+from meanfield.spectrum.time_units import time_unit
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
@@ -38,34 +38,33 @@ class Fluctuations:
     Attributes
     ----------
     made_from : Problem or callable () -> Problem
-        Given. The problem, or what makes it when it is asked for.
+        The problem, or what makes it when it is asked for.
     space : Manifold
-        Given.
     times : ndarray, shape (n_times,)
-        Given. Scaled.
+        Scaled.
     degree : int
-        Given. K, the largest degree of the moments.
+        K, the largest degree of the moments.
     tokens : int, optional
-        Given. N, for what is drawn and printed.
+        N, for what is drawn and printed.
     limit : ndarray, shape (n_times, coefficients)
-        Derived. Moments of the limit, packed.
+        Moments of the limit, packed.
     real_covariance : ndarray, shape (n_times, size, size)
-        Derived. C = lim N Cov in the real coordinates of `manifolds.coordinates`, degrees 1 to K.
+        C = lim N Cov in the real coordinates of `bases.coordinates`, degrees 1 to K.
     real_shift : ndarray, shape (n_times, size)
-        Derived. eta = lim N (E m - limit) there.
+        eta = lim N (E m - limit) there.
     resolved_degree : int
-        Derived. Of the density and its perturbations.
+        Of the density and its perturbations.
     agreement : float
-        Derived. Largest difference of the last C from that by adjoint sweeps, a share of its
+        Largest difference of the last C from that by adjoint sweeps, a share of its
         largest entry: what both, which share nothing but F', leave in doubt.
     tail : float
-        Derived. What truncation leaves out of influence functions, as a share.
+        What truncation leaves out of influence functions, as a share.
     note : str
-        Derived. Why the last rows are NaN; empty where none is.
+        Why the last rows are NaN; empty where none is.
     max_degree : int
-        Given. Largest degree that it might have been resolved with.
+        Largest degree that it might have been resolved with.
     unit : str
-        Given. Unit of the ends of stages.
+        Unit of the ends of stages.
     """
 
     made_from: Problem | Callable[[], Problem]
@@ -91,8 +90,8 @@ class Fluctuations:
     @property
     def resolved_until(self) -> float:
         """Last of the times that is resolved, scaled; NaN if none is."""
-        known = self.times[self.resolved]
-        return float(known[-1]) if len(known) else np.nan
+        resolved_times = self.times[self.resolved]
+        return float(resolved_times[-1]) if len(resolved_times) else np.nan
 
     @cached_property
     def problem(self) -> Problem:
@@ -160,15 +159,15 @@ class Fluctuations:
         Squared moments of independent tokens: N E |c_k|^2 = 1 + (N - 1) |c_k|^2.
 
         >>> import meanfield as mf
-        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
         >>> found = mf.fluctuations(problem, until=1.0, save=2)
         >>> found.of(lambda m: abs(m[1]) ** 2).shift[0].round(12)
         np.float64(1.0)
         """
         check_known(self.problem, observable, self.degree)
         rows = [
-            self._observable(observable, n) if known else (np.nan,) * 3
-            for n, known in enumerate(self.resolved)
+            self._observable(observable, n) if is_resolved else (np.nan,) * 3
+            for n, is_resolved in enumerate(self.resolved)
         ]
         return ObservableFluctuations(self.times, *np.array(rows).T)
 
@@ -219,7 +218,6 @@ class Fluctuations:
         return figure
 
     def __repr__(self) -> str:
-        """One line, without the arrays."""
         tokens = "" if self.tokens is None else f", {self.tokens} tokens"
         return (
             f"Fluctuations({len(self.times)} times up to t = {self.times[-1]:.6g}, degree "
@@ -237,19 +235,20 @@ def moments_of_coordinates(space: Manifold, degree: int) -> ModalArray:
 def real_fluctuations(
     space: Manifold, degree: int, covariance: ModalArray, relation: ModalArray, shift: ModalArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Covariance and shift in real coordinates from those of moments, as `Fluctuations` has both.
+    """Covariance and shift in real coordinates, from covariance and shift of moments.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> found = mf.fluctuations(mf.Problem(mf.Circle(), mf.linear()), until=1.0, save=2, degree=2)
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    >>> found = mf.fluctuations(problem, until=1.0, save=2, degree=2)
     >>> covariance, _ = real_fluctuations(
     ...     found.space, 2, found.covariance, found.relation, found.shift)
     >>> bool(np.allclose(covariance, found.real_covariance, rtol=1e-14))
     True
     """
     basis = moments_of_coordinates(space, degree)
-    # Of parts a + ib: E a a' = Re (C + P) / 2, E b b' = Re (C - P) / 2, E a b' = Im (P - C) / 2.
+    # For parts a + ib: E a a' = Re (C + P) / 2, E b b' = Re (C - P) / 2, E a b' = Im (P - C) / 2.
     both, mixed = (relation + covariance) / 2, (relation - covariance).imag / 2
     parts = np.block([[both.real, mixed], [mixed.mT, (covariance - relation).real / 2]])
     back = np.linalg.pinv(np.concatenate([basis.real, basis.imag], axis=1))
@@ -261,10 +260,7 @@ def real_fluctuations(
 class ObservableFluctuations:
     """An observable of N tokens along a run: E J = limit + shift / N, Var J = variance / N.
 
-    Attributes
-    ----------
-    times, limit, shift, variance : ndarray, shape (n_times,)
-        Derived.
+    times, limit, shift, variance (n_times,).
     """
 
     times: FloatArray

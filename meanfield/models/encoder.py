@@ -21,9 +21,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.compute.threads import map_chunks, one_blas_thread
+from meanfield.engines.threads import map_chunks, one_blas_thread
 from meanfield.models.wordpiece import WordPiece
-from meanfield.terms import ACTIVATIONS as OF_TERMS
+from meanfield.terms.fixed import ACTIVATIONS as OF_TERMS
 
 Text = TypeVar("Text")
 
@@ -35,7 +35,7 @@ class Affine(NamedTuple):
     bias: FloatArray
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Of the last axis of x."""
+        """Affine map of the last axis of x."""
         return np.asarray(x @ self.weight.T + self.bias)
 
 
@@ -53,7 +53,7 @@ class LayerNorm(NamedTuple):
     eps: float
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Of the last axis of x."""
+        """Layer norm over the last axis of x."""
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = np.mean(centred**2, axis=-1, keepdims=True)
         return np.asarray(centred / np.sqrt(variance + self.eps) * self.gain + self.bias)
@@ -63,34 +63,20 @@ class LayerNorm(NamedTuple):
 class EncoderLayer:
     """One layer: attention of several heads, then a feed-forward layer.
 
-    Attributes
-    ----------
-    heads : int
-        Given. H; a head has size k = d / H.
-    query, key, value : Affine, d -> d
-        Given. Of all heads, one after the other.
-    output : Affine, d -> d
-        Given. W_O.
-    attention_norm : LayerNorm
-        Given. LN_1.
-    inner, outer : Affine
-        Given. W_1, W_2 of the feed-forward layer.
-    norm : LayerNorm
-        Given. LN_2.
-    activation : str
-        Given. sigma, a key of ACTIVATIONS.
+    query, key, value: of all heads, one after the other; inner, outer: W_1, W_2 of the feed-forward
+    layer.
     """
 
-    heads: int
+    heads: int  # H; a head has size k = d / H
     query: Affine
     key: Affine
     value: Affine
-    output: Affine
-    attention_norm: LayerNorm
+    output: Affine  # W_O
+    attention_norm: LayerNorm  # LN_1
     inner: Affine
     outer: Affine
-    norm: LayerNorm
-    activation: str
+    norm: LayerNorm  # LN_2
+    activation: str  # sigma, a key of ACTIVATIONS
 
     @property
     def size(self) -> int:
@@ -102,7 +88,7 @@ class EncoderLayer:
         yield from map(self._score, self._split(self.query(x)), self._split(self.key(x)))
 
     def attention(self, x: FloatArray) -> FloatArray:
-        """What attention adds to tokens, (n, d)."""
+        """Increment of tokens by attention, (n, d)."""
         parts = [self._split(part(x)) for part in (self.query, self.key, self.value)]
 
         def mean(h: int) -> FloatArray:
@@ -114,7 +100,7 @@ class EncoderLayer:
         return self.output(np.concatenate(means, axis=1))
 
     def feed_forward(self, y: FloatArray) -> FloatArray:
-        """What the feed-forward layer adds to tokens, (n, d)."""
+        """Increment of tokens by the feed-forward layer, (n, d)."""
         return self.outer(ACTIVATIONS[self.activation](self.inner(y)))
 
     def attended(self, x: FloatArray) -> FloatArray:
@@ -142,17 +128,16 @@ class Encoder:
     Attributes
     ----------
     name : str
-        Given.
     words, positions, segments : ndarray, shape (., e)
-        Given. Embeddings; of segments only the first is used.
+        Embeddings; of segments only the first is used.
     norm : LayerNorm
-        Given. LN_0.
+        LN_0.
     widened : Affine or None
-        Given. e -> d where these differ (ALBERT).
+        e -> d where these differ (ALBERT).
     layers : tuple of EncoderLayer
-        Given. Of ALBERT the same several times.
+        Of ALBERT the same several times.
     pieces : WordPiece or None
-        Given. Reads texts; without it tokens are given by their numbers.
+        Reads texts; without it tokens are given by their numbers.
     """
 
     name: str
@@ -176,7 +161,7 @@ class Encoder:
 
     @property
     def shares_weights(self) -> bool:
-        """Whether all layers are one: then depth is time of an autonomous system."""
+        """True if all layers are one: then depth is time of an autonomous system."""
         return len(self.layers) > 1 and all(layer is self.layers[0] for layer in self.layers)
 
     def tokens(self, text: str) -> IntArray:
@@ -208,11 +193,11 @@ class Encoder:
                     "give less of it, or several texts."
                 )
             positions = np.arange(len(tokens))
-        for given, most in ((tokens, len(self.words)), (positions, self.longest)):
-            if len(given) and not 0 <= min(given) <= max(given) < most:
+        for indices, most in ((tokens, len(self.words)), (positions, self.longest)):
+            if len(indices) and not 0 <= min(indices) <= max(indices) < most:
                 raise ValueError(
                     f"numbers of tokens or positions must lie between 0 and {most - 1}, got "
-                    f"{min(given)} to {max(given)}."
+                    f"{min(indices)} to {max(indices)}."
                 )
         x = self.norm(self.words[tokens] + self.positions[positions] + self.segments[0])
         return x if self.widened is None else self.widened(x)
@@ -225,7 +210,6 @@ class Encoder:
             yield x
 
     def __repr__(self) -> str:
-        """What it is, in a line."""
         shared = " (the same weights in all)" if self.shares_weights else ""
         return (
             f"Encoder({self.name}: {len(self.layers)} layers{shared} of {self.layers[0].heads} "

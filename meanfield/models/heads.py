@@ -1,4 +1,4 @@
-"""What a trained layer is in the words of this package, and how far it is from Q^T K = beta 1.
+"""Trained layers in the terms of this package, and their distance from Q^T K = beta 1.
 
 On x~ = (x, 1) in R^{d+1} biases are entries of matrices: with A_h = (W_Q | b_Q)_h, and the same of
 keys, values, outputs,
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.attention import HeadMatrices
 from meanfield.fields.blocks import row_entropies, unit_vectors
-from meanfield.manifolds import Sphere
 from meanfield.measures import Measure
 from meanfield.models.encoder import EncoderLayer, softmax
+from meanfield.spaces import Sphere
+from meanfield.terms.attention import HeadMatrices
 
 # Sharpest softmax that entropies are compared with: a token then attends to itself alone.
 _SHARPEST = 1e6
@@ -55,7 +55,7 @@ def head_matrices(layer: EncoderLayer) -> tuple[HeadMatrices, ...]:
     `layer.attention(x)` but for rounding.
     """
     size = layer.size
-    found = []
+    matrices = []
     for h in range(layer.heads):
         rows = slice(h * size, (h + 1) * size)
         query, key, value = (
@@ -65,8 +65,8 @@ def head_matrices(layer: EncoderLayer) -> tuple[HeadMatrices, ...]:
         added = layer.output.weight[:, rows] @ value
         added[:, -1] += layer.output.bias / layer.heads
         adds = np.vstack([added, np.zeros(added.shape[1])])
-        found.append(HeadMatrices(query.T @ key / math.sqrt(size), adds))
-    return tuple(found)
+        matrices.append(HeadMatrices(query.T @ key / math.sqrt(size), adds))
+    return tuple(matrices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class HeadTable:
 
 
 def head_table(layer: EncoderLayer, x: FloatArray, cosines: FloatArray) -> HeadTable:
-    """What the heads of a layer make of tokens (n, d) with these cosines (n, n)."""
+    """Properties of the heads of a layer at tokens (n, d) with these cosines (n, n)."""
     centred = cosines - cosines.mean(axis=1, keepdims=True)
     rows = []
     for h, scores in enumerate(layer.scores(x)):
@@ -132,10 +132,7 @@ def head_table(layer: EncoderLayer, x: FloatArray, cosines: FloatArray) -> HeadT
 def entropic_beta(cosines: FloatArray, entropy: float) -> float:
     """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy.
 
-    Returns
-    -------
-    float
-        0 where even beta = 0 has less, infinity where the sharpest softmax has more.
+    Returns 0 where even beta = 0 has less, infinity where the sharpest softmax has more.
 
     Examples
     --------
@@ -161,8 +158,8 @@ def entropic_beta(cosines: FloatArray, entropy: float) -> float:
 
 def value_spectrum(layer: EncoderLayer) -> ComplexArray:
     """Eigenvalues of sum_h V_h = W_O W_V, (d,): what tokens that all agree are multiplied by."""
-    found = np.linalg.eigvals(layer.output.weight @ layer.value.weight)
-    return np.asarray(found[np.argsort(-np.abs(found))], np.complex128)
+    eigenvalues = np.linalg.eigvals(layer.output.weight @ layer.value.weight)
+    return np.asarray(eigenvalues[np.argsort(-np.abs(eigenvalues))], np.complex128)
 
 
 def slope(scores: FloatArray, centred: FloatArray) -> float:

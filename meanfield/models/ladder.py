@@ -23,12 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import HeadMatrices
 from meanfield.fields.blocks import attention_output, unit_vectors
 from meanfield.models.encoder import Encoder, EncoderLayer
 from meanfield.models.heads import head_matrices, lifted, on_sphere, slope
 from meanfield.observables.cosines import mean_cosine
+from meanfield.terms.attention import HeadMatrices
 
+_STIFF = 1e4
 RUNGS = ("model", "attention", "one head", "equiangular")
 """From the model down to an equation for one number."""
 
@@ -53,8 +54,8 @@ class Ladder:
         the model's normalisations LN_2(LN_1(x)), of attention and these, of one head. What
         attention explains is seen against the second.
     beta, strength, share : ndarray, shape (layers,)
-        The one head: beta, c, and R^2 of its outputs against those of the model's attention, about
-        0 and not their mean; NaN where that adds nothing.
+        The one head: beta, c, and R^2 of its outputs against the model's attention, about 0 and
+        not their mean; NaN where attention adds nothing.
     """
 
     cosine: FloatArray
@@ -66,13 +67,7 @@ class Ladder:
 
 
 def ladder(encoder: Encoder, states: Sequence[FloatArray]) -> Ladder:
-    """Rungs below the states of an encoder at all depths, each (n, d).
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two tokens.
-    """
+    """Rungs below the states of an encoder at all depths, each (n, d)."""
     if len(states[0]) < 2:
         raise ValueError("a text of one token has no pairs: give a longer one.")
     fits = [_fitted(layer, x) for layer, x in zip(encoder.layers, states, strict=False)]
@@ -107,7 +102,7 @@ def equiangular_by_layer(
 ) -> FloatArray:
     """Cosine of equiangular tokens at depths 0, 1, ..., with beta and c of each layer.
 
-    Step by step, as c may be negative: the quadrature of `theory.equiangular` only goes ahead.
+    Step by step, as c may be negative: the quadrature of `papers.equiangular` only goes ahead.
 
     Examples
     --------
@@ -122,7 +117,7 @@ def equiangular_by_layer(
     """
     from scipy.integrate import solve_ivp
 
-    n, found = tokens, [start]
+    n, cosines = tokens, [start]
     for beta, strength in zip(betas, strengths, strict=True):
 
         def pace(_: float, y: FloatArray, beta: float = beta, c: float = strength) -> FloatArray:
@@ -131,9 +126,11 @@ def equiangular_by_layer(
             one = 1.0 / (math.exp(min(beta * (1.0 - gamma), 700.0)) + n - 1)
             return np.array([2.0 * c * (1.0 - gamma) * ((n - 1) * gamma + 1.0) * one])
 
-        solved = solve_ivp(pace, (0.0, 1.0), found[-1:], "DOP853", rtol=1e-12, atol=1e-13)
-        found.append(float(solved.y[0, -1]))
-    return np.array(found)
+        # Stability limits explicit steps to about 1 / |c n|.
+        method = "DOP853" if abs(strength) * n < _STIFF else "LSODA"
+        solved = solve_ivp(pace, (0.0, 1.0), cosines[-1:], method, rtol=1e-12, atol=1e-13)
+        cosines.append(float(solved.y[0, -1]))
+    return np.array(cosines)
 
 
 def _fitted(layer: EncoderLayer, x: FloatArray) -> tuple[float, float, float]:

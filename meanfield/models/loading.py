@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.models.encoder import ACTIVATIONS, Affine, Encoder, EncoderLayer, LayerNorm
@@ -51,6 +53,8 @@ _USUAL = {
 # Bytes of a file of settings, and sizes that one may name.
 _LARGEST = 1_000_000
 _MOST = 1_000_000
+# Half precision ends at 65504. Of larger ones, squares of sums of their products would overflow.
+_LARGEST_WEIGHT = 1e12
 # Shared weights would be replayed any number of times, and all states kept.
 _MOST_LAYERS = 1_000
 
@@ -189,24 +193,30 @@ class _Reader:
         return LayerNorm(scale, shift, self.eps)
 
     def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
-        found, path = self.prefix + name, self.place / "model.safetensors"
-        if found not in self.tensors:
-            raise ValueError(f"{path} has no {found}: is it a {self.kind} encoder?")
-        if self.tensors.shape(found) != shape:
+        key, path = self.prefix + name, self.place / "model.safetensors"
+        if key not in self.tensors:
+            raise ValueError(f"{path} has no {key}: is it a {self.kind} encoder?")
+        if self.tensors.shape(key) != shape:
             raise ValueError(
-                f"{path}: {found} has shape {self.tensors.shape(found)}, config.json says {shape}."
+                f"{path}: {key} has shape {self.tensors.shape(key)}, config.json says {shape}."
             )
-        return self.tensors[found]
+        weights = self.tensors[key]
+        if weights.size and (largest := np.abs(weights).max()) > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"{path}: {key} holds {largest:.3g}, expected trained weights, at most "
+                f"{_LARGEST_WEIGHT:g}."
+            )
+        return weights
 
     def whole(self, name: str) -> int:
         return int(self.number(name, int, None))
 
     def number(self, name: str, kind: Callable[[Any], Any], usual: float | None) -> Any:
-        found = self.config.get(name, usual)
-        if type(found) not in (int, kind) or not 0 < found <= _MOST:
+        value = self.config.get(name, usual)
+        if type(value) not in (int, kind) or not 0 < value <= _MOST:
             wanted = "whole number" if kind is int else "number"
-            self.wrong(f"{name} is {found!r}, expected a positive {wanted}, at most {_MOST}")
-        return kind(found)
+            self.wrong(f"{name} is {value!r}, expected a positive {wanted}, at most {_MOST}")
+        return kind(value)
 
     def wrong(self, reason: str) -> NoReturn:
         raise ValueError(f"{self.place / 'config.json'}: {reason}.")
@@ -225,12 +235,12 @@ def _settings(path: Path) -> dict[str, Any]:
     if text is None:
         raise ValueError(f"{path}: {size} bytes are too many for settings.")
     try:
-        found = json.loads(text.decode("utf-8"))
+        settings = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):  # a number of thousands of digits is a plain ValueError
         raise ValueError(f"{path} is no JSON.") from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise ValueError(f"{path} is no JSON object.")
-    return found
+    return settings
 
 
 def _vocabulary(place: Path) -> WordPiece | None:

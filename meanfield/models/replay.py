@@ -11,12 +11,9 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.checks import checked
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.blocks import unit_vectors
-from meanfield.flows import SA
-from meanfield.initial import from_points
-from meanfield.kernels import exponential
-from meanfield.layers import Layers
+from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
 from meanfield.models.encoder import Encoder, listed
 from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spectrum
@@ -25,8 +22,11 @@ from meanfield.observables import observe, usual_observables
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.runs import Run, assembled
+from meanfield.schemes.layers import Layers
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
+from meanfield.terms.flows import SA
+from meanfield.terms.kernels import exponential
 from meanfield.views import VIEWS, plot_method
 
 Table = TypeVar("Table", HeadTable, Ladder)
@@ -43,30 +43,29 @@ class Replay:
     Attributes
     ----------
     model : str
-        Given.
     texts : tuple of str
-        Given. The texts; "" of tokens given by number.
+        The texts; "" of tokens given by number.
     tokens, text_of : ndarray of int, shape (n,)
-        Given. Numbers of all tokens, text after text, and of the text that each belongs to.
+        Numbers of all tokens, text after text, and of the text that each belongs to.
     states : ndarray, shape (layers + 1, n, d)
-        Given. At depth 0, after the first layer, ..., after the last.
+        At depth 0, after the first layer, ..., after the last.
     beta : float
-        Given. Median of `heads.beta_fit` where positive, else 1: of energies and clusters.
+        Median of `heads.beta_fit` where positive, else 1: of energies and clusters.
     observed : dict of str to ndarray, shape (n_texts, layers + 1, ...)
-        Given. Of directions of tokens: "mean_cosine" of pairs, its "deviation", "alike" (share of
+        Of directions of tokens: "mean_cosine" of pairs, its "deviation", "alike" (share of
         pairs above 0.9), "effective_rank", "similarity" (histogram over the bins of
         `meanfield.observables.cosines.EDGES`), "clusters" (their number), "energy".
     sizes : ndarray, shape (n_texts, 2, layers)
-        Given. Length of what attention and the feed-forward layer add, over that of what they are
+        Length of what attention and the feed-forward layer add, over that of what they are
         added to, root mean squares.
     heads : HeadTable
-        Given. Entries have shape (n_texts, layers, heads).
+        Entries have shape (n_texts, layers, heads).
     spectrum : ndarray, shape (layers, d)
-        Given. Eigenvalues of sum_h V_h, the largest first.
+        Eigenvalues of sum_h V_h, the largest first.
     ladder : Ladder
-        Given. Entries begin with an axis of texts.
+        Entries begin with an axis of texts.
     attributes : dict
-        Given. Of a file: title, created, result_hash, ...
+        Of a file: title, created, result_hash, ...
     """
 
     model: str
@@ -121,8 +120,8 @@ class Replay:
         rows = []
         for depth, measure in enumerate(measures):
             moments = measure.moments(1)
-            seen = observe(problem, measure, moments, names, time=float(depth), step=depth)
-            rows.append((Snapshot(float(depth), measure, moments, "particles"), seen))
+            observables = observe(problem, measure, moments, names, time=float(depth), step=depth)
+            rows.append((Snapshot(float(depth), measure, moments, "particles"), observables))
         facts = {"status": COMPLETED, "title": f"States of {self.model}, beside a layer of theory"}
         return assembled(problem, rows, facts)
 
@@ -146,7 +145,6 @@ class Replay:
         return str(VIEWS["Replay.html"](self))
 
     def __repr__(self) -> str:
-        """What it is, in a line."""
         many = f"{len(self.texts)} texts, " if len(self.texts) > 1 else ""
         return f"Replay({self.model}: {self.depth} layers, {many}{len(self.tokens)} tokens)"
 
@@ -172,7 +170,7 @@ def replay(
     encoder : Encoder
         As `load_encoder` reads it.
     texts : str, several, or arrays of numbers of tokens
-        Each is read by itself; tokens of one do not see those of another.
+        Each is read by itself; tokens attend only to tokens of their own text.
     progress : bool
         Show how far it is.
 
@@ -191,42 +189,44 @@ def replay(
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794, figure 1: cosines of ALBERT's tokens by layer.
     """
-    given = listed(texts)
-    if not given:
+    texts_listed = listed(texts)
+    if not texts_listed:
         raise ValueError("no text was given.")
-    parts = replayed_texts(encoder, given)
+    parts = replayed_texts(encoder, texts_listed)
     return replay_of(
-        encoder, given, list(followed(parts, len(given), "replay") if progress else parts)
+        encoder,
+        texts_listed,
+        list(followed(parts, len(texts_listed), "replay") if progress else parts),
     )
 
 
 def replay_of(
-    encoder: Encoder, given: Sequence[str | IntArray], found: Sequence[ReplayedText]
+    encoder: Encoder, texts: Sequence[str | IntArray], parts: Sequence[ReplayedText]
 ) -> Replay:
     """A replay of texts that `replayed_texts` has taken through the encoder."""
-    tables = [each.heads for each in found]
+    tables = [each.heads for each in parts]
     slopes = np.array([each.beta_fit for each in tables])
     slopes = slopes[np.isfinite(slopes)]
     beta = float(np.median(slopes)) if len(slopes) else 1.0
     beta = beta if beta > 0.0 else 1.0
-    observed = [[_observed_of(x, beta) for x in each.states] for each in found]
+    observed = [[_observed_of(x, beta) for x in each.states] for each in parts]
     # Shared weights have one spectrum.
     spectra = {layer: value_spectrum(layer) for layer in dict.fromkeys(encoder.layers)}
     return Replay(
         model=encoder.name,
-        texts=tuple(text if isinstance(text, str) else "" for text in given),
-        tokens=np.concatenate([each.tokens for each in found]),
-        text_of=np.repeat(np.arange(len(given)), [len(each.tokens) for each in found]),
-        states=np.concatenate([np.array(each.states) for each in found], axis=1),
+        texts=tuple(text if isinstance(text, str) else "" for text in texts),
+        tokens=np.concatenate([each.tokens for each in parts]),
+        text_of=np.repeat(np.arange(len(texts)), [len(each.tokens) for each in parts]),
+        states=np.concatenate([np.array(each.states) for each in parts], axis=1),
         beta=beta,
         observed={
             name: np.array([[each[name] for each in row] for row in observed])
             for name in observed[0][0]
         },
-        sizes=np.array([each.sizes for each in found]),
+        sizes=np.array([each.sizes for each in parts]),
         heads=stacked(tables),
         spectrum=np.array([spectra[layer] for layer in encoder.layers]),
-        ladder=stacked([each.ladder for each in found]),
+        ladder=stacked([each.ladder for each in parts]),
     )
 
 
@@ -237,13 +237,13 @@ def _observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
     # The last bits of a product depend on the threads of BLAS.
     with one_blas_thread():
         pairs = (u @ u.T)[np.triu_indices(len(u), 1)]
-    problem = Problem(measure.manifold, exponential(beta))
-    seen = observe(problem, measure, measure.moments(1), _OBSERVED)
+    problem = Problem(measure.manifold, exponential(beta), normalization="none")
+    observables = observe(problem, measure, measure.moments(1), _OBSERVED)
     return {
         "deviation": pairs.std(),
         "alike": np.mean(pairs > ALIKE),
-        "clusters": seen["clusters/count"],
-        **{name: seen[name] for name in _OBSERVED},
+        "clusters": observables["clusters/count"],
+        **{name: observables[name] for name in _OBSERVED},
     }
 
 
@@ -257,12 +257,12 @@ def stacked(tables: Sequence[Table]) -> Table:
 def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
     """States of each text and what is measured of them, one text after the other."""
     # All are looked at before the first is replayed: the last may be too long.
-    given = [_tokens(encoder, text) for text in texts]
-    for tokens in given:
+    texts_of_tokens = [_tokens(encoder, text) for text in texts]
+    for tokens in texts_of_tokens:
         # Products of the size of a text: a second BLAS thread only waits.
         with one_blas_thread():
-            found = _replayed_text(encoder, tokens)
-        yield found
+            record = _replayed_text(encoder, tokens)
+        yield record
 
 
 def _tokens(encoder: Encoder, text: str | IntArray) -> IntArray:

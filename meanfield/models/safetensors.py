@@ -29,16 +29,6 @@ _LONGEST_HEADER = 100_000_000
 class Tensors(Mapping[str, FloatArray]):
     """Arrays of a safetensors file by name, read when they are asked for, in double precision.
 
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or is none of this format: its header is no JSON, or names a
-        type or a place that does not exist.
-
     References
     ----------
     https://huggingface.co/docs/safetensors (format).
@@ -73,9 +63,9 @@ class Tensors(Mapping[str, FloatArray]):
 
         def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             nonlocal twice
-            found = dict(pairs)
-            twice = twice or len(found) < len(pairs)
-            return found
+            entries = dict(pairs)
+            twice = twice or len(entries) < len(pairs)
+            return entries
 
         try:
             header = json.loads(text.decode("utf-8"), object_pairs_hook=once)
@@ -106,7 +96,7 @@ class Tensors(Mapping[str, FloatArray]):
 
     @staticmethod
     def _is_entry(entry: Any) -> bool:
-        """Whether an entry has a type, a shape of whole numbers, and two offsets."""
+        """True if an entry has a type, a shape of whole numbers, and two offsets."""
 
         def whole(numbers: Any, most: int) -> bool:
             return (
@@ -127,15 +117,7 @@ class Tensors(Mapping[str, FloatArray]):
         raise ValueError(f"{self._path} is no safetensors file: {one_line(reason)}.") from None
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Array of a name, a copy of its own.
-
-        Raises
-        ------
-        KeyError
-            If there is none.
-        ValueError
-            If it holds numbers that are not finite.
-        """
+        """Array of a name, a copy of its own."""
         entry = self._places[name]
         kind, shape = entry["dtype"], tuple(entry["shape"])
         raw = np.fromfile(
@@ -156,22 +138,14 @@ class Tensors(Mapping[str, FloatArray]):
         return tuple(self._places[name]["shape"])
 
     def __iter__(self) -> Iterator[str]:
-        """Names."""
         return iter(self._places)
 
     def __len__(self) -> int:
-        """How many arrays."""
         return len(self._places)
 
 
 def check_ordinary(path: str | os.PathLike[str]) -> None:
-    """Refuse pipes, devices and folders: their length says nothing of what can be read of them.
-
-    Raises
-    ------
-    ValueError
-        If there is something else than a file.
-    """
+    """Refuse pipes, devices and folders: their length says nothing of what can be read of them."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{os.fspath(path)} is not an ordinary file.")
 

@@ -1,11 +1,11 @@
-"""Whether a trained encoder has a mean-field limit, and how fast it is reached.
+"""Mean-field limit of a trained encoder, and the rate of convergence.
 
-Tokens, pairs of a word and its position, are drawn independently from texts. The first n of N are
-given to the encoder alone: how far are their states from those among all N? For smooth attention
+Tokens, pairs of a word and its position, are drawn independently from texts. The encoder reads all
+N tokens, and the first n alone; their states differ by e_n. For smooth attention
 
     e_n = ( mean_i |x_i^{(n)} - x_i^{(N)}|^2 / mean_i |x_i^{(N)}|^2 )^{1/2} = C (1/n - 1/N)^{1/2},
 
-the propagation of chaos with the rate of Monte Carlo: what the n tokens feel is a sample of n.
+the propagation of chaos with the rate of Monte Carlo: the field of n tokens is a sample of n.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from meanfield.views import plot_method
 
 @dataclass(frozen=True, eq=False)
 class TokenLimit:
-    """States of n tokens beside those of the same tokens among N.
+    """States of n tokens beside the states of the same tokens among N.
 
     Attributes
     ----------
     model : str
-        Given.
     counts : ndarray of int, shape (n_counts,)
-        Given. n.
+        n.
     tokens : int
-        Given. N.
+        N.
     errors : ndarray, shape (repetitions, n_counts, layers)
-        Given. Root mean square over tokens of |x^{(n)} - x^{(N)}|, relative to that of |x^{(N)}|,
+        Root mean square over tokens of |x^{(n)} - x^{(N)}|, relative to the same of |x^{(N)}|,
         after each layer.
     """
 
@@ -65,12 +64,12 @@ class TokenLimit:
         ValueError
             If fewer than two counts remain.
         """
-        kept = self.counts >= least
-        if kept.sum() < 2:
-            raise ValueError(f"a slope needs two counts, got {int(kept.sum())} from {least} on.")
-        along = np.log(1.0 / self.counts[kept] - 1.0 / self.tokens)
+        large = self.counts >= least
+        if large.sum() < 2:
+            raise ValueError(f"a slope needs two counts, got {int(large.sum())} from {least} on.")
+        along = np.log(1.0 / self.counts[large] - 1.0 / self.tokens)
         along = along - along.mean()
-        errors = self.errors[:, kept]
+        errors = self.errors[:, large]
         logs = np.log(np.where(errors > 0.0, errors, np.nan))
         slopes = np.einsum("rnl,n->rl", logs, along) / (along @ along)
         with np.errstate(all="ignore"):
@@ -85,7 +84,6 @@ class TokenLimit:
     )
 
     def __repr__(self) -> str:
-        """What it is, in a line."""
         return (
             f"TokenLimit({self.model}: {self.counts[0]} to {self.counts[-1]} of {self.tokens} "
             f"tokens, {len(self.errors)} repetitions, {self.errors.shape[2]} layers)"
@@ -138,8 +136,8 @@ def token_limit(
     if repetitions < 1:
         raise ValueError(f"repetitions must be at least 1, got {repetitions}.")
     parts = _repetitions(encoder, words, rng, sizes, tokens, repetitions)
-    found = list(followed(parts, repetitions, "token limit") if progress else parts)
-    return TokenLimit(encoder.name, sizes, tokens, np.array(found))
+    repetitions_done = list(followed(parts, repetitions, "token limit") if progress else parts)
+    return TokenLimit(encoder.name, sizes, tokens, np.array(repetitions_done))
 
 
 def _repetitions(

@@ -1,8 +1,7 @@
-"""Words and pieces of words: what encoders like BERT read of a text.
+"""Words and pieces of words: the tokens of encoders like BERT.
 
-A text is cut at white space and around punctuation, put in small letters without accents, and each
-word is cut into the longest pieces of a vocabulary, from the left; pieces that continue a word
-begin with ##.
+A text is cut at white space and around punctuation, in small letters without accents. Each word is
+cut into the longest pieces of a vocabulary, from the left; later pieces begin with ##.
 """
 
 from __future__ import annotations
@@ -32,13 +31,6 @@ FIRST, LAST, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
 class WordPiece:
     """Pieces of a vocabulary, by number.
 
-    Attributes
-    ----------
-    numbers : mapping
-        Given. Piece -> its number.
-    lowers : bool
-        Given. Whether case and accents are dropped.
-
     References
     ----------
     Devlin, Chang, Lee, Toutanova, BERT, arXiv:1810.04805 (section 3). Schuster, Nakajima, Japanese
@@ -52,8 +44,8 @@ class WordPiece:
     ['[CLS]', 'token', '##s', 'clust', '##er', '.', '[SEP]']
     """
 
-    numbers: Mapping[str, int]
-    lowers: bool = True
+    numbers: Mapping[str, int]  # piece -> its number
+    lowers: bool = True  # whether case and accents are dropped
 
     def of(self, text: str) -> list[str]:
         """Pieces of a text, with those before and after it."""
@@ -86,13 +78,7 @@ class WordPiece:
 
 
 def read_vocabulary(path: str | os.PathLike[str], lowers: bool = True) -> WordPiece:
-    """Vocabulary of a file with one piece on each line, numbered from 0.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or lacks a piece that every text needs.
-    """
+    """Vocabulary of a file with one piece on each line, numbered from 0."""
     name = os.fspath(path)
     check_ordinary(path)
     pieces: list[str] = []
@@ -127,7 +113,7 @@ def _spaced(character: str) -> str:
 
 
 def _divides(character: str) -> bool:
-    """Whether a character is a word of its own: punctuation, and all signs of ASCII."""
+    """True if a character is a word of its own: punctuation, and all signs of ASCII."""
     if character.isascii():
         return not character.isalnum() and character.isprintable() and not character.isspace()
     return unicodedata.category(character).startswith("P")

@@ -1,8 +1,8 @@
-"""What is measured of a measure: data with a name, a long name and a function.
+"""Observables of a measure: data with a name, a long name and a function.
 
-Every observable is evaluated as evaluate(problem, measure, moments) and answers with named
-numbers or arrays, of a length that may change in time, so that files and figures need not know it.
-A function of the user's own, f(measure), becomes one by its name.
+Every observable is evaluated as evaluate(problem, measure, moments). It returns named numbers or
+arrays, whose length may change in time; files and figures handle them all alike. A user's function
+f(measure) becomes an observable by its name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names, one_line
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
@@ -74,7 +74,7 @@ __all__ = [
 
 
 def chosen_observables(
-    given: str | Observable | Mapping[str, Own] | Iterable[Any],
+    observables: str | Observable | Mapping[str, Own] | Iterable[Any],
 ) -> tuple[Observable, ...]:
     """Observables that were asked for, and those that are always stored: ours first.
 
@@ -95,38 +95,38 @@ def chosen_observables(
     >>> [each.name for each in chosen_observables(["resolution", ("mass", len)])]
     ['energy', 'clusters', 'resolution', 'mass']
     """
-    if isinstance(given, str | Observable):
-        given = [given]
-    if isinstance(given, Mapping):
-        given = given.items()
-    if not isinstance(given, Iterable):
+    if isinstance(observables, str | Observable):
+        observables = [observables]
+    if isinstance(observables, Mapping):
+        observables = observables.items()
+    if not isinstance(observables, Iterable):
         raise TypeError(
             "observables must be a list of names and (name, function), or a mapping of names to "
-            f"functions, got {came(given)}."
+            f"functions, got {came(observables)}."
         )
-    asked = [_observable_of(each) for each in given]
-    names = {*ALWAYS_STORED, *(each.name for each in asked)}
-    own = [each for each in asked if each.name not in OBSERVABLES]
+    chosen = [_observable_of(each) for each in observables]
+    names = {*ALWAYS_STORED, *(each.name for each in chosen)}
+    own = [each for each in chosen if each.name not in OBSERVABLES]
     for name, count in Counter(each.name for each in own).items():
         if count > 1:
             raise ValueError(f"observable {name!r} is given twice: choose another name for one.")
     return (*(entry for name, entry in OBSERVABLES.items() if name in names), *own)
 
 
-def _observable_of(given: Any) -> Observable:
-    if isinstance(given, Observable):
-        return given if OBSERVABLES.get(given.name) is given else of_own_kind(given)
-    if isinstance(given, str):
-        if given in OBSERVABLES:
-            return OBSERVABLES[given]
+def _observable_of(entry: Any) -> Observable:
+    if isinstance(entry, Observable):
+        return entry if OBSERVABLES.get(entry.name) is entry else of_own_kind(entry)
+    if isinstance(entry, str):
+        if entry in OBSERVABLES:
+            return OBSERVABLES[entry]
         raise ValueError(
-            f"observable {given!r} is not known. {known_names(given, OBSERVABLES)} One of your own "
+            f"observable {entry!r} is not known. {known_names(entry, OBSERVABLES)} One of your own "
             "is given as (name, function)."
         )
-    if isinstance(given, tuple) and len(given) == 2:
-        return observable(*given)
+    if isinstance(entry, tuple) and len(entry) == 2:
+        return observable(*entry)
     raise TypeError(
-        f"observables holds {came(given)}, expected a name of ours, (name, function) or "
+        f"observables holds {came(entry)}, expected a name of ours, (name, function) or "
         "mf.observable(...)."
     )
 
@@ -159,7 +159,7 @@ def observe(
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA)
     >>> measure = mf.Measure(mf.Circle(), np.array([0.0, 0.0]))
     >>> found = observe(problem, measure, measure.moments(31), ("order_parameter",))
     >>> float(found["energy"].round(12))
@@ -170,12 +170,12 @@ def observe(
     with one_blas_thread():
         for each in chosen_observables(observables):
             if each.name in OBSERVABLES:
-                found = each.evaluate(problem, measure, moments)
+                answer = each.evaluate(problem, measure, moments)
             else:
                 try:
-                    found = own_values(each.name, each.evaluate(problem, measure, moments))
+                    answer = own_values(each.name, each.evaluate(problem, measure, moments))
                 except Exception as error:
-                    told = f"observable {each.name!r} failed: {type(error).__name__}: {error}"
-                    raise SimulationError(time, step, one_line(told)) from error
-            values |= {key: np.asarray(value, dtype=np.float64) for key, value in found.items()}
+                    message = f"observable {each.name!r} failed: {type(error).__name__}: {error}"
+                    raise SimulationError(time, step, one_line(message)) from error
+            values |= {key: np.asarray(value, dtype=np.float64) for key, value in answer.items()}
     return values

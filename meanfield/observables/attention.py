@@ -1,7 +1,7 @@
-"""Whom tokens attend to: the attention matrices of a state, and how spread their rows are.
+"""Attention matrices of a state, and entropies of their rows.
 
 A density is the nodes of a grid that resolves it and the kernel, with their masses m_j. Entropies
-of rows grow with the number of nodes, those relative to masses have a limit:
+of rows grow with the number of nodes; entropies relative to masses have a limit:
 
     -sum_j A_ij log(A_ij / m_j)  ->  -KL(A(x, .) | mu),    A(x, dy) = e^{beta <x, y>} dmu(y) / Z(x).
 """
@@ -81,10 +81,10 @@ def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray
 
 
 def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:
-    """Whom the rows and columns of an attention matrix stand for: tokens, or nodes of a density.
+    """Points of the rows and columns of an attention matrix: tokens, or nodes of a density.
 
-    Nodes are those of the grid whose degree is the larger one of the density's and the kernel's,
-    weights their masses, negative ones 0.
+    The grid has the larger degree of the density and the kernel. Its weights are the masses of
+    the nodes, negative ones 0.
 
     Examples
     --------
@@ -112,10 +112,8 @@ def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArra
     It is log n where a token attends to all alike, 0 where to one alone; of weighted points, each
     of which is one then, rows are averaged by mass.
 
-    Returns
-    -------
-    ndarray, shape (heads,)
-        NaN of densities and their nodes, and of more tokens than `attention_matrix` takes.
+    Returns (heads,): NaN of densities and their nodes, and of more tokens than `attention_matrix`
+    takes.
 
     Examples
     --------
@@ -136,11 +134,8 @@ def attended_tokens(problem: Problem, measure: Density | Measure) -> FloatArray:
 
     It is n where all attend to all alike, 1 where each to one alone: n times `attended_share`.
 
-    Returns
-    -------
-    ndarray, shape (heads,)
-        NaN where `attended_share` is, and of weighted points, such as tokens that have met: how
-        many there are is not known.
+    Returns (heads,): NaN where `attended_share` is, and of weighted points, such as tokens that
+    have met: how many there are is not known.
 
     Examples
     --------
@@ -161,11 +156,8 @@ def attended_share(problem: Problem, measure: Density | Measure) -> FloatArray:
     Of n equal tokens it is `attended_tokens` over n, and of a density what this tends to. Tokens
     that have met and are one point, of their mass, have the same share.
 
-    Returns
-    -------
-    ndarray, shape (heads,)
-        NaN of axial measures, of densities under a mask, and of more points or nodes than
-        `attention_matrix` takes.
+    Returns (heads,): NaN of axial measures, of densities under a mask, and of more points or nodes
+    than `attention_matrix` takes.
 
     Examples
     --------
@@ -191,8 +183,8 @@ def _entropies(
     nodes = attention_nodes(problem, measure)
     if len(nodes.points) > _most(problem):
         return None
-    given, options = _given(problem, nodes), _options(problem, nodes)
-    return blocks.attention_entropies(*given, relative=relative, **options), nodes.mass
+    matrices, options = _given(problem, nodes), _options(problem, nodes)
+    return blocks.attention_entropies(*matrices, relative=relative, **options), nodes.mass
 
 
 def _unknown(problem: Problem) -> FloatArray:
@@ -219,7 +211,7 @@ def _most(problem: Problem) -> int:
 
 def _given(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, FloatArray]:
     """Vectors, what weighs them, and masses."""
-    weighs = problem.heads or problem.own_kernel.attention
+    weighs = problem.heads or blocks.of_cosines(problem.own_kernel.attention)
     return problem.manifold.vectors(measure.points), weighs, measure.mass
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import at_least, checked
 from meanfield.measures import Density, Measure
 from meanfield.observables.cosines import are_tokens
-from meanfield.theory.causal import greedy_centres, strong_centres
 
-# Of the separation, in units of beta^{-1/2}.
+# Separation, in units of beta^{-1/2}.
 _SEPARATION = 4.0
 # Squared number of tokens times dimension that takes seconds.
 _MOST_WORK = 1e9
@@ -33,17 +35,9 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
     A greedy centre is farther than the separation from all greedy centres before it, a strong one
     from all tokens before it. Clusters of causal attention form about them.
 
-    Parameters
-    ----------
-    measure : Density or Measure
-        Equal tokens on a sphere, in their order.
-    separation : float
-        Geodesic distance.
+    measure: equal tokens on a sphere, in their order; separation: geodesic distance.
 
-    Returns
-    -------
-    greedy, strong : float
-        NaN of other measures, and of so many tokens n that n^2 d is above 10^9.
+    Returns greedy, strong: NaN of other measures, and of so many tokens n that n^2 d is above 10^9.
 
     References
     ----------
@@ -68,3 +62,80 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
         for centres in (greedy_centres, strong_centres)
     )
     return greedy, strong
+
+
+def strong_centres(points: FloatArray, separation: float) -> IntArray:
+    """Tokens that are farther than a separation from all before them, in order.
+
+    Causal attention with V = B = 1 and a separation of some beta^{-1/2} hardly moves them before
+    they meet; `expected_centres` is their number among random tokens.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n,) or (n, d)
+        Angles on the circle, or unit vectors, in the order of the tokens.
+    separation : float
+        Geodesic distance.
+
+    Returns
+    -------
+    ndarray of int
+        Indices; the first token is always one.
+
+    Raises
+    ------
+    ValueError
+        If points are neither angles nor unit vectors, or separation is negative.
+
+    References
+    ----------
+    Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
+
+    Examples
+    --------
+    >>> strong_centres(np.array([0.0, 0.4, 0.8, 2.0]), 0.5)
+    array([0, 3])
+    """
+    return _centres(points, separation, strong=True)
+
+
+@checked
+def greedy_centres(points: FloatArray, separation: float) -> IntArray:
+    """Tokens that are farther than a separation from all centres before them: Renyi's parking.
+
+    Parameters
+    ----------
+    points, separation
+        As for `strong_centres`, which are among these.
+
+    Returns
+    -------
+    ndarray of int
+        Indices; every token is within the separation of one of them.
+
+    Examples
+    --------
+    >>> greedy_centres(np.array([0.0, 0.4, 0.8, 2.0]), 0.5)
+    array([0, 2, 3])
+    """
+    return _centres(points, separation, strong=False)
+
+
+def _centres(points: FloatArray, separation: float, strong: bool) -> IntArray:
+    at_least(0.0, separation=separation)
+    vectors = np.stack([np.cos(points), np.sin(points)], axis=-1) if points.ndim == 1 else points
+    if vectors.ndim != 2 or np.any(np.abs(np.linalg.norm(vectors, axis=1) - 1.0) > 1e-9):
+        raise ValueError(
+            "points must be a list of angles, or unit vectors of shape (n, d), got an array of "
+            f"shape {points.shape}."
+        )
+    centres: list[int] = []
+    for token, vector in enumerate(vectors):
+        before = vectors[:token] if strong else vectors[centres]
+        # Half the angle of two unit vectors, to rounding at both ends.
+        half = np.arctan2(
+            np.linalg.norm(before - vector, axis=1), np.linalg.norm(before + vector, axis=1)
+        )
+        if np.all(2.0 * half > separation):
+            centres.append(token)
+    return np.array(centres, dtype=np.int64)

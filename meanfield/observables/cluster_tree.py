@@ -1,7 +1,7 @@
-"""Who merged with whom, and when: the tree that the events of a run tell.
+"""The tree of mergers in a run: which clusters merge with which, and when.
 
 Leaves are clusters as they begin. A merge joins those in which its two leaves are by then
-(union-find); leaves that have met already are in one, so a pair that is told twice merges once.
+(union-find); leaves that have met already are in one, so a repeated pair merges once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class ClusterTree:
     Attributes
     ----------
     numbers : ndarray of int, shape (n,)
-        Given. Number of each leaf.
+        Number of each leaf.
     mass : ndarray, shape (n + m,)
-        Given. Of each node: the sum of its leaves'.
+        Of each node: the sum of its leaves'.
     begin, end : ndarray, shape (n + m,)
-        Given. Scaled times at which a node begins, and merges into another; inf where it does not.
+        Scaled times at which a node begins, and merges into another; inf where it does not.
     children : ndarray of int, shape (m, 2)
-        Given. The nodes that each merge joined, in order of time.
+        The nodes that each merge joined, in order of time.
 
     Examples
     --------
@@ -90,9 +90,9 @@ class Plateau:
     Attributes
     ----------
     begin, end : float
-        Given. Scaled times; inf for the last.
+        Scaled times; inf for the last.
     mass : ndarray, shape (count,)
-        Given. Of the clusters, largest first.
+        Of the clusters, largest first.
     """
 
     begin: float
@@ -124,18 +124,18 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
     ValueError
         If a merge names an atom that none of the events begins.
     """
-    told = sorted((e for e in events if e.kind in ("cluster", "merge")), key=lambda e: e.time)
-    begun: dict[int, Event] = {}
-    for event in told:
+    merges = sorted((e for e in events if e.kind in ("cluster", "merge")), key=lambda e: e.time)
+    starts: dict[int, Event] = {}
+    for event in merges:
         if event.kind == "cluster":
-            begun.setdefault(event.clusters[0], event)
-    leaf = {number: i for i, number in enumerate(begun)}
-    mass = [event.mass[0] for event in begun.values()]
-    begin = [event.time for event in begun.values()]
+            starts.setdefault(event.clusters[0], event)
+    leaf = {number: i for i, number in enumerate(starts)}
+    mass = [event.mass[0] for event in starts.values()]
+    begin = [event.time for event in starts.values()]
     above = list(range(len(leaf)))  # the node that a node is part of, itself for a root
     children: list[tuple[int, int]] = []
 
-    for event in told:
+    for event in merges:
         if event.kind != "merge":
             continue
         for number in event.clusters:

@@ -2,8 +2,9 @@
 
 With radius r = 0.25 / sqrt(beta): discard every point around which the mass within r is
 below one tenth of that of the uniform measure (stragglers on separatrices); link the rest by
-gaps below r; count the groups of mass at least max(1 %, 3 tokens). Of axial measures all this is
-of polar angles, uniform their even spread: a ring is one cluster.
+gaps below r; count the groups of mass at least max(1 %, min(3, 1 + floor(N / 50)) tokens): one
+token is enough where N < 50, three are needed from N = 100 on. Of axial measures all this is of
+polar angles, uniform their even spread: a ring is one cluster.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds import Geometry, neighbourhoods
 from meanfield.measures import Density, Measure
+from meanfield.spaces import Geometry, neighbourhoods
 
 _RADIUS = 0.25
 _SPARSE = 0.1
 _LEAST_MASS = 0.01
 # Order parameter above which a single group is a cluster: most of the mass is on one side.
 _GATHERED = 0.5
-LEAST_TOKENS = 3
-"""Tokens that a cluster has, at least."""
+_LEAST_TOKENS, _TOKENS_PER_LEAST = 3, 50
 # Degree of the grid on which a density becomes points, times the radius; a grid has three nodes a
 # degree on a great circle: groups end within r / 24 on the circle, r / 8 on the sphere.
 _DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
@@ -40,9 +40,9 @@ class Clusters:
     Attributes
     ----------
     mass : ndarray, shape (count,)
-        Derived. Mass of each; together at most 1.
+        Mass of each; together at most 1.
     centre : ndarray, shape (count,) on the circle, (count, 3) on the sphere
-        Derived. Mean angle of each, in (-pi, pi], or unit vector; NaN where the mean vector is
+        Mean angle of each, in (-pi, pi], or unit vector; NaN where the mean vector is
         rounding.
     """
 
@@ -53,6 +53,17 @@ class Clusters:
     def count(self) -> int:
         """Number of clusters."""
         return len(self.mass)
+
+
+def least_tokens(tokens: int) -> int:
+    """Tokens that a cluster of so many has at least: min(3, 1 + floor(N / 50)).
+
+    Examples
+    --------
+    >>> [least_tokens(n) for n in (2, 49, 50, 99, 100, 5000)]
+    [1, 1, 2, 2, 3, 3]
+    """
+    return min(_LEAST_TOKENS, 1 + tokens // _TOKENS_PER_LEAST)
 
 
 def cluster_radius(beta: float) -> float:
@@ -67,21 +78,16 @@ def cluster_radius(beta: float) -> float:
 
 
 def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
-    """Numbers of clusters as they are told: NaN where the rule counts one that is none yet.
+    """Cluster counts; NaN before any cluster has separated.
 
-    Uniform is one group for the rule, and so are several peaks with a tenth of the uniform mass
-    between them. A single group is told as a cluster if its order parameter is above one half:
+    The uniform law is one group for the rule, and so are several peaks with a tenth of the uniform
+    mass between them. A single group counts as a cluster if its order parameter is above one half;
     uniform has 0, and peaks in balance have little. So a point of less than half of the mass on a
-    uniform background is none, and a half circle that is filled evenly (0.64) is one.
+    uniform background does not count, and an evenly filled half circle (0.64) does.
 
-    Parameters
-    ----------
-    counts, order_parameters : ndarray, shape (n,)
-        Of the cluster rule, and |int x dmu|, at the same times.
+    counts, order_parameters (n,): of the cluster rule, and |int x dmu|, at the same times.
 
-    Returns
-    -------
-    ndarray, shape (n,)
+    Returns (n,).
 
     Examples
     --------
@@ -125,18 +131,9 @@ def grid_size(dimension: int, degree: int) -> int:
 def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = None) -> Clusters:
     """Clusters of a measure.
 
-    Parameters
-    ----------
-    measure : Density or Measure
-        Tokens, weighted points, or a density (looked at on a grid).
-    beta : float
-        Inverse temperature of the kernel; sets the radius.
-    tokens : int, optional
-        Number of tokens that weighted points stand for; a cluster has three of them at least.
-
-    Returns
-    -------
-    Clusters
+    measure: tokens, weighted points, or a density (looked at on a grid).
+    beta: inverse temperature of the kernel; sets the radius.
+    tokens: number of tokens that weighted points stand for; a cluster has `least_tokens` of them.
 
     Examples
     --------
@@ -155,7 +152,7 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
         points, mass = measure.points, measure.weights
         tokens = len(points) if mass is None else tokens
     if tokens is not None:
-        least = max(_LEAST_MASS, LEAST_TOKENS / tokens)
+        least = max(_LEAST_MASS, least_tokens(tokens) / tokens)
     threshold = _SPARSE * _uniform_mass(space, radius)
     dense = neighbourhoods.dense(space, points, mass, radius, threshold)
     weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
@@ -167,10 +164,10 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     group = neighbourhoods.linked(space, points, radius)
     total = np.asarray(np.bincount(group, weights), dtype=np.float64)
     # The last comparison allows the rounding of a sum of equal weights.
-    kept = np.flatnonzero(total >= least * (1.0 - 1e-12))
-    kept = kept[np.argsort(-total[kept], kind="stable")]
+    heavy = np.flatnonzero(total >= least * (1.0 - 1e-12))
+    heavy = heavy[np.argsort(-total[heavy], kind="stable")]
     centres = neighbourhoods.mean_points(space, points, weights, group, len(total))
-    return Clusters(total[kept], centres[kept])
+    return Clusters(total[heavy], centres[heavy])
 
 
 def _uniform_mass(space: Geometry, radius: float) -> float:
@@ -178,7 +175,7 @@ def _uniform_mass(space: Geometry, radius: float) -> float:
     if not space.is_sphere:
         return 0.0
     if space.family == "axial":
-        # Of polar angles spread evenly: their own uniform law has next to none near the poles.
+        # Even polar angles: their uniform law on the sphere has little mass near the poles.
         return 2.0 * radius / math.pi
     if space.dimension <= 2:
         return radius / math.pi if space.dimension == 1 else math.sin(0.5 * radius) ** 2
@@ -206,7 +203,7 @@ def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, flo
 
 def _polar_cells(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:
     """Middles of equal cells of [0, pi], some a radius, and the masses of an axial density."""
-    from meanfield.manifolds.axial.measure import cumulative
+    from meanfield.spaces.axial.measure import cumulative
 
     count = math.ceil(_CELLS_PER_RADIUS * math.pi / radius)
     edges = np.linspace(0.0, math.pi, count + 1)

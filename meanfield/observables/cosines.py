@@ -1,8 +1,8 @@
 """How alike tokens are, in any dimension: cosines of pairs, and how many directions they fill.
 
-Of n equal tokens pairs i != j count, so that tokens drawn from a density have on average what the
-density has, the law of <x, y> under mu x mu. Weighted points stand for masses, of which every one
-is near itself: all pairs count. In R^d cosines are those of directions.
+Pairs i != j of n equal tokens count. So tokens drawn from a density have on average the density's
+own law of <x, y> under mu x mu. Each weighted point is a mass, near itself: all pairs count. In
+R^d cosines compare directions.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import math
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.compute.threads import map_chunks
-from meanfield.fields import PAIRS_AT_ONCE
-from meanfield.manifolds import Geometry
+from meanfield.engines.pairs import PAIRS_AT_ONCE
+from meanfield.engines.threads import map_chunks
 from meanfield.measures import Density, Measure
+from meanfield.spaces import Geometry
 
 MOST_TOKENS = 10_000
 """Tokens up to which all pairs are looked at."""
@@ -49,10 +49,7 @@ def mean_cosine(measure: Density | Measure) -> float:
         tokens            sum_{i != j} <x_i, x_j> / (n (n - 1)) = (n |m|^2 - 1) / (n - 1)
         other measures    int int <x, y> dmu dmu = |m|^2,    m = int x dmu
 
-    Returns
-    -------
-    float
-        NaN for a single token, or one at 0 of R^d.
+    Returns NaN for a single token, or one at 0 of R^d.
 
     Examples
     --------
@@ -80,10 +77,8 @@ def similarity(measure: Density | Measure) -> FloatArray:
 
         int_a^b P_l w ds = [(1 - s^2) w P_l'](a) - [(1 - s^2) w P_l'](b), over l (l + d - 2).
 
-    Returns
-    -------
-    ndarray, shape (41,)
-        NaN for more than `MOST_TOKENS` points, a single token, and rings of axial measures.
+    Returns (41,): NaN for more than `MOST_TOKENS` points, a single token, and rings of axial
+    measures.
 
     References
     ----------
@@ -133,7 +128,7 @@ def _binned(cosines: FloatArray, one: FloatArray, other: FloatArray, equal: bool
 
 
 def are_tokens(measure: Measure) -> bool:
-    """Whether points are equal tokens, in their order, and no nodes."""
+    """True if points are equal tokens in their order, and not nodes."""
     return measure.weights is None and not measure.cell_order
 
 
@@ -168,13 +163,10 @@ def effective_rank(measure: Density | Measure) -> float:
 
         exp(-sum_i p_i log p_i),    p_i = lambda_i / sum_j lambda_j
 
-    with lambda_i of (sqrt(m_i m_j) <x_i, x_j>)_ij, which are those of the matrix int x x^T dmu. It
-    is 1 for a single cluster or two opposite ones, and d for uniform.
+    with the eigenvalues lambda_i of (sqrt(m_i m_j) <x_i, x_j>)_ij, or of int x x^T dmu. It is 1 for
+    a single cluster or two opposite ones, and d for uniform.
 
-    Returns
-    -------
-    float
-        NaN where both n and d are above 2,048, or all tokens are at 0 of R^d.
+    Returns NaN where both n and d are above 2,048, or all tokens are at 0 of R^d.
 
     References
     ----------

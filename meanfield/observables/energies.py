@@ -8,13 +8,13 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields import PAIRS_AT_ONCE
+from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.fields.mean_field import interaction
-from meanfield.kernels import Kernel
-from meanfield.manifolds.label_cells import label_cells
 from meanfield.measures import Density, Measure
 from meanfield.observables.head_energies import energy_told, heads_energy
 from meanfield.problem import Problem
+from meanfield.spaces.label_cells import label_cells
+from meanfield.terms.kernels import Kernel
 
 
 def interaction_energy(
@@ -28,28 +28,14 @@ def interaction_energy(
     told in `head_energies`. Fixed fields grad U add int U dmu / strength in the same unit where the
     sum is what climbs; elsewhere they leave NaN, and `energy_told` says why.
 
-    Parameters
-    ----------
-    problem : Problem
-        Manifold and kernel are used.
-    moments : ndarray
-        Moments up to at least the kernel's degree.
-    measure : Density or Measure, optional
-        That has these moments; doubly stochastic attention and fixed fields need it.
-
-    Raises
-    ------
-    ValueError
-        If a measure is needed and none is given.
-
-    Returns
-    -------
-    float
+    problem: manifold and kernel are used.
+    moments: moments up to at least the kernel's degree.
+    measure: that has these moments; doubly stochastic attention and fixed fields need it.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> uniform = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(25))
     >>> import math
     >>> round(uniform * math.exp(5.0) / 10.0, 10)  # I_0(5) / 10
@@ -72,16 +58,16 @@ def interaction_energy(
 
 
 def energy_unit(problem: Problem) -> float:
-    """What `interaction_energy` counts in: its rate is int Z |v|^2 dmu over this unit.
+    """Unit of `interaction_energy`: its rate is int Z |v|^2 dmu over this unit.
 
-    Of a kernel, strength times 1/2 int int W dmu dmu of the measure of energy 1; heads, and doubly
-    stochastic ones, have energies of their own, with the strength in them.
+    For a kernel it is strength times 1/2 int int W dmu dmu of the measure of energy 1. Heads,
+    also doubly stochastic ones, have energies of their own, which contain the strength.
 
     Examples
     --------
     >>> import meanfield as mf
     >>> kernels = mf.exponential(5.0), mf.linear()
-    >>> [energy_unit(mf.Problem(mf.Circle(), kernel)) for kernel in kernels]
+    >>> [energy_unit(mf.Problem(mf.Circle(), kernel, mf.USA)) for kernel in kernels]
     [0.1, 0.5]
     """
     if problem.attention is not None:
@@ -202,23 +188,14 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     so that F never increases. NaN for a normalised flow, for which none is known (but for the
     linear kernel, where Z = 1), and with diffusion for points, which have no entropy.
 
-    Parameters
-    ----------
-    problem : Problem
-        Kernel, strength and diffusivity D are used; W is the scaled potential.
-    measure : Density or Measure
-        For its entropy.
-    moments : ndarray
-        Its moments up to at least the kernel's degree.
-
-    Returns
-    -------
-    float
+    problem: kernel, strength and diffusivity D are used; W is the scaled potential.
+    measure: for its entropy.
+    moments: its moments up to at least the kernel's degree.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3))
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))
     >>> density = mf.von_mises_fisher(2.0).build(mf.Circle())
     >>> m = density.moments(12)
     >>> round(free_energy(problem, density, m), 12), round(-float(m[1].real) ** 2 / 2, 12)
@@ -263,8 +240,8 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
         # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
         return lambda measure, moments: float("nan")
     if attention is not None:
-        known = energy_told(problem) is None and attention.normalization != "sinkhorn"
-        if not known or flow.diffusivity:
+        is_gradient = energy_told(problem) is None and attention.normalization != "sinkhorn"
+        if not is_gradient or flow.diffusivity:
             return lambda measure, moments: float("nan")
         strongest = sum(np.linalg.norm(h.value, 2) for h in attention.matrices(space.ambient))
         return lambda measure, moments: (

@@ -20,16 +20,16 @@ from functools import lru_cache, partial
 import numpy as np
 
 from meanfield.arrays import EPS, ModalArray
-from meanfield.attention import Attention, HeadMatrices
+from meanfield.engines.sinkhorn import is_symmetric
 from meanfield.fields.balanced import MOST_PAIRS, density_scaling, point_scaling
 from meanfield.fields.head_pairs import tilted
 from meanfield.fields.heads import head_table, side
-from meanfield.fields.sinkhorn import is_symmetric
-from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold
+from meanfield.terms.attention import Attention, HeadMatrices
 
-# Of a value that is a multiple of a score.
+# Rounding of a value that is a multiple of a score.
 _ROUNDING = 64 * EPS
 
 
@@ -67,7 +67,7 @@ def _climbed(
     heads, name = attention.matrices(d), attention.normalization
     if name != "none" and len(heads) > 1:
         return (), f"no energy: several heads with {name} are no gradient flow together."
-    found = []
+    pairs = []
     for number, head in enumerate(heads, 1):
         score, value = head
         if not value.any():
@@ -80,8 +80,8 @@ def _climbed(
         multiple = float((value * score).sum() / (score * score).sum())
         if np.abs(value - multiple * score).max() > _ROUNDING * np.abs(value).max():
             return (), f"{whose}the value is no multiple of the score Q^T K."
-        found.append((head, multiple))
-    return tuple(found), None
+        pairs.append((head, multiple))
+    return tuple(pairs), None
 
 
 def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measure | None) -> float:
@@ -92,19 +92,9 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
     One cluster along the largest direction of a head alone has |V|_2. Weights of E_S are found to
     1e-13, see `sinkhorn.scaling`.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its attention has matrices.
-    moments : ndarray
-        Moments up to the degree of the heads.
-    measure : Density or Measure, or None
-        Where it is known: few points are summed over pairs. E_S needs it.
-
-    Raises
-    ------
-    ValueError
-        If weights are not found, or no measure is given for "sinkhorn".
+    problem: its attention has matrices.
+    moments: moments up to the degree of the heads.
+    measure: where it is known: few points are summed over pairs. E_S needs it.
 
     Examples
     --------
@@ -121,8 +111,8 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
     attention, space = problem.attention, problem.space
     if attention is None:
         raise ValueError("the problem has a kernel, no heads: its energy is interaction_energy.")
-    heads, told = _climbed(attention, space.ambient)
-    if told is not None:
+    heads, reason = _climbed(attention, space.ambient)
+    if reason is not None:
         return float("nan")
     if attention.normalization == "sinkhorn":
         if measure is None:
@@ -133,12 +123,12 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
     for head, gamma in heads:
         if points is not None and len(points.points) <= MOST_PAIRS:
             x = space.vectors(points.points)
-            felt = tilted(x @ head.score, x, points.mass).log_partition
-            total += gamma * s * float(points.mass @ np.exp(felt - s))
+            log_partition = tilted(x @ head.score, x, points.mass).log_partition
+            total += gamma * s * float(points.mass @ np.exp(log_partition - s))
             continue
         series = head_table(space, head, False, s).partition(moments)
-        felt = space.resize(moments, space.degree_of(series))
-        total += gamma * s * space.inner(series, felt)
+        log_partition = space.resize(moments, space.degree_of(series))
+        total += gamma * s * space.inner(series, log_partition)
     return total
 
 
@@ -147,9 +137,9 @@ def _log_weight(space: Manifold, head: HeadMatrices, measure: Density | Measure)
     rows, columns = (partial(side, space, each) for each in (head.score, head.score.T))
     if isinstance(measure, Measure):
         masses = measure.mass
-        found = point_scaling(space, head.score, measure.points, masses, rows, columns)
+        scaling = point_scaling(space, head.score, measure.points, masses, rows, columns)
     else:
         coefficients = measure.coefficients
-        _, masses, found = density_scaling(space, head.score, coefficients, rows, columns)
-    logs = 0.5 * (found.log_u + found.log_w)
+        _, masses, scaling = density_scaling(space, head.score, coefficients, rows, columns)
+    logs = 0.5 * (scaling.log_u + scaling.log_w)
     return float(masses @ np.where(masses > 0.0, logs, 0.0))

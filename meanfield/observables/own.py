@@ -58,7 +58,7 @@ def observable(
     >>> import meanfield as mf
     >>> def spread(measure):
     ...     return 1.0 - abs(measure.moments(1)[1])
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), initial=mf.von_mises_fisher(2.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, initial=mf.von_mises_fisher(2.0))
     >>> run = mf.simulate(problem, 1.0, save=2, observables=[mf.observable("spread", spread)])
     >>> run.observables["spread"][0].round(6)
     np.float64(0.302225)
@@ -68,8 +68,8 @@ def observable(
 
 def entry_axis(name: str) -> Axis:
     """Axis of the arrays of an observable, in files and datasets."""
-    known = OBSERVABLES[name].axis if name in OBSERVABLES else None
-    return known or Axis(name + _ENTRY)
+    axis = OBSERVABLES[name].axis if name in OBSERVABLES else None
+    return axis or Axis(name + _ENTRY)
 
 
 _ENTRY = "_entry"
@@ -102,17 +102,17 @@ def of_own_kind(own: Observable) -> Observable:
     return own
 
 
-def own_values(name: str, found: Values) -> Values:
-    """What a user's observable answered, if it is under its name, and numbers."""
-    if not isinstance(found, dict) or [*found] != [name]:
-        raise TypeError(f"it gave {came(found)}, expected {{{name!r}: number or array}}")
-    values = np.asarray(found[name])
+def own_values(name: str, result: Values) -> Values:
+    """Checked result of a user's observable: numbers under its name."""
+    if not isinstance(result, dict) or [*result] != [name]:
+        raise TypeError(f"it gave {came(result)}, expected {{{name!r}: number or array}}")
+    values = np.asarray(result[name])
     if values.dtype.kind not in "biuf" or values.ndim > 1:
         raise TypeError(
-            f"it gave {came(found[name])}, expected a real number or a one-dimensional array "
+            f"it gave {came(result[name])}, expected a real number or a one-dimensional array "
             "of them"
         )
     if np.any(np.isinf(values)):
-        raise ValueError(f"it gave {came(found[name])}, expected finite numbers, or NaN for none")
+        raise ValueError(f"it gave {came(result[name])}, expected finite numbers, or NaN for none")
     # A copy: the user's array may be one that is filled anew at every call.
     return {name: np.array(values, dtype=np.float64)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from meanfield.arrays import MOMENT_NOISE, ModalArray
-from meanfield.attention import kernel_of
-from meanfield.isotropic import ZonalProblem
 from meanfield.problem import Problem
+from meanfield.spectrum.isotropic import ZonalProblem
+from meanfield.terms.attention import kernel_of
 
 
 def peaks(problem: Problem, moments: ModalArray) -> float:
@@ -21,38 +21,33 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
     rounding. Heads with matrices have no potential: it is then that of a kernel as sharp as the
     sharpest. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
 
-    Parameters
-    ----------
-    problem : Problem
-        Manifold, kernel and flow are used.
-    moments : ndarray
-        Moments up to at least the kernel's degree.
+    problem: manifold, kernel and flow are used; moments: moments up to at least the kernel's
+    degree.
 
-    Returns
-    -------
-    int
-        0 where the potential is constant: of the uniform measure. NaN where no series is known.
+    Returns 0 where the potential is constant: of the uniform measure. NaN where no series is known.
 
     Examples
     --------
     A nearly uniform density has no cluster yet, and four peaks:
 
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
     >>> density = mf.perturbed_uniform([[4, 0.01, 0.0]]).build(mf.Circle())
     >>> peaks(problem, density.moments(problem.moment_degree))
     4
     """
     # Loads compiled code.
-    from meanfield.manifolds.maxima import count_maxima
+    from meanfield.spaces.maxima import count_maxima
 
     space = problem.space
     if space.family == "vectors":
         return math.nan
     zonal = problem.zonal if problem.is_isotropic and not problem.attention else _as_sharp(problem)
     multipliers = zonal.kernel.potential_multipliers(zonal.dimension, zonal.degree)
-    felt = space.sizes_by_degree(moments)[: len(multipliers)] > MOMENT_NOISE
-    potential = space.convolve(zonal.strength * multipliers[: len(felt)] * felt, moments)
+    significant = space.sizes_by_degree(moments)[: len(multipliers)] > MOMENT_NOISE
+    potential = space.convolve(
+        zonal.strength * multipliers[: len(significant)] * significant, moments
+    )
     return int(count_maxima(space, potential[None])[0])
 
 

@@ -13,36 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.grid import Grid
 from meanfield.fields.felt import Felt, felt_by
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """What is seen of a density on its grid.
+    """Resolution of a density on its grid."""
 
-    Attributes
-    ----------
-    tail : float
-        Derived. The larger of `spectral_tail` and of what the truncated equation discards.
-    fastest : float
-        Derived. Largest speed |v| at the nodes.
-    lowest : float
-        Derived. Least value at the nodes.
-    sizes : ndarray, shape (K + 1,)
-        Derived. Size of each degree.
-    """
-
-    tail: float
-    fastest: float
-    lowest: float
-    sizes: FloatArray
+    tail: float  # the larger of `spectral_tail` and of what the truncated equation discards
+    fastest: float  # largest speed |v| at the nodes
+    lowest: float  # least value at the nodes
+    sizes: FloatArray  # (K + 1,): size of each degree
 
     def impossible(self, manifold: Manifold, error: float) -> str | None:
-        """What no density shows, its degrees known to an error; None if there is nothing.
+        """Reason why no density has these moments up to an error; None if some density may.
 
         A moment is no larger than that of a single point, and f >= 0: errors of all degrees
         together move a value by twice the sum of `largest_sizes` times as much at most.
@@ -67,21 +55,21 @@ def spectral_tail(sizes: FloatArray) -> float:
     return float(np.max(sizes[-max(len(sizes) // 10, 1) :]))
 
 
-def watch(felt: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
-    """What is to be seen of a density on its grid, of degree K.
+def watch(interaction: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
+    """Resolution of a density on its grid, of degree K.
 
     The tail is the largest of the sizes of the top tenth of the degrees and of
 
         |div(f v)|_l / (l max|v|),   K < l <= 3 K / 2,
 
-    the size that degree l, were it kept, would take from its neighbours while advection turns it
-    once. Products of two degrees up to K / 2, the largest of a density when its grid is chosen,
-    end no higher than K; the next multiple of what excites them is below 3 K / 2.
+    the size that degree l would take from its neighbours while advection turns it once. A density
+    has degrees up to K / 2 when its grid is chosen. Products of two of them end at K, and products
+    of three at 3 K / 2.
     """
-    space, degree = felt.manifold, grid.max_degree
+    space, degree = interaction.manifold, grid.max_degree
     # What is not finite is seen in the answer.
     with np.errstate(all="ignore"):
-        field = felt.of_density(coefficients)
+        field = interaction.of_density(coefficients)
         velocity, _ = field.on_nodes(grid)
         values = grid.to_nodal(coefficients)
         fastest = float(np.sqrt(grid.squared_norm(velocity).max()))
@@ -93,7 +81,7 @@ def watch(felt: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
             discarded = space.sizes_by_degree(beyond)[degree + 1 :]
             degrees = np.arange(degree + 1, degree + 1 + len(discarded))
             # A kernel's uniform has no velocity; that of heads is a difference, near it rounding.
-            beyond_noise = discarded - felt.rounding * degrees
+            beyond_noise = discarded - interaction.rounding * degrees
             tail = float(np.max(beyond_noise / (fastest * degrees), initial=tail))
     return Resolution(tail, fastest, float(values.min()), sizes)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from meanfield.arrays import ModalArray
-from meanfield.manifolds import Geometry
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attended_share, attended_tokens, attention_entropy
 from meanfield.observables.centres import renyi_centres, usual_separation
@@ -14,14 +13,15 @@ from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
 from meanfield.problem import Problem
+from meanfield.spaces import Geometry
 
 
 def _clusters(problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
-    found = clusters(measure, problem.beta)
+    groups = clusters(measure, problem.beta)
     return {
-        "clusters/count": float(found.count),
-        "clusters/mass": found.mass,
-        "clusters/centre": found.centre,
+        "clusters/count": float(groups.count),
+        "clusters/mass": groups.mass,
+        "clusters/centre": groups.centre,
     }
 
 
@@ -115,7 +115,7 @@ ALWAYS_STORED = ("energy", "clusters")
 
 
 def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, ...]:
-    """What is observed unless told otherwise; run files name fewer.
+    """Default observables; run files have fewer.
 
     Examples
     --------

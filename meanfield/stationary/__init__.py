@@ -1,6 +1,5 @@
 """Stationary states of the noisy equation: what they are, and which of them are stable."""
 
-from meanfield.stationary.beta_branch import beta_branch
 from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
 from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.polyhedral import polyhedral
@@ -17,7 +16,6 @@ __all__ = [
     "StationaryState",
     "Symmetry",
     "axisymmetric",
-    "beta_branch",
     "leading_growth_rates",
     "polyhedral",
     "primary_branch",

@@ -32,16 +32,10 @@ FARTHEST = 0.3
 class ContinuationError(RuntimeError):
     """The curve could not be followed to its end.
 
-    Attributes
-    ----------
-    reason : str
-        Given. What failed; where follows.
-    parameter : float or None
-        Given. The p of the place.
+    reason: what failed; where follows; parameter: the p of the place.
     """
 
     def __init__(self, reason: str, parameter: float | None = None, where: str = "") -> None:
-        """Say where in p, or in the words of whoever knows what p is."""
         place = where if parameter is None or where else f"p = {parameter:g}"
         super().__init__(f"{reason} {place}".rstrip())
         self.reason, self.parameter = reason, parameter
@@ -51,11 +45,8 @@ class ContinuationError(RuntimeError):
 class System:
     """The equations F(x, p) = 0.
 
-    Attributes
-    ----------
-    residual, jacobian, slope : callable (x, p)
-        Given. F of shape (n,), dF/dx of shape (n, n) and dF/dp of shape (n,). The last need not be
-        exact: points are corrected by their residual.
+    residual, jacobian, slope: F of shape (n,), dF/dx of shape (n, n) and dF/dp of shape (n,). The
+    last need not be exact: points are corrected by their residual.
     """
 
     residual: Callable[[FloatArray, float], FloatArray]
@@ -65,23 +56,12 @@ class System:
 
 @dataclass(frozen=True, eq=False)
 class CurvePoint:
-    """A point of the curve.
+    """A point of the curve."""
 
-    Attributes
-    ----------
-    state : ndarray, shape (n,)
-        Derived. x.
-    parameter : float
-        Derived. p.
-    tangent : ndarray, shape (n + 1,)
-        Derived. Unit vector (dx/ds, dp/ds).
-    determinant : tuple of (float, float)
-        Derived. Of dF with the tangent as last row: its sign, the logarithm of its modulus.
-    """
-
-    state: FloatArray
-    parameter: float
-    tangent: FloatArray
+    state: FloatArray  # (n,): x
+    parameter: float  # p
+    tangent: FloatArray  # (n + 1,): unit vector (dx/ds, dp/ds)
+    # Determinant of dF with the tangent as last row: its sign, the logarithm of its modulus.
     determinant: tuple[float, float]
 
 
@@ -89,17 +69,12 @@ def first_point(system: System, state: FloatArray, parameter: float, row: FloatA
     """Point of the curve near a guess, on the plane <row, (x, p)> of the guess.
 
     Its tangent has <row, tangent> > 0: `row` says which way to go.
-
-    Raises
-    ------
-    ContinuationError
-        If Newton's method does not converge from the guess.
     """
     row = row / np.linalg.norm(row)
-    found, converged = corrected(system, np.append(state, parameter), row)
+    point, converged = corrected(system, np.append(state, parameter), row)
     if not converged:
         raise ContinuationError("no point of the curve near the guess at", parameter)
-    return point_at(system, found, row)
+    return point_at(system, point, row)
 
 
 def vector(point: CurvePoint) -> FloatArray:
@@ -111,42 +86,42 @@ def corrected(system: System, guess: FloatArray, row: FloatArray) -> tuple[Float
     """Newton's method in the plane of the guess across `row`, and whether it converged."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
-    found, level, last = guess, float(row @ guess), math.inf
+    point, level, last = guess, float(row @ guess), math.inf
     for _ in range(_NEWTON_STEPS):
-        residual = system.residual(found[:-1], found[-1])
-        factors, pivots, singular = dgetrf(_bordered(system, found, row))
+        residual = system.residual(point[:-1], point[-1])
+        factors, pivots, singular = dgetrf(_bordered(system, point, row))
         if singular or not np.all(np.isfinite(residual)):
-            return found, False
-        change = -dgetrs(factors, pivots, np.append(residual, row @ found - level))[0]
-        found = found + change
-        size = float(np.linalg.norm(change) / (1.0 + np.linalg.norm(found)))
+            return point, False
+        change = -dgetrs(factors, pivots, np.append(residual, row @ point - level))[0]
+        point = point + change
+        size = float(np.linalg.norm(change) / (1.0 + np.linalg.norm(point)))
         if size <= _CONVERGED or (size <= _STALLED and size > 0.5 * last):
-            return found, True
-        if not abs(found[-1] - guess[-1]) <= FARTHEST:
-            return found, False
+            return point, True
+        if not abs(point[-1] - guess[-1]) <= FARTHEST:
+            return point, False
         last = size
-    return found, False
+    return point, False
 
 
-def point_at(system: System, found: FloatArray, row: FloatArray) -> CurvePoint:
+def point_at(system: System, vector: FloatArray, row: FloatArray) -> CurvePoint:
     """The point with its tangent, which is oriented along `row`."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
-    factors, pivots, singular = dgetrf(_bordered(system, found, row))
+    factors, pivots, singular = dgetrf(_bordered(system, vector, row))
     if singular:
-        return CurvePoint(found[:-1], float(found[-1]), row, (0.0, -math.inf))
-    tangent = dgetrs(factors, pivots, np.eye(1, len(found), len(found) - 1)[0])[0]
+        return CurvePoint(vector[:-1], float(vector[-1]), row, (0.0, -math.inf))
+    tangent = dgetrs(factors, pivots, np.eye(1, len(vector), len(vector) - 1)[0])[0]
     length = float(np.linalg.norm(tangent))
     diagonal = np.diagonal(factors)
-    swaps = np.count_nonzero(pivots != np.arange(len(found)))
+    swaps = np.count_nonzero(pivots != np.arange(len(vector)))
     sign = float(np.prod(np.sign(diagonal)) * (-1.0) ** swaps)
     # The tangent is <row, tangent> = 1 / length of the way: Laplace expansion of the last row.
     logarithm = float(np.sum(np.log(np.abs(diagonal)))) + math.log(length)
-    return CurvePoint(found[:-1], float(found[-1]), tangent / length, (sign, logarithm))
+    return CurvePoint(vector[:-1], float(vector[-1]), tangent / length, (sign, logarithm))
 
 
-def _bordered(system: System, found: FloatArray, row: FloatArray) -> FloatArray:
+def _bordered(system: System, vector: FloatArray, row: FloatArray) -> FloatArray:
     """The matrix (dF/dx, dF/dp; row)."""
-    state, parameter = found[:-1], float(found[-1])
+    state, parameter = vector[:-1], float(vector[-1])
     slope = system.slope(state, parameter)
     return np.vstack([np.column_stack([system.jacobian(state, parameter), slope]), row])

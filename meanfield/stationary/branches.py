@@ -1,4 +1,4 @@
-"""Branches of stationary states: how they change with the diffusivity, or with beta.
+"""Branches of stationary states: how they change with the diffusivity.
 
 The primary branch leaves uniform at the critical diffusivity in the degree that loses stability
 first. Along every branch its saddle nodes are located, and its transition: where its free energy
@@ -17,17 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.threads import one_blas_thread
-from meanfield.kernels import exponential
+from meanfield.engines.threads import one_blas_thread
 from meanfield.problem import Problem
+from meanfield.spectrum.onset import branch_direction
+from meanfield.spectrum.stability import critical_degree, critical_diffusivity
 from meanfield.stationary.bordered import CurvePoint, first_point
 from meanfield.stationary.continuation import Curve, Located, Pace, follow
-from meanfield.stationary.families import Family, Parameter, diffusivity_family
+from meanfield.stationary.families import Family
 from meanfield.stationary.resolution import carrying_degree, stationary_symmetry, steepest
 from meanfield.stationary.states import StationaryState
 from meanfield.stationary.symmetry import Symmetry
-from meanfield.theory.onset import branch_direction
-from meanfield.theory.stability import critical_degree, critical_diffusivity
 
 Kind = Literal["bifurcation", "saddle_node", "transition"]
 _KINDS: Mapping[str, Kind] = {
@@ -42,7 +41,7 @@ _ALMOST_DIRAC = 0.98
 # The next quadrature is for states a little sharper than the branch was seen to have.
 _SPARE = 0.8
 # A branch has 40 to 80 points then: turns are not stepped over, and splines through them exact.
-LARGEST_STEP = 0.15
+_LARGEST_STEP = 0.15
 # The work grows as the fourth power of the degree: minutes here, hours at three times as much.
 _CONTINUED_DEGREE = 1000
 
@@ -54,15 +53,14 @@ class SpecialPoint:
     Attributes
     ----------
     kind : {"bifurcation", "saddle_node", "transition"}
-        Derived. Another branch crosses, the branch turns, or its free energy is that of uniform.
+        Another branch crosses, the branch turns, or its free energy is that of uniform.
     value : float
-        Derived. The parameter there.
+        Diffusivity there.
     order_parameter : float
-        Derived. As that of the branch.
+        As that of the branch.
     free_energy : float
-        Derived. As that of the branch.
+        As that of the branch.
     moments : ndarray, shape (n,)
-        Derived.
     """
 
     kind: Kind
@@ -79,32 +77,28 @@ class Branch:
     Attributes
     ----------
     problem : Problem
-        Given. With the beta (or the diffusivity) that stays fixed.
+        Its diffusivity is not used.
     symmetry : Symmetry
-        Given. Basis of the moments.
-    parameter : {"diffusivity", "beta"}
-        Given. What changes.
+        Basis of the moments.
     degree : int
-        Derived. The critical degree of the problem.
+        The critical degree of the problem.
     values : ndarray, shape (n_points,)
-        Derived. The parameter; it turns at saddle nodes.
+        Diffusivity; it turns at saddle nodes.
     moments : ndarray, shape (n_points, n)
-        Derived.
     free_energy : ndarray, shape (n_points,)
-        Derived. Above uniform at the same parameters; NaN if none is known.
+        Above uniform at the same diffusivity; NaN if none is known.
     order_parameter : ndarray, shape (n_points,)
-        Derived. Moment of the critical degree as a share of that of a Dirac: |int x dmu| for
+        Moment of the critical degree as a share of that of a Dirac: |int x dmu| for
         degree 1, |int e^{ik theta} dmu| for degree k on the circle.
     stable_within_symmetry : ndarray of bool, shape (n_points,)
-        Derived. Whether no perturbation of the symmetry grows; of all others `state(i).is_stable`
+        Whether no perturbation of the symmetry grows; of all others `state(i).is_stable`
         knows.
     special : tuple of SpecialPoint
-        Derived. In the order in which the branch passes them.
+        In the order in which the branch passes them.
     """
 
     problem: Problem
     symmetry: Symmetry = field(repr=False)
-    parameter: Parameter
     degree: int
     values: FloatArray = field(repr=False)
     moments: FloatArray = field(repr=False)
@@ -114,12 +108,9 @@ class Branch:
     special: tuple[SpecialPoint, ...]
 
     def state(self, i: int) -> StationaryState:
-        """The stationary state of a point, of the problem with the parameter there."""
+        """Stationary state of a point, of the problem with the diffusivity there."""
         problem, value = self.problem, float(self.values[i])
-        if self.parameter == "beta":
-            problem = replace(problem, kernel=exponential(value))
-        else:
-            problem = replace(problem, flow=replace(problem.flow, diffusivity=value))
+        problem = replace(problem, flow=replace(problem.flow, diffusivity=value))
         return StationaryState(problem, self.symmetry, self.moments[i])
 
 
@@ -154,7 +145,7 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     Examples
     --------
     >>> import meanfield as mf
-    >>> branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(beta=3.0)))
+    >>> branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA))
     >>> for point in branch.special:
     ...     print(point.kind, round(branch.values[0] / point.value, 8))
     bifurcation 1.0
@@ -165,18 +156,18 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
         raise ValueError(f"smallest must be a share of D_# in (0, 1), got {smallest}.")
     check_narrowness(problem)
     critical, degree = critical_diffusivity(problem), critical_degree(problem)
-    fold, lowest = symmetry_fold(problem, degree), smallest * critical
+    fold, lowest = _symmetry_fold(problem, degree), smallest * critical
     # Quadrature for states as narrow as the kernel; finer, if some are narrower.
     resolved = max(lowest, steepest(problem) / max(problem.zonal.degree, fold) ** 2)
     with one_blas_thread():
         while True:
             symmetry = stationary_symmetry(problem, resolved, fold)
-            family = diffusivity_family(problem, symmetry, critical)
+            family = Family(problem, symmetry, critical)
             with family.named():
                 curve = _from_uniform(family, degree, branch_direction(problem), smallest)
             needed = max(lowest, min(family.sharpness(point) for point in curve.points))
             if needed >= resolved:
-                return branch_of(problem, family, curve, degree)
+                return _branch_of(problem, family, curve, degree)
             resolved = max(lowest, _SPARE * needed)
 
 
@@ -193,7 +184,7 @@ def check_narrowness(problem: Problem) -> int:
 
 def _from_uniform(family: Family, degree: int, direction: float, smallest: float) -> Curve:
     """The curve that leaves uniform in the moment of a degree, from uniform on."""
-    dirac, index = family.symmetry.dirac, index_of(family, degree)
+    dirac, index = family.symmetry.dirac, _index_of(family, degree)
     along = np.eye(1, len(dirac) + 1, index)[0]
     # Small enough for B eps^2 to be small.
     bend = abs(direction) if math.isfinite(direction) else 0.0
@@ -204,7 +195,7 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
         if family.is_lost(point):
             return True
         # An unknown free energy, NaN, asks for nothing.
-        behind = not family.free_energy(point) > -family.value(point.parameter)
+        behind = not family.free_energy(point) > -family.diffusivity(point.parameter)
         return bool(point.state[index] > _ALMOST_DIRAC) and behind
 
     curve = follow(
@@ -213,7 +204,7 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
         bounds=(math.log(smallest), math.inf),
         stop=ends,
         tests={"transition": family.free_energy},
-        pace=Pace(first=0.5 * float(guess[index]), largest=LARGEST_STEP),
+        pace=Pace(first=0.5 * float(guess[index]), largest=_LARGEST_STEP),
     )
     # Uniform itself is left out by the continuation: two curves cross there.
     uniform = replace(start, state=np.zeros(len(dirac)), parameter=0.0)
@@ -222,15 +213,14 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
     return Curve((uniform, *curve.points), (born, *later))
 
 
-def branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> Branch:
+def _branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> Branch:
     """The curve in the words of physics; `degree` is the critical one."""
-    points, index = curve.points, index_of(family, degree)
+    points, index = curve.points, _index_of(family, degree)
     return Branch(
         problem=problem,
         symmetry=family.symmetry,
-        parameter=family.parameter,
         degree=degree,
-        values=np.array([family.value(point.parameter) for point in points]),
+        values=np.array([family.diffusivity(point.parameter) for point in points]),
         moments=np.array([family.moments(point) for point in points]),
         free_energy=np.array([family.free_energy(point) for point in points]),
         order_parameter=np.array([abs(point.state[index]) for point in points]),
@@ -238,7 +228,7 @@ def branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> Br
         special=tuple(
             SpecialPoint(
                 kind=_KINDS[each.kind],
-                value=family.value(each.point.parameter),
+                value=family.diffusivity(each.point.parameter),
                 order_parameter=float(abs(each.point.state[index])),
                 free_energy=family.free_energy(each.point),
                 moments=family.moments(each.point),
@@ -248,7 +238,7 @@ def branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> Br
     )
 
 
-def index_of(family: Family, degree: int) -> int:
+def _index_of(family: Family, degree: int) -> int:
     """Where the basis of the family has a degree."""
     return int(np.flatnonzero(family.symmetry.degrees == degree)[0])
 
@@ -269,6 +259,6 @@ def _stability(family: Family, curve: Curve) -> npt.NDArray[np.bool_]:
     return stable
 
 
-def symmetry_fold(problem: Problem, degree: int) -> int:
+def _symmetry_fold(problem: Problem, degree: int) -> int:
     """Fold of the axisymmetric states of a degree: the degree on the circle, parity above."""
     return degree if problem.zonal.dimension == 1 else 2 - degree % 2

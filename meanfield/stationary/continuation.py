@@ -5,10 +5,10 @@ predicted along t and corrected by Newton's method on the bordered system
 
     F(y') = 0,    <t, y' - y> = sigma,
 
-regular at folds too, where dF/dx is not. What is to be found along the way is the zero of a test
-function of a point: bracketed between two points, then found by Brent's method on the corrected
-curve, as precisely as the function allows. Always tested: `fold` (dp/ds = 0) and `bifurcation`
-(another curve crosses: the determinant of the bordered matrix changes sign).
+regular at folds too, where dF/dx is not. Special points are zeros of test functions. Two points
+bracket a zero, and Brent's method on the corrected curve solves for it, as precisely as the
+function allows. Always tested: `fold` (dp/ds = 0) and `bifurcation` (another curve crosses: the
+determinant of the bordered matrix changes sign).
 """
 
 from __future__ import annotations
@@ -83,29 +83,12 @@ def follow(
 ) -> Curve:
     """Follow the curve along its tangent, until p leaves its bounds or `stop` says so.
 
-    Parameters
-    ----------
-    system : System
-        The equations.
-    start : CurvePoint
-        On the curve; its tangent says which way.
-    bounds : pair of floats
-        Of p; the last point lies on the bound that was met.
-    stop : callable, optional
-        Of a point: the curve ends there.
-    tests : mapping, optional
-        Test functions by name, beside "fold" and "bifurcation".
-    pace : Pace, optional
-        Steps.
-
-    Returns
-    -------
-    Curve
-
-    Raises
-    ------
-    ContinuationError
-        If the steps shrink to nothing, or their number is reached.
+    system: the equations.
+    start: on the curve; its tangent says which way.
+    bounds: of p; the last point lies on the bound that was met.
+    stop: of a point: the curve ends there.
+    tests: test functions by name, beside "fold" and "bifurcation".
+    pace: steps.
 
     References
     ----------
@@ -145,12 +128,12 @@ def follow(
         ends = bound != there.parameter
         if ends:
             there = _zero(system, here, there, _at(bound))
-        found = [
+        path = [
             Located(kind, _zero(system, here, there, test), len(points) - 1)
             for kind, test in looked_for.items()
             if _changes(test(here), test(there))
         ]
-        located += sorted(found, key=lambda each: _along(here, each.point))
+        located += sorted(path, key=lambda each: _along(here, each.point))
         points.append(there)
         if ends or stop(there):
             return Curve(tuple(points), tuple(located))
@@ -176,7 +159,7 @@ def _at(bound: float) -> Test:
 
 
 def _changes(before: float, after: float) -> bool:
-    """Whether a test function goes through 0; what is NaN does not."""
+    """True if a test function goes through 0; NaN does not."""
     return before * after < 0 or (after == 0 and before != 0)
 
 
@@ -187,10 +170,10 @@ def _along(here: CurvePoint, there: CurvePoint) -> float:
 
 def _stepped(system: System, here: CurvePoint, step: float) -> CurvePoint | None:
     """The point one step further; None if Newton's method fails or the curve turns too much."""
-    found, converged = corrected(system, vector(here) + step * here.tangent, here.tangent)
+    point, converged = corrected(system, vector(here) + step * here.tangent, here.tangent)
     if not converged:
         return None
-    there = point_at(system, found, here.tangent)
+    there = point_at(system, point, here.tangent)
     return there if there.tangent @ here.tangent > _LEAST_COSINE else None
 
 
@@ -199,31 +182,31 @@ def _zero(system: System, here: CurvePoint, there: CurvePoint, test: Test) -> Cu
     from scipy.optimize import brentq
 
     row, step = here.tangent, _along(here, there)
-    known = {0.0: here, step: there}
+    points = {0.0: here, step: there}
 
     def value(length: float) -> float:
-        if length not in known:
-            known[length] = _between(system, row, known, length)
-        return test(known[length])
+        if length not in points:
+            points[length] = _between(system, row, points, length)
+        return test(points[length])
 
     length = brentq(value, 0.0, step, xtol=_ARC_TOLERANCE, disp=False)
     value(length)
-    return known[length]
+    return points[length]
 
 
 def _between(
-    system: System, row: FloatArray, known: dict[float, CurvePoint], length: float
+    system: System, row: FloatArray, points: dict[float, CurvePoint], length: float
 ) -> CurvePoint:
     """Point at a length along `row`, by Hermite's cubic between its neighbours, corrected."""
-    low, high = max(at for at in known if at < length), min(at for at in known if at > length)
+    low, high = max(at for at in points if at < length), min(at for at in points if at > length)
     span, share = high - low, (length - low) / (high - low)
-    ends = [vector(known[at]) for at in (low, high)]
-    slopes = [span * known[at].tangent / (row @ known[at].tangent) for at in (low, high)]
+    ends = [vector(points[at]) for at in (low, high)]
+    slopes = [span * points[at].tangent / (row @ points[at].tangent) for at in (low, high)]
     chord = ends[1] - ends[0]
     bend = (1.0 - share) * (slopes[0] - chord) - share * (slopes[1] - chord)
     guess = ends[0] + share * (chord + (1.0 - share) * bend)
-    found, converged = corrected(system, guess, row)
+    point, converged = corrected(system, guess, row)
     # Next to a crossing Newton's method is singular, and may land on the other curve.
-    if not converged or np.linalg.norm(found - guess) > _LARGEST_SHARE * span:
-        found = guess
-    return point_at(system, found, row)
+    if not converged or np.linalg.norm(point - guess) > _LARGEST_SHARE * span:
+        point = guess
+    return point_at(system, point, row)

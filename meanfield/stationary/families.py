@@ -1,35 +1,29 @@
 """The equations of stationary states as systems F(x, p) = 0 for the continuation.
 
-    x_j = m_j / p_j(1),    p = log(D / D_0)   or   p = log(beta / beta_0):
+    x_j = m_j / p_j(1),    p = log(D / D_0):
 
-moments as shares of those of a Dirac, so that a step means the same in every dimension, and
-parameters that may change by orders of magnitude.
+moments as shares of the moments of a Dirac, so that a step means the same in every dimension, and
+a diffusivity that may change by orders of magnitude.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.mean_field import PARTITION_FLOOR
-from meanfield.kernels import exponential
+from meanfield.engines.partition import PARTITION_FLOOR
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError, CurvePoint, System
 from meanfield.stationary.resolution import steepest
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.symmetry import Symmetry
 
-Parameter = Literal["diffusivity", "beta"]
-
-# Half the span of a difference: its error is the square of this, its rounding 1e-11.
-_DIFFERENCE = 1e-5
 _TINY = 1e-300
 # Share of its largest value below which a*f, a sum of moments, keeps less than ten digits.
 _FAINT = 1e-6
@@ -37,44 +31,35 @@ _FAINT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Stationary states as a function of one parameter.
+    """Stationary states of a problem at the diffusivities scale * exp(p)."""
 
-    Attributes
-    ----------
-    symmetry : Symmetry
-        Given.
-    parameter : {"diffusivity", "beta"}
-        Given.
-    value : callable p -> float
-        Given. The parameter itself.
-    equation : callable p -> (SelfConsistency, diffusivity)
-        Given.
-    """
+    problem: Problem  # its own diffusivity is not used
+    symmetry: Symmetry  # basis of the moments
+    scale: float  # diffusivity at p = 0
 
-    symmetry: Symmetry
-    parameter: Parameter
-    value: Callable[[float], float]
-    equation: Callable[[float], tuple[SelfConsistency, float]]
+    @cached_property
+    def equation(self) -> SelfConsistency:
+        """Equation of the states, the diffusivity being its second argument."""
+        return SelfConsistency(self.problem, self.symmetry)
+
+    def diffusivity(self, p: float) -> float:
+        """Diffusivity D = scale * exp(p)."""
+        return self.scale * math.exp(p)
 
     @property
     def system(self) -> System:
-        """The equations in the unknowns x and p."""
-        dirac, moving = self.symmetry.dirac, self.parameter == "diffusivity"
+        """Equations in the unknowns x and p, their derivatives dF/dx and dF/dp = D dF/dD."""
+        dirac, equation = self.symmetry.dirac, self.equation
 
         def residual(x: FloatArray, p: float) -> FloatArray:
-            equation, diffusivity = self.equation(p)
-            return equation.residual(dirac * x, diffusivity) / dirac
+            return equation.residual(dirac * x, self.diffusivity(p)) / dirac
 
         def jacobian(x: FloatArray, p: float) -> FloatArray:
-            equation, diffusivity = self.equation(p)
-            return equation.jacobian(dirac * x, diffusivity) * dirac / dirac[:, None]
+            return equation.jacobian(dirac * x, self.diffusivity(p)) * dirac / dirac[:, None]
 
         def slope(x: FloatArray, p: float) -> FloatArray:
-            if moving:
-                equation, diffusivity = self.equation(p)
-                return diffusivity * equation.slope(dirac * x, diffusivity) / dirac
-            ends = residual(x, p + _DIFFERENCE), residual(x, p - _DIFFERENCE)
-            return (ends[0] - ends[1]) / (2.0 * _DIFFERENCE)
+            diffusivity = self.diffusivity(p)
+            return diffusivity * equation.slope(dirac * x, diffusivity) / dirac
 
         return System(residual, jacobian, slope)
 
@@ -84,10 +69,9 @@ class Family:
 
     def free_energy(self, point: CurvePoint) -> float:
         """Free energy above uniform at the same parameters; NaN if none is known."""
-        equation, diffusivity = self.equation(point.parameter)
-        if not equation.problem.zonal.has_free_energy:
+        if not self.problem.zonal.has_free_energy:
             return math.nan
-        return equation.free_energy(self.moments(point), diffusivity)
+        return self.equation.free_energy(self.moments(point), self.diffusivity(point.parameter))
 
     def sharpness(self, point: CurvePoint) -> float:
         """Diffusivity of a state whose density may be as narrow, for `stationary_symmetry`.
@@ -96,7 +80,7 @@ class Family:
         B_j = A_j m_j p_j(1) l (l + dim - 1) / dim, as |p_j''| is largest at the pole. Where
         f = (a*f)^c, c < 0, is densest a*f is least: then it is |sum_j B_j| a_0 / a*f at the pole.
         """
-        equation, diffusivity = self.equation(point.parameter)
+        equation = self.equation
         dimension, l = self.symmetry.dimension, self.symmetry.degrees
         field = equation.coupling * point.state * self.symmetry.dirac**2
         bends = field * (l * (l + dimension - 1) / dimension)
@@ -104,11 +88,11 @@ class Family:
         if equation.exponent is not None and equation.exponent < 0:
             partition = 1.0 + float(field.sum()) / equation.exponent
             here = abs(float(bends.sum())) / max(partition, PARTITION_FLOOR)
-        return diffusivity * steepest(equation.problem) / max(here, _TINY)
+        return self.diffusivity(point.parameter) * steepest(self.problem) / max(here, _TINY)
 
     def is_lost(self, point: CurvePoint) -> bool:
-        """Whether moments no longer hold the state: f = (a*f)^c, c < 0, is large where a*f ~ 0."""
-        equation, _ = self.equation(point.parameter)
+        """True where moments cannot represent the state: f = (a*f)^c, c < 0, with a*f near 0."""
+        equation = self.equation
         if equation.exponent is None or equation.exponent > 0:
             return False
         field = self.symmetry.values @ (equation.coupling * self.moments(point))
@@ -116,40 +100,15 @@ class Family:
         return bool(partition.min() < _FAINT * partition.max())
 
     def is_stable(self, point: CurvePoint) -> bool:
-        """Whether no perturbation of the symmetry grows: every eigenvalue of dF/dx is positive."""
+        """True if no perturbation of the symmetry grows: all eigenvalues of dF/dx are positive."""
         jacobian = self.system.jacobian(point.state, point.parameter)
         return bool(np.linalg.eigvals(jacobian).real.min() > 0.0)
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Say where a curve was lost in the parameter that the user knows."""
+        """Name the diffusivity at which a curve was lost."""
         try:
             yield
         except ContinuationError as error:
-            where = f"{self.parameter} = {self.value(error.parameter or 0.0):.10g}"
+            where = f"diffusivity = {self.diffusivity(error.parameter or 0.0):.10g}"
             raise ContinuationError(error.reason, error.parameter, where) from None
-
-
-def diffusivity_family(problem: Problem, symmetry: Symmetry, scale: float) -> Family:
-    """Stationary states of a problem at the diffusivities scale * exp(p)."""
-    equation = SelfConsistency(problem, symmetry)
-
-    def value(p: float) -> float:
-        return scale * math.exp(p)
-
-    return Family(symmetry, "diffusivity", value, lambda p: (equation, value(p)))
-
-
-def beta_family(problem: Problem, symmetry: Symmetry) -> Family:
-    """Stationary states at the problem's diffusivity, for the kernels of beta * exp(p)."""
-
-    def value(p: float) -> float:
-        return problem.zonal.kernel.beta * math.exp(p)
-
-    # Residual, Jacobian and the two ends of a difference, asked for one after the other.
-    @lru_cache(maxsize=8)
-    def equation(p: float) -> tuple[SelfConsistency, float]:
-        at = replace(problem, kernel=exponential(value(p)))
-        return SelfConsistency(at, symmetry), problem.zonal.diffusivity
-
-    return Family(symmetry, "beta", value, equation)

@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
-from meanfield.compute.threads import one_blas_thread
-from meanfield.manifolds.coordinates import coordinates
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.bases.coordinates import coordinates
+from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.stationary.linearised_equation import LinearisedEquation
 
 # Two degrees in a row agree when their rates differ by this share of the largest of them.
@@ -109,11 +109,11 @@ def leading_growth_rates(
     # Checks before anything is read from the density.
     density = _trimmed(LinearisedEquation(problem, density, 1).density)
     degrees = _degrees(problem, density, count)
-    found = (_leading(LinearisedEquation(problem, density, l), count) for l in degrees)
+    spectra = (_leading(LinearisedEquation(problem, density, l), count) for l in degrees)
     change = np.inf
     # Threads waiting for each other take longer than matrices of this size.
     with one_blas_thread():
-        for (before, _), (now, noise) in pairwise(found):
+        for (before, _), (now, noise) in pairwise(spectra):
             rates = now[:count]
             change = _distance(rates, before)
             if change <= max(_AGREEMENT * np.abs(rates).max(), noise):
@@ -185,13 +185,13 @@ def _nearest(matrix: FloatArray, shift: float, count: int) -> ComplexArray:
     start = np.random.default_rng(0).standard_normal(size)
     options = {"k": count, "ncv": min(4 * count, size), "v0": start, "maxiter": _RESTARTS}
     try:
-        found = eigs(inverse, **options, return_eigenvectors=False)
+        eigenvalues = eigs(inverse, **options, return_eigenvectors=False)
     except ArpackNoConvergence as error:
         raise RuntimeError(
             f"the leading eigenvalues among {size} are too close together to be told apart: "
             "raise the diffusivity, or give a max_degree with fewer unknowns."
         ) from error
-    return _sorted(shift + 1.0 / found)
+    return _sorted(shift + 1.0 / eigenvalues)
 
 
 def _sorted(values: ComplexArray) -> ComplexArray:
@@ -200,7 +200,7 @@ def _sorted(values: ComplexArray) -> ComplexArray:
 
 
 def _distance(first: ComplexArray, second: ComplexArray) -> float:
-    """How far the leading eigenvalues of one list are from those of another."""
+    """Largest distance of the leading eigenvalues of one list from another list."""
     # Real parts compare one by one, and so do multiplicities; of pairs with equal real parts the
     # order is chance.
     apart = np.abs(first.real - second.real[: len(first)])

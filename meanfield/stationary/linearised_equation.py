@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.mean_field import interaction
-from meanfield.manifolds.coordinates import Coordinates, coordinates
-from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,22 +29,6 @@ class LinearisedEquation:
 
     The density itself keeps its own degree: products with it are free of aliasing when the flow is
     not normalised, so that L is the exact operator between the degrees 1 to max_degree.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given, with its diffusivity; its initial measure is not used.
-    density : Density
-        Given. Stationary or not.
-    max_degree : int
-        Given. Largest degree of the perturbations, at least 1.
-
-    Raises
-    ------
-    TypeError
-        If density is no Density.
-    ValueError
-        If it lives on another manifold than the problem, or max_degree is below 1.
 
     Examples
     --------
@@ -57,12 +41,11 @@ class LinearisedEquation:
     array([0.    , 0.0328, 0.0944])
     """
 
-    problem: Problem
-    density: Density
-    max_degree: int
+    problem: Problem  # with its diffusivity; its initial measure is not used
+    density: Density  # stationary or not
+    max_degree: int  # largest degree of the perturbations, at least 1
 
     def __post_init__(self) -> None:
-        """Check what was given."""
         if not isinstance(self.density, Density):
             raise TypeError(
                 f"density is a {type(self.density).__name__}, expected a Density: clusters have "
@@ -100,7 +83,7 @@ class LinearisedEquation:
         )
 
     def derivative(self, perturbation: ModalArray) -> ModalArray:
-        """Coefficients of L g, from those of g up to max_degree."""
+        """Coefficients of L g, from the coefficients of g up to max_degree."""
         resize = self._space.resize
         whole = resize(perturbation, self._flow.grid.max_degree)
         return resize(self._flow.derivative(whole), self.max_degree)
@@ -112,10 +95,10 @@ class LinearisedEquation:
 
     def matrix(self) -> FloatArray:
         """L as a matrix, column by column, shape (size, size)."""
-        found = np.empty((self.size, self.size), order="F")
+        columns = np.empty((self.size, self.size), order="F")
         unit = np.zeros(self.size)
         for j in range(self.size):
             unit[j] = 1.0
-            found[:, j] = self.apply(unit)
+            columns[:, j] = self.apply(unit)
             unit[j] = 0.0
-        return found
+        return columns

@@ -69,11 +69,11 @@ def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
     for attempt in range(_ATTEMPTS):
         for _ in range(_STEPS * 2**attempt):
             moments = equation.image(moments, diffusivity)
-        found = newton(equation, moments, diffusivity)
-        if found is not None and not _is_uniform(found):
-            eigenvalues = np.linalg.eigvals(equation.jacobian(found, diffusivity))
-            if eigenvalues.real.min() > _KEPT and found @ moments > 0:
-                return found
+        solution = newton(equation, moments, diffusivity)
+        if solution is not None and not _is_uniform(solution):
+            eigenvalues = np.linalg.eigvals(equation.jacobian(solution, diffusivity))
+            if eigenvalues.real.min() > _KEPT and solution @ moments > 0:
+                return solution
         if _is_uniform(moments) or equation.rounding(moments, diffusivity) > _LOST:
             break
     raise _no_ordered_state(equation, moments, diffusivity)
@@ -84,28 +84,22 @@ def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray)
     moments = padded_guess(guess, len(equation.symmetry.degrees))
     if not moments.any():
         return moments
-    found = newton(equation, moments, diffusivity)
-    if found is None:
+    solution = newton(equation, moments, diffusivity)
+    if solution is None:
         raise RuntimeError(
             f"Newton's method found no stationary state at diffusivity = {diffusivity:g} from "
             "this guess: give a closer one, or none."
         )
-    if _is_uniform(found):
+    if _is_uniform(solution):
         raise ValueError(
             f"Newton's method fell to uniform at diffusivity = {diffusivity:g} from this guess: "
             "give one nearer to an ordered state, or none."
         )
-    return found
+    return solution
 
 
 def padded_guess(guess: FloatArray, count: int) -> FloatArray:
-    """Given moments filled up with zeros, shape (count,).
-
-    Raises
-    ------
-    ValueError
-        If they are too many, or no finite vector.
-    """
+    """Given moments filled up with zeros, shape (count,)."""
     if guess.ndim != 1 or len(guess) > count:
         raise ValueError(f"guess has shape {guess.shape}, expected at most ({count},).")
     if not np.all(np.isfinite(guess)):
@@ -116,21 +110,22 @@ def padded_guess(guess: FloatArray, count: int) -> FloatArray:
 def _no_ordered_state(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float
 ) -> ValueError:
-    """What kept an ordered state from being found, and what to do about it."""
+    """Error with the reason why no ordered state was found, and the remedy."""
     critical = max(0.0, float(equation.coupling.max()))
-    found = f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g}"
+    message = f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g}"
     if equation.rounding(moments, diffusivity) > _LOST:
         beta = equation.problem.zonal.kernel.beta
         return ValueError(
-            f"{found}: at beta = {beta:g} attention is so weak where the density is that its "
+            f"{message}: at beta = {beta:g} attention is so weak where the density is that its "
             "digits are lost. Take a beta nearer to 0."
         )
     if diffusivity < critical:
         return ValueError(
-            f"{found}, though uniform is unstable below {critical:g}: pass a guess near it."
+            f"{message}, though uniform is unstable below {critical:g}: pass a guess near it."
         )
     return ValueError(
-        f"{found} (critical: {critical:g}; order lasts to the saddle node, see phase_point): lower "
+        f"{message} (critical: {critical:g}; "
+        "order lasts to the saddle node, see phase_point): lower "
         "it, or pass guess = [0.0] for the uniform state."
     )
 

@@ -18,12 +18,12 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
-from meanfield.manifolds import Sphere
-from meanfield.manifolds.coordinates import coordinates
-from meanfield.manifolds.grid import Grid
+from meanfield.bases.coordinates import coordinates
+from meanfield.bases.grid import Grid
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.stationary.polyhedra import GOLDEN, invariants_by_degree, rotation_group
+from meanfield.spaces import Sphere
+from meanfield.spaces.polyhedra import GOLDEN, invariants_by_degree, rotation_group
 from meanfield.stationary.resolution import degrees_of_width, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.symmetry import Symmetry
@@ -40,20 +40,11 @@ _LARGEST = 4e7
 
 @dataclass(frozen=True, eq=False)
 class PolyhedralBasis:
-    """Orthonormal harmonics with the symmetry of a polyhedron, by values and by coefficients.
+    """Orthonormal harmonics with the symmetry of a polyhedron, by values and by coefficients."""
 
-    Attributes
-    ----------
-    symmetry : Symmetry
-        Derived. Their values at the nodes of `grid`.
-    grid : Grid
-        Given. A grid on the whole sphere.
-    coefficients : ndarray, shape (n, count of coefficients)
-        Given. Packed complex, one row for each basis function.
-    """
-
-    symmetry: Symmetry
-    grid: Grid
+    symmetry: Symmetry  # their values at the nodes of `grid`
+    grid: Grid  # A grid on the whole sphere
+    # (n, count of coefficients): packed complex, one row for each basis function.
     coefficients: ComplexArray
 
     def density(self, values: FloatArray) -> Density:
@@ -73,24 +64,9 @@ def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None)
     icosahedron, and where the group takes them. Reflections are not in the groups. Where a degree
     has several functions, any rotation of them would do as well; the signs are arbitrary.
 
-    Parameters
-    ----------
-    name : "tetrahedral", "octahedral" or "icosahedral"
-        Groups of 12, 24 and 60 rotations.
-    max_degree : int
-        Largest degree of the basis; the kernel's for stationary states.
-    grid_degree : int, optional
-        Degree of the grid, to which densities are resolved; default 2 max_degree.
-
-    Returns
-    -------
-    PolyhedralBasis
-
-    Raises
-    ------
-    ValueError
-        If the name is not known, max_degree is below the first invariant, or grid_degree below
-        max_degree.
+    name: groups of 12, 24 and 60 rotations.
+    max_degree: largest degree of the basis; the kernel's for stationary states.
+    grid_degree: degree of the grid, to which densities are resolved; default 2 max_degree.
 
     Examples
     --------
@@ -112,8 +88,7 @@ def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None)
 def polyhedral(name: str, max_degree: int) -> Symmetry:
     """Symmetry of a regular polyhedron on the sphere, by the group of its rotations.
 
-    Parameters, errors and the orientation are those of `polyhedral_basis`, which also makes
-    densities.
+    Parameters, errors and the orientation as for `polyhedral_basis`, which also makes densities.
 
     Examples
     --------
@@ -126,13 +101,7 @@ def polyhedral(name: str, max_degree: int) -> Symmetry:
 def stationary_polyhedral(
     name: str, problem: Problem, diffusivity: float, max_degree: int | None = None
 ) -> Symmetry:
-    """Symmetry of a polyhedron, up to a degree or the kernel's, on a grid that resolves all states.
-
-    Raises
-    ------
-    ValueError
-        As `polyhedral_basis`, or if the problem does not live on the sphere.
-    """
+    """Symmetry of a polyhedron, up to a degree or the kernel's, on a grid for all states."""
     if problem.zonal.dimension != 2:
         raise ValueError(f"{name} states live on the sphere, not on {problem.manifold.name}.")
     degree = max_degree or problem.zonal.degree
@@ -156,16 +125,11 @@ def polyhedral_density(
     The moments of a state stop at the kernel's degree; the density exp(V) / <exp(V)> goes on. It
     is taken on finer grids until its highest degrees are rounding.
 
-    Raises
-    ------
-    ValueError
-        If the state has another symmetry, or is too sharp for a grid that fits in memory.
-
     Examples
     --------
     >>> import meanfield as mf
     >>> from meanfield.stationary.states import stationary_state
-    >>> flow = mf.Flow(diffusivity=0.02)
+    >>> flow = mf.Flow("none", diffusivity=0.02)
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=4.0), flow)
     >>> stationary_state(problem, "tetrahedral", [0.0]).density()  # uniform
     Density(degree 0 on the sphere)

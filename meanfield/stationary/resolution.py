@@ -1,4 +1,4 @@
-"""What resolves the stationary states of a problem: degrees that act, and quadrature nodes."""
+"""Resolution of stationary states: degrees that act, and quadrature nodes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from meanfield.problem import Problem
+from meanfield.spectrum.stability import couplings
 from meanfield.stationary.symmetry import SPARE_NODES, Symmetry, axisymmetric, log_harmonic_counts
-from meanfield.theory.stability import couplings
 
 # Share of the largest value of the potential below which a degree is not carried.
 _NEGLIGIBLE = 1e-17
@@ -27,26 +27,15 @@ def stationary_symmetry(
 
     No density is narrower than `narrowest_width`, which a number of nodes resolves.
 
-    Parameters
-    ----------
-    problem : Problem
-        Manifold, kernel and strength are used.
-    diffusivity : float
-        The smallest for which states are wanted; positive.
-    fold : int
-        As in `axisymmetric`.
-    max_degree : int, optional
-        Largest degree of the basis; default `carrying_degree`.
-
-    Raises
-    ------
-    ValueError
-        If the diffusivity is not positive, or so small that states are Diracs for every purpose.
+    problem: manifold, kernel and strength are used.
+    diffusivity: the smallest for which states are wanted; positive.
+    fold: as in `axisymmetric`.
+    max_degree: largest degree of the basis; default `carrying_degree`.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> stationary_symmetry(mf.Problem(mf.Sphere(), mf.exponential(beta=2.0)), 0.1).name
+    >>> stationary_symmetry(mf.Problem(mf.Sphere(), mf.exponential(beta=2.0), mf.USA), 0.1).name
     'axisymmetric'
     """
     if not diffusivity > 0:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.fields.mean_field import floored
+from meanfield.engines.partition import floored
 from meanfield.problem import Problem
+from meanfield.spectrum.stability import couplings
 from meanfield.stationary.symmetry import Symmetry, log_mean
-from meanfield.theory.stability import couplings
 
 # exp(x) - 1 - x - x^2/2 loses digits below this; its series to x^15 / 15! does not there.
 _SERIES_BELOW = 0.5
@@ -40,13 +40,13 @@ class SelfConsistency:
     Attributes
     ----------
     problem : Problem
-        Given. Its diffusivity is not used: it is an argument of the methods.
+        Its diffusivity is not used: it is an argument of the methods.
     symmetry : Symmetry
-        Given. Holds every degree of the symmetry up to the kernel's.
+        Holds every degree of the symmetry up to the kernel's.
     coupling : ndarray, shape (n,)
-        Derived. A_j = strength w_l / z, z = 1 or a_0: uniform is unstable to degree l if D < A_j.
+        A_j = strength w_l / z, z = 1 or a_0: uniform is unstable to degree l if D < A_j.
     exponent : float or None
-        Derived. 1 / c for normalised flows with the exponential kernel, None where V is linear.
+        1 / c for normalised flows with the exponential kernel, None where V is linear.
 
     Raises
     ------
@@ -70,7 +70,6 @@ class SelfConsistency:
     exponent: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look up the multipliers, once."""
         problem, symmetry = self.problem, self.symmetry
         zonal = problem.zonal
         kernel, dimension = zonal.kernel, zonal.dimension
@@ -147,14 +146,14 @@ class SelfConsistency:
         return potential - log_mean(potential, self.symmetry.log_weights), partition
 
     def free_energy(self, moments: FloatArray, diffusivity: float) -> float:
-        """Free energy of a stationary state above that of uniform; NaN if none is known.
+        """Free energy of a stationary state above the uniform one; NaN without a formula.
 
             F = D int f log f dsigma - (1/2) strength sum_{l >= 1} w_l |m_l|^2
 
-        At a stationary state that is sum_j A_j m_j^2 / 2 - D log<exp(V)>, evaluated here: a
-        residual r of the moments changes it by r^2 only. Small terms are never taken from large
-        ones: the absolute error is a few eps times sum_j A_j m_j^2, so that the part that decides
-        at a bifurcation, of order |m|^4, keeps its digits down to |m| = 1e-4 or so.
+        At a stationary state it is sum_j A_j m_j^2 / 2 - D log<exp(V)>, evaluated here: a
+        residual r of the moments changes it by r^2 only. No small term is a difference of large
+        ones: the absolute error is a few eps times sum_j A_j m_j^2. So the part that decides at a
+        bifurcation, of order |m|^4, has digits down to |m| = 1e-4 or so.
         """
         if not self.problem.zonal.has_free_energy:
             return math.nan

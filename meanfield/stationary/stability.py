@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
+from meanfield.spectrum.stability import couplings
 from meanfield.stationary.resolution import density_degree, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.symmetry import axisymmetric, gegenbauer, polar_rule
-from meanfield.theory.stability import couplings
 
 # All eigenvalues of a matrix of this size take 1 s, 3 s if it is not symmetric, for each order.
 _LARGEST_BLOCK = 1500
@@ -47,11 +47,11 @@ class GrowthRate:
     Attributes
     ----------
     order : int or None
-        Derived. Azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
+        Azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
         states without an axis.
     rate, frequency : float
-        Derived, in scaled time. The frequency is 0 for flows that are not normalised; those of
-        normalised ones belong to no symmetric matrix, so that nothing forbids oscillations.
+        In scaled time. The frequency is 0 for flows that are not normalised. Normalised flows
+        have no symmetric matrix, so perturbations may oscillate.
     """
 
     order: int | None
@@ -78,36 +78,19 @@ def stationary_growth_rates(
     All perturbations without mass are looked at, whatever the fold of the state. The degree is
     raised until the rates agree.
 
-    Parameters
-    ----------
-    equation : SelfConsistency
-        With an axisymmetric (or k-fold) symmetry.
-    moments : ndarray, shape (n,)
-        A stationary state.
-    diffusivity : float
-        Positive.
-    count : int
-        How many, at least 1; fewer if there are no more.
+    equation: with an axisymmetric (or k-fold) symmetry.
+    moments (n,): A stationary state.
+    diffusivity: positive.
+    count: how many, at least 1; fewer if there are no more.
 
-    Returns
-    -------
-    list of GrowthRate
-        Largest first. Rates of the order m > 0 stand for all harmonics of that order: m = 1 of
-        an ordered state holds the rate 0 of rotations.
-
-    Raises
-    ------
-    ValueError
-        If the state is not axisymmetric, count is below 1, or the diffusivity so small that
-        matrices would have more than 1500 rows.
-    RuntimeError
-        If the rates of the largest degree tried do not agree.
+    Returns largest first. Rates of the order m > 0 stand for all harmonics of that order: m = 1 of
+    an ordered state holds the rate 0 of rotations.
 
     Examples
     --------
     >>> import meanfield as mf
     >>> from meanfield.stationary.states import stationary_state
-    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4))
+    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.4))
     >>> state = stationary_state(kuramoto)
     >>> [(found.order, round(abs(found.rate), 6)) for found in state.growth_rates(1)]
     [(1, 0.0)]
@@ -164,15 +147,15 @@ def _leading(
     dimension, own = equation.symmetry.dimension, int(equation.symmetry.degrees[-1])
     profile = _profile(equation, moments, diffusivity, 2 * degree + dimension // 2)
     multipliers = couplings(equation.problem, own)
-    found: list[tuple[int, complex]] = []
+    pairs: list[tuple[int, complex]] = []
     for order in orders:
         eigenvalues = _eigenvalues(
             profile, dimension, order, degree, diffusivity, multipliers[order:]
         )
-        found += [(order, complex(eigenvalue)) for eigenvalue in eigenvalues]
+        pairs += [(order, complex(eigenvalue)) for eigenvalue in eigenvalues]
     # Equal rates of different orders stay in the order of the orders.
-    found.sort(key=lambda pair: -pair[1].real)
-    return found
+    pairs.sort(key=lambda pair: -pair[1].real)
+    return pairs
 
 
 def _profile(

@@ -9,13 +9,13 @@ import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.checks import checked
-from meanfield.compute.threads import one_blas_thread
-from meanfield.manifolds.manifold import Manifold
+from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
 from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold
+from meanfield.spaces.polyhedra import POLYHEDRA
 from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.newton import from_guess, most_ordered, residual_size
-from meanfield.stationary.polyhedra import POLYHEDRA
 from meanfield.stationary.polyhedral import polyhedral_density, stationary_polyhedral
 from meanfield.stationary.resolution import density_degree, narrowest_width, stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
@@ -36,11 +36,10 @@ class StationaryState:
     Attributes
     ----------
     problem : Problem
-        Given, with its diffusivity.
+        With its diffusivity.
     symmetry : Symmetry
-        Given.
     moments : ndarray, shape (n,)
-        Given. int p_j dmu in the basis of the symmetry. On the circle m_l = sqrt(2) Re c_l.
+        int p_j dmu in the basis of the symmetry. On the circle m_l = sqrt(2) Re c_l.
     """
 
     problem: Problem
@@ -102,11 +101,11 @@ class StationaryState:
         padded = np.zeros(len(wide.degrees))
         padded[: len(self.moments)] = self.moments
         with one_blas_thread():
-            found = SelfConsistency(self.problem, wide).image(padded, self.diffusivity)
+            moments = SelfConsistency(self.problem, wide).image(padded, self.diffusivity)
         # Relative to those of a Dirac; what the top eighth of the degrees holds is rounding.
-        shares = found / wide.dirac
+        shares = moments / wide.dirac
         sizes = np.abs(shares)
-        noise = max(_NOISE, 2.0 * float(sizes[-(len(found) // 8 + 1) :].max()))
+        noise = max(_NOISE, 2.0 * float(sizes[-(len(moments) // 8 + 1) :].max()))
         carried = np.flatnonzero(sizes > noise)
         last = int(carried[-1]) + 1 if len(carried) else 1
         return _axial_density(space, wide.degrees[:last], shares[:last])
@@ -118,15 +117,15 @@ class StationaryState:
         for others (`leading_growth_rates`, with its `max_degree`).
         """
         if not self.symmetry.is_axisymmetric:
-            found = leading_growth_rates(self.problem, self.density(), count, max_degree)
-            return [GrowthRate(None, float(rate.real), float(rate.imag)) for rate in found]
+            rates = leading_growth_rates(self.problem, self.density(), count, max_degree)
+            return [GrowthRate(None, float(rate.real), float(rate.imag)) for rate in rates]
         return stationary_growth_rates(self.equation, self.moments, self.diffusivity, count)
 
     @cached_property
     def is_stable(self) -> bool:
-        """Whether no small perturbation grows; rotations of an ordered state neither do nor decay.
+        """True if no small perturbation grows; rotations of an ordered state are neutral.
 
-        Judged against all perturbations, not only those of the symmetry.
+        Judged against all perturbations, with or without the symmetry.
         """
         size = max(self.diffusivity, float(np.abs(self.equation.coupling).max()))
         return all(rate.rate <= _NEUTRAL * size for rate in self.growth_rates(1))
@@ -136,7 +135,6 @@ class StationaryState:
         return str(VIEWS["StationaryState.html"](self))
 
     def __repr__(self) -> str:
-        """One line, without the arrays."""
         return (
             f"StationaryState({self.problem!r}, {self.symmetry.name}, "
             f"order_parameter={self.order_parameter:.6g})"
@@ -182,7 +180,7 @@ def stationary_state(
 
     >>> import meanfield as mf
     >>> from scipy.special import ive
-    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4))
+    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.4))
     >>> r = stationary_state(kuramoto).order_parameter
     >>> bool(abs(r - ive(1, r / 0.4) / ive(0, r / 0.4)) < 1e-14)
     True
@@ -234,7 +232,7 @@ def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
 
 
 def _axial_density(space: Manifold, degrees: IntArray, shares: FloatArray) -> Density:
-    """Density whose moments of some degrees are these shares of those of a Dirac at the origin."""
+    """Density whose moments of some degrees are these shares of a Dirac's at the origin."""
     series = np.zeros(int(degrees[-1]) + 1)
     series[0], series[degrees] = 1.0, shares
     dirac = space.moments(space.check_points(np.array([space.origin])), None, len(series) - 1)

@@ -33,18 +33,18 @@ class Symmetry:
     Attributes
     ----------
     name : str
-        Given. "axisymmetric", "3-fold", "tetrahedral", ...
+        "axisymmetric", "3-fold", "tetrahedral", ...
     dimension : int
-        Given. Dimension of the sphere: circle 1, sphere 2, S^{d-1}: d - 1.
+        Dimension of the sphere: circle 1, sphere 2, S^{d-1}: d - 1.
     degrees : ndarray of int, shape (n,)
-        Given. Degree of each basis function, not decreasing.
+        Degree of each basis function, not decreasing.
     values : ndarray, shape (q, n)
-        Given. Basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
+        Basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
     log_weights : ndarray, shape (q,)
-        Given. Logarithms of the quadrature weights for sigma, which underflow for d in the
+        Logarithms of the quadrature weights for sigma, which underflow for d in the
         hundreds.
     angles : ndarray, shape (q,), or None
-        Given. Polar angle theta of each node, radians; None if the fields are not axisymmetric.
+        Polar angle theta of each node, radians; None if the fields are not axisymmetric.
     """
 
     name: str
@@ -55,11 +55,9 @@ class Symmetry:
     angles: FloatArray | None = None
 
     def __repr__(self) -> str:
-        """Name and size, without the arrays."""
         return f"Symmetry({self.name} on S^{self.dimension}, {len(self.degrees)} functions)"
 
     def __post_init__(self) -> None:
-        """Refuse a basis without functions."""
         if len(self.degrees) == 0:
             raise ValueError(
                 f"symmetry {self.name!r} has no harmonic of degree >= 1 up to its max_degree: "
@@ -74,18 +72,12 @@ class Symmetry:
 
     @property
     def is_axisymmetric(self) -> bool:
-        """Whether fields depend on the polar angle alone; k-fold ones on the circle too."""
+        """True if fields depend on the polar angle alone; also for k-fold fields on the circle."""
         return self.angles is not None
 
     @cached_property
     def dirac(self) -> FloatArray:
-        """Moments p_j(1) = sqrt(N_l) of a Dirac at the pole, or of its k copies, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the fields are not axisymmetric: they have no pole.
-        """
+        """Moments p_j(1) = sqrt(N_l) of a Dirac at the pole, or of its k copies, shape (n,)."""
         if not self.is_axisymmetric:
             raise ValueError(f"symmetry {self.name!r} has no pole: take an axisymmetric one.")
         # Roots first: the counts overflow in high dimension.
@@ -198,9 +190,7 @@ def gegenbauer(
 
     Orthonormal for the density (1 - t^2)^{index - 1/2}, normalised, index = d/2 - 1.
 
-    Returns
-    -------
-    ndarray, shape (max_degree + 1, len(t))
+    Returns (max_degree + 1, len(t)).
 
     Examples
     --------

@@ -19,21 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.carriers import density, particles
+from meanfield.carriers.options import DEFAULT_TOLERANCE, Options
+from meanfield.carriers.step_limits import check_no_layers, check_step
 from meanfield.certificates.radius import growth
 from meanfield.checks import checked
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
+from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.representations import density, particles
-from meanfield.representations.options import DEFAULT_TOLERANCE, Options
-from meanfield.representations.step_limits import check_no_layers, check_step
 from meanfield.runs import problem_attributes
-from meanfield.sampling import sample_tokens
 from meanfield.simulation import timing
+from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
-from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.trajectory import trajectory
 from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
 
@@ -48,10 +48,10 @@ def _wasserstein(p: int) -> Metric:
     def metric(
         first: Measure | Density, second: Measure | Density, problem: Problem
     ) -> tuple[float, float]:
-        found = wasserstein(first, second, p, tolerance=_TOLERANCE)
-        if isinstance(found, Bracket):
-            return found.value, found.width
-        return found, 0.0
+        distance = wasserstein(first, second, p, tolerance=_TOLERANCE)
+        if isinstance(distance, Bracket):
+            return distance.value, distance.width
+        return distance, 0.0
 
     return metric
 
@@ -73,36 +73,19 @@ LABELS = {"W1": "W_1", "W2": "W_2", "sobolev": r"H^{-1}_{12}", "mmd": r"\mathrm{
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """Particle systems to run, and how to measure them.
+    """Particle systems to run, and how to measure them."""
 
-    Attributes
-    ----------
-    tokens : tuple of int
-        Given. Sizes of the particle systems, increasing, at least 2.
-    repetitions : int
-        Given. Independent systems of each size, at least 2.
-    metric : str
-        Given. A name in `METRICS`.
-    seed : int
-        Given. Not negative.
-
-    Raises
-    ------
-    ValueError
-        If a value is out of range.
-    """
-
+    # Sizes of the particle systems, increasing, at least 2.
     tokens: tuple[int, ...] = (100, 1000, 10000)
-    repetitions: int = 20
-    metric: str = "W1"
-    seed: int = 0
+    repetitions: int = 20  # independent systems of each size, at least 2
+    metric: str = "W1"  # A name in `METRICS`
+    seed: int = 0  # not negative
 
     def __post_init__(self) -> None:
-        """Check ranges."""
         check_runs(self.tokens, "repetitions", self.repetitions, 2, self.seed)
         if self.metric not in METRICS:
-            known = ", ".join(METRICS)
-            raise ValueError(f"metric {self.metric!r} is not known. Known: {known}.")
+            names = ", ".join(METRICS)
+            raise ValueError(f"metric {self.metric!r} is not known. Known: {names}.")
 
 
 @checked
@@ -187,32 +170,18 @@ def convergence_study(
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Study[FloatArray, ConvergenceStudy]):
-    """What a study is to do: the density run is done, the particle systems are not.
+    """Plan of a study: the density run is done, the particle systems are not.
 
     A table of results has the shape (n_sizes, repetitions, n_times, 2); its last axis holds
     distance and width, as `system_distances` gives them.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    options : dataclass
-        Given.
-    tolerance : float
-        Given. Of the time steps.
-    reference : Reference
-        Given.
-    step : float or None
-        Given. Time step of noisy tokens, scaled time.
-    certified : ndarray, shape (n_times,)
-        Given. Exponents by which distances are proved to grow at most; NaN where nothing is.
     """
 
     problem: Problem
     options: StudyOptions
-    tolerance: float
+    tolerance: float  # of the time steps
     reference: Reference
-    step: float | None = None
+    step: float | None = None  # time step of noisy tokens, scaled time
+    # (n_times,): exponents by which distances are proved to grow at most; NaN where nothing is.
     certified: FloatArray = field(default_factory=lambda: np.full((), np.nan))
     unit: ClassVar[str] = "particle systems"
     overhead: ClassVar[int] = 10_000
@@ -228,15 +197,15 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
 
     def run(self, runs: Runs) -> FloatArray:
         """Distances of some particle systems."""
-        asked = self.options
+        options = self.options
         return np.array(
             [
                 system_distances(
                     self.problem,
                     self.reference,
                     runs.size,
-                    rng_of(asked.seed, runs.size, number),
-                    metric=asked.metric,
+                    rng_of(options.seed, runs.size, number),
+                    metric=options.metric,
                     tolerance=self.tolerance,
                     step=self.step,
                 )
@@ -250,25 +219,28 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
         return table
 
     def resumed(self, stored: ConvergenceStudy) -> FloatArray:
-        """What a study of the same times measured."""
+        """Table with the results of a stored study of the same times."""
         table = self.empty()
         for i, n in enumerate(stored.tokens.tolist()):
-            held = np.stack([stored.distances[i], stored.widths[i]], axis=-1)
-            table[self.options.tokens.index(n), : len(held)] = held
+            values = np.stack([stored.distances[i], stored.widths[i]], axis=-1)
+            table[self.options.tokens.index(n), : len(values)] = values
         return table
 
     def results(self, table: FloatArray) -> ConvergenceStudy:
         """Study of the distances measured so far."""
         # About uniform heads with matrices have no rates of degrees.
-        known = self.problem.is_isotropic
+        isotropic = self.problem.is_isotropic
         return ConvergenceStudy(
             self.reference.times,
             np.array(self.options.tokens),
             table[..., 0].copy(),
             self.options.metric,
-            growth_rate_max(self.problem) if known else math.nan,
+            growth_rate_max(self.problem) if isotropic else math.nan,
             np.array(
-                [onset_time(self.problem, n) if known else math.inf for n in self.options.tokens]
+                [
+                    onset_time(self.problem, n) if isotropic else math.inf
+                    for n in self.options.tokens
+                ]
             ),
             self.reference.note,
             problem_attributes(self.problem) | {"seed": self.options.seed},
@@ -289,11 +261,6 @@ def comparison(
     """Run the density, and say which particle systems to run.
 
     `times` are scaled times; the rest is as in `convergence_study`.
-
-    Raises
-    ------
-    TypeError, ValueError, SimulationError
-        As `convergence_study`.
     """
     # Tolerance and degree have the ranges that they have in a run.
     checked = Options(tolerance=tolerance, max_degree=max_degree, step=step)
@@ -328,28 +295,18 @@ def certified_exponents(problem: Problem, reference: Reference, metric: str) -> 
 
 
 def _has_positive_kernel(problem: Problem) -> bool:
-    """Whether it is e^{beta <x, y>} with beta > 0, of heads at the largest."""
+    """True if the kernel is e^{beta <x, y>} with beta > 0, for heads the largest beta."""
     exponential = problem.attention is not None or problem.own_kernel.log_slope is not None
     return exponential and problem.beta > 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The density run, up to the last saved time at which it is resolved.
+    """The density run, up to the last saved time at which it is resolved."""
 
-    Attributes
-    ----------
-    times : ndarray, shape (n_times,)
-        Derived. Scaled times reached, 0 first.
-    densities : tuple of Density, length n_times
-        Derived.
-    note : str
-        Derived. Why it ended early; empty if it did not.
-    """
-
-    times: FloatArray
+    times: FloatArray  # (n_times,): scaled times reached, 0 first
     densities: tuple[Density, ...]
-    note: str = ""
+    note: str = ""  # why it ended early; empty if it did not
 
 
 def density_reference(
@@ -357,23 +314,9 @@ def density_reference(
 ) -> Reference:
     """Density run from the problem's initial density.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its initial law is a density.
-    times : ndarray
-        Scaled times, increasing; 0 is put in front if it is not there.
-    tolerance, max_degree : float, int
-        As in `Options`.
-
-    Raises
-    ------
-    TypeError
-        If the initial measure consists of points.
-    ValueError
-        If the density cannot carry the problem.
-    SimulationError
-        If the initial density is not resolved.
+    problem: its initial law is a density.
+    times: scaled times, increasing; 0 is put in front if it is not there.
+    tolerance, max_degree: as in `Options`.
 
     Examples
     --------
@@ -418,28 +361,14 @@ def system_distances(
 ) -> FloatArray:
     """Run one particle system and measure its distance to the density at every reference time.
 
-    Parameters
-    ----------
-    problem : Problem
-        The law of the tokens is that of the reference.
-    reference : Reference
-        What it is compared with.
-    tokens, rng : int, Generator
-        How many, and all random numbers of this system.
-    metric : str
-        Which distance: a name in `METRICS`.
-    tolerance, step : float
-        Of the time step; the step itself for noisy tokens, scaled time.
+    problem: the law of the tokens is that of the reference.
+    reference: what it is compared with.
+    tokens, rng: how many, and all random numbers of this system.
+    metric: which distance: a name in `METRICS`.
+    tolerance, step: of the time step; the step itself for noisy tokens, scaled time.
 
-    Returns
-    -------
-    ndarray, shape (n_times, 2)
-        Distance, and the width of the interval in which it is known to lie: 0 where it is exact.
-
-    Raises
-    ------
-    SimulationError
-        If the particles cannot go on.
+    Returns (n_times, 2): distance, and the width of the interval in which it is known to lie: 0
+    where it is exact.
     """
     points = sample_tokens(reference.densities[0], tokens, rng)
     noise = int(rng.integers(2**63))

@@ -1,11 +1,10 @@
-"""What a convergence study measured: distances, fitted exponents, amplification.
+"""Results of a convergence study: distances, fitted exponents, amplification.
 
     mean_distance(n, t) ~ prefactor(t) n^{exponent(t)}
 
 is fitted at every saved time. The headline is the fit near half the onset time
 T = ln n / (2 lambda_max) of the smallest n: its fastest mode has then grown from n^{-1/2} to
-n^{-1/4}. At T it reaches 1, small systems saturate, and the exponent is no longer that of the
-limit.
+n^{-1/4}. At T it reaches 1, small systems saturate, and the exponent differs from the limit's.
 """
 
 from __future__ import annotations
@@ -29,42 +28,42 @@ class ConvergenceStudy:
     Attributes
     ----------
     times : ndarray, shape (n_times,)
-        Given. Scaled time, 0 first.
+        Scaled time, 0 first.
     tokens : ndarray of int, shape (n_sizes,)
-        Given. Sizes n, increasing.
+        Sizes n, increasing.
     distances : ndarray, shape (n_sizes, repetitions, n_times)
-        Given. In radians; NaN where a system has not been run.
+        In radians; NaN where a system has not been run.
     metric : str
-        Given. "W1", "W2", "sobolev" or "mmd".
+        "W1", "W2", "sobolev" or "mmd".
     growth_rate_max : float
-        Given. lambda_max, the largest growth rate of uniform; NaN for heads with matrices.
+        lambda_max, the largest growth rate of uniform; NaN for heads with matrices.
     onset_times : ndarray, shape (n_sizes,)
-        Given. ln n / (2 lambda_max); infinite where nothing grows, or no rate is known.
+        ln n / (2 lambda_max); infinite where nothing grows, or no rate is known.
     note : str
-        Given. What fell short, if anything.
+        What fell short, if anything.
     attributes : dict
-        Given. Facts of the problem; from a file also title, seed, status, ...
+        Facts of the problem; from a file also title, seed, status, ...
     widths : ndarray, shape (n_sizes, repetitions, n_times)
-        Given. Width of the interval in which each distance is known to lie; 0 where it is exact,
+        Width of the interval in which each distance is known to lie; 0 where it is exact,
         as on the circle.
     certified_exponents : ndarray, shape (n_times,)
-        Given. Exponents of what the distance is proved to grow by at most, see
+        Exponents of what the distance is proved to grow by at most, see
         `meanfield.certified_radius`; NaN where nothing is proved.
     mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
-        Derived. Over the repetitions.
+        Over the repetitions.
     exponents, prefactors : ndarray, shape (n_times,)
-        Derived. mean_distance ~ prefactor * n^exponent at every time.
+        mean_distance ~ prefactor * n^exponent at every time.
     exponent_intervals : ndarray, shape (n_times, 2)
-        Derived. 95 % confidence, see `fit_power_law`.
+        95 % confidence, see `fit_power_law`.
     amplification : ndarray, shape (n_sizes, n_times)
-        Derived. mean_distance over that at time 0.
+        mean_distance over that at time 0.
     linear_amplification : ndarray, shape (n_times,)
-        Derived. e^{lambda_max t}, the growth of the fastest mode about uniform.
+        e^{lambda_max t}, the growth of the fastest mode about uniform.
     certified_distance : ndarray, shape (n_sizes, n_times)
-        Derived. Certified bound of mean_distance: that at time 0, with half of its widths, times
+        Certified bound of mean_distance: that at time 0, with half of its widths, times
         e^{certified_exponents}. Beyond pi it says nothing.
     headline : int
-        Derived. Index of the saved time nearest to half the onset time of the smallest n, among
+        Index of the saved time nearest to half the onset time of the smallest n, among
         those before that onset; the last time where nothing grows.
     """
 
@@ -89,7 +88,6 @@ class ConvergenceStudy:
     headline: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive everything from the distances."""
         object.__setattr__(self, "widths", np.broadcast_to(self.widths, self.distances.shape))
         exponents = np.broadcast_to(self.certified_exponents, self.times.shape)
         object.__setattr__(self, "certified_exponents", exponents)
@@ -163,7 +161,6 @@ class ConvergenceStudy:
         return str(VIEWS["ConvergenceStudy.html"](self))
 
     def __repr__(self) -> str:
-        """One line: what was measured and the headline."""
         sizes = f"n = {self.tokens[0]} to {self.tokens[-1]}"
         low, high = self.exponent_interval
         return (
@@ -182,16 +179,11 @@ def _headline(times: FloatArray, onset: float) -> int:
 class PowerLaw:
     """A fitted law mean = prefactor * size^exponent.
 
-    Attributes
-    ----------
-    exponent, prefactor : float
-        Derived. NaN where fewer than two sizes have samples.
-    interval : tuple of float
-        Derived. 95 % confidence interval of the exponent.
+    exponent, prefactor: NaN where fewer than two sizes have samples.
     """
 
     exponent: float
-    interval: tuple[float, float]
+    interval: tuple[float, float]  # 95 % confidence interval of the exponent
     prefactor: float
 
 
@@ -217,7 +209,7 @@ def fit_power_law(sizes: FloatArray, samples: FloatArray) -> PowerLaw:
     sizes : ndarray, shape (n_sizes,)
         Positive.
     samples : ndarray, shape (n_sizes, repetitions)
-        Positive; NaN where there is none. Sizes with fewer than two are left out.
+        Positive, or NaN for missing samples. Sizes with fewer than two are left out.
 
     Returns
     -------

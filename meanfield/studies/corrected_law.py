@@ -24,14 +24,16 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.carriers.schemes import order_five
+from meanfield.carriers.step_limits import check_movable, check_no_diffusion
 from meanfield.measures import Measure
+from meanfield.observables.clusters import Clusters
 from meanfield.problem import Problem
-from meanfield.representations.step_limits import check_movable, check_no_diffusion
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
+from meanfield.spectrum.stability import growth_rates, onset_time
 from meanfield.studies.ensemble import clusters_of_run
 from meanfield.studies.executors import finished
 from meanfield.studies.study import rng_of
-from meanfield.theory.stability import growth_rates, onset_time
 
 # Finer ones change the counts of one sample in fifty, and the mean by less than half a per cent:
 # tests/studies/test_corrected_law.py.
@@ -87,7 +89,7 @@ def counting_time(problem: Problem, tokens: int) -> float:
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0), mf.USA)
     >>> counting_time(problem, 1000) / mf.onset_time(problem, 1000)
     2.0
     """
@@ -107,16 +109,41 @@ def constants() -> dict[str, Any]:
 
 
 def on_nodes(problem: Problem, tokens: int) -> bool:
-    """Whether nodes carry the samples; the tokens themselves do if they are fewer.
+    """True if nodes carry the samples; fewer tokens carry them themselves.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
     >>> on_nodes(problem, 1000), on_nodes(problem, 2000)
     (False, True)
     """
     return _sampler(problem, tokens).on_nodes
+
+
+def corrected_clusters(
+    problem: Problem,
+    tokens: int,
+    samples: int,
+    seed: int,
+    executor: Executor | None = None,
+) -> Iterator[tuple[range, list[Clusters]]]:
+    """Clusters of samples of the corrected law, block by block as they finish.
+
+    problem: its initial measure is not used.
+    tokens, samples, seed: N, how many samples, and their seed.
+    executor: where to run; the clusters are the same.
+
+    Yields
+    ------
+    range, list of Clusters
+        Numbers of the samples, and their clusters.
+    """
+    check_movable(problem)
+    check_no_diffusion(problem, "the runs of the corrected law", "Use 0.")
+    size = _BLOCK[problem.manifold.dimension]
+    blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
+    yield from finished(partial(_clusters, problem, tokens, seed), blocks, executor)
 
 
 def corrected_counts(
@@ -126,38 +153,15 @@ def corrected_counts(
     seed: int,
     executor: Executor | None = None,
 ) -> Iterator[tuple[range, IntArray]]:
-    """Numbers of clusters of samples of the corrected law, block by block as they finish.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its initial measure is not used.
-    tokens, samples, seed : int
-        N, how many samples, and their seed.
-    executor : concurrent.futures.Executor, optional
-        Where to run; the counts are the same.
-
-    Yields
-    ------
-    range, ndarray of int
-        Numbers of the samples, and the counts.
-
-    Raises
-    ------
-    ValueError
-        If the problem cannot be moved, as with diffusion.
-    """
-    check_movable(problem)
-    check_no_diffusion(problem, "the runs of the corrected law", "Use 0.")
-    size = _BLOCK[problem.manifold.dimension]
-    blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
-    yield from finished(partial(_counts, problem, tokens, seed), blocks, executor)
+    """Numbers of clusters of samples of the corrected law, see `corrected_clusters`."""
+    for numbers, groups in corrected_clusters(problem, tokens, samples, seed, executor):
+        yield numbers, np.array([each.count for each in groups])
 
 
-def _counts(problem: Problem, tokens: int, seed: int, samples: range) -> IntArray:
-    """Numbers of clusters of some samples; each has random numbers of its own."""
+def _clusters(problem: Problem, tokens: int, seed: int, samples: range) -> list[Clusters]:
+    """Clusters of some samples; each has random numbers of its own."""
     sampler = _sampler(problem, tokens)
-    return np.array([_count(sampler, sample, seed) for sample in samples])
+    return [_clusters_of(sampler, sample, seed) for sample in samples]
 
 
 def _sampler(problem: Problem, tokens: int) -> _Sampler:
@@ -181,14 +185,14 @@ def quiet_degree(problem: Problem) -> int:
 
 
 def quiet_time(problem: Problem, tokens: int) -> float:
-    """Time t_0 at which fluctuations of the degrees felt have grown to the amplitude of the start.
+    """Time t_0 at which fluctuations of the kernel's degrees reach the amplitude of the start.
 
-    0 where those of so few tokens have it at once.
+    0 for few tokens, whose fluctuations have that size at once.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> quiet_time(problem, 1000), round(quiet_time(problem, 100_000), 3)
     (0.0, 20.164)
     """
@@ -208,7 +212,7 @@ def quiet_time(problem: Problem, tokens: int) -> float:
     return float(brentq(lambda t: amplitude(t) - _AMPLITUDE, 0.0, onset_time(problem, tokens)))
 
 
-def _count(sampler: _Sampler, sample: int, seed: int) -> int:
+def _clusters_of(sampler: _Sampler, sample: int, seed: int) -> Clusters:
     problem, tokens = sampler.problem, sampler.tokens
     space, start, rng = problem.space, sampler.start, rng_of(seed, tokens, sample)
     if not sampler.on_nodes:
@@ -216,29 +220,20 @@ def _count(sampler: _Sampler, sample: int, seed: int) -> int:
         own = np.random.default_rng(rng.integers(2**63))
         measure, start = Measure(space, space.random_points(tokens, own)), 0.0
     else:
-        from meanfield.manifolds.maxima import gaussian_fields
+        from meanfield.spaces.maxima import gaussian_fields
 
         moments = gaussian_fields(space, sampler.variances, 1, rng)[0]
         measure = quiet_start(space, moments, sampler.grid_degree)
     times = np.array([sampler.end - start])
-    return clusters_of_run(problem, measure, times, tokens, _TOLERANCE)[0].count
+    return clusters_of_run(problem, measure, times, tokens, _TOLERANCE, order_five)[0]
 
 
 def quiet_start(space: Manifold, perturbation: ModalArray, grid_degree: int) -> Measure:
     """Weighted nodes displaced from a grid, with these moments to first order.
 
-    Parameters
-    ----------
-    space : Manifold
-        Circle or sphere.
-    perturbation : ndarray
-        Moments m_l, l >= 1, of the measure; degree 0 is not used.
-    grid_degree : int
-        Degree of the grid, at least that of the perturbation.
-
-    Returns
-    -------
-    Measure
+    space: circle or sphere.
+    perturbation: moments m_l, l >= 1, of the measure; degree 0 is not used.
+    grid_degree: degree of the grid, at least that of the perturbation.
 
     References
     ----------

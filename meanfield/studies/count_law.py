@@ -22,13 +22,13 @@ class CountLaw:
     Attributes
     ----------
     distribution : dict of int to float
-        Given. Probability of each number of clusters that occurred, increasing numbers.
+        Probability of each number of clusters that occurred, increasing numbers.
     mean : float
-        Given. Mean number.
+        Mean number.
     standard_error : float
-        Given. Of the mean; NaN of one sample.
+        Of the mean; NaN of one sample.
     samples : int
-        Given. How many samples the law is of; 0 where it is exact.
+        How many samples the law is of; 0 where it is exact.
     """
 
     distribution: dict[int, float]
@@ -77,7 +77,6 @@ class CountLaw:
         return f"{100 * share:.{digits}f} +- {error:.{digits}f} %"
 
     def __repr__(self) -> str:
-        """Mean and most likely number."""
         return (
             f"CountLaw(mean {self.mean:.4g} +- {self.standard_error:.1g}, most likely "
             f"{self.most_likely}: {self.distribution[self.most_likely]:.2f})"
@@ -88,11 +87,6 @@ def law_of(counts: IntArray) -> CountLaw:
     """Distribution, mean and standard error of counts.
 
     The standard error of one count alone is NaN.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
 
     Examples
     --------

@@ -25,23 +25,26 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
-from meanfield.compute.threads import one_blas_thread
-from meanfield.fields.lost_digits import sees_far
-from meanfield.manifolds import MANIFOLDS
-from meanfield.measures import Density, Measure
-from meanfield.observables.clusters import Clusters, clusters
-from meanfield.problem import Problem
-from meanfield.representations.options import Options
-from meanfield.representations.particles import ParticleRepresentation
-from meanfield.representations.step_limits import (
+from meanfield.carriers.options import Options
+from meanfield.carriers.particles import ParticleRepresentation
+from meanfield.carriers.schemes import Scheme, explicit
+from meanfield.carriers.step_limits import (
     check_movable,
     check_no_diffusion,
     check_no_labels,
     check_no_layers,
 )
+from meanfield.checks import checked
+from meanfield.engines.threads import one_blas_thread
+from meanfield.fields.lost_digits import sees_far
+from meanfield.laws.sampling import tokens_of
+from meanfield.measures import Density, Measure
+from meanfield.observables.clusters import Clusters, clusters
+from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
-from meanfield.sampling import tokens_of
+from meanfield.spaces import MANIFOLDS
+from meanfield.spectrum.cluster_counts import mean_clusters
+from meanfield.spectrum.stability import onset_time
 from meanfield.studies.ensemble_results import (
     NOT_RUN,
     ClusterTable,
@@ -52,8 +55,6 @@ from meanfield.studies.ensemble_results import (
     table_of,
 )
 from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
-from meanfield.theory.cluster_counts import mean_clusters
-from meanfield.theory.stability import onset_time
 from meanfield.trajectory import trajectory
 
 ENSEMBLE_TOLERANCE = 1e-6
@@ -75,24 +76,6 @@ _LEAST_GRID_DEGREE = {1: 171, 2: 24}
 class EnsembleOptions:
     """Runs whose clusters are counted, and when.
 
-    Attributes
-    ----------
-    tokens : tuple of int
-        Given. Sizes N, increasing, at least 2.
-    runs : int
-        Given. Independent runs of each size, at least 1.
-    times : tuple of float
-        Given. When to count: multiples of the onset time of each size, positive, increasing.
-    carrier : str
-        Given. "particles", or "density" for runs of the density that has the tokens' moments.
-    seed : int
-        Given. Not negative.
-
-    Raises
-    ------
-    ValueError
-        If a value is out of range.
-
     Examples
     --------
     >>> EnsembleOptions(times=(0.0, 1.0))
@@ -101,14 +84,15 @@ class EnsembleOptions:
     ValueError: times must be positive multiples of the onset time, got [0.0, 1.0].
     """
 
-    tokens: tuple[int, ...] = (1000,)
-    runs: int = 400
+    tokens: tuple[int, ...] = (1000,)  # sizes N, increasing, at least 2
+    runs: int = 400  # independent runs of each size, at least 1
+    # When to count: multiples of the onset time of each size, positive, increasing.
     times: tuple[float, ...] = (1.0, 2.0)
+    # "particles", or "density" for runs of the density that has the tokens' moments.
     carrier: str = "particles"
-    seed: int = 0
+    seed: int = 0  # not negative
 
     def __post_init__(self) -> None:
-        """Check ranges."""
         check_runs(self.tokens, "runs", self.runs, 1, self.seed)
         times = list(self.times)
         if not times or not all(0.0 < t < math.inf for t in times):
@@ -118,8 +102,8 @@ class EnsembleOptions:
         if times[-1] > _LATEST:
             raise ValueError(f"times must be at most {_LATEST:g} onset times, got {times[-1]:g}.")
         if self.carrier not in CARRIERS:
-            known = ", ".join(sorted(CARRIERS))
-            raise ValueError(f"carrier {self.carrier!r} is not known. Known: {known}.")
+            names = ", ".join(sorted(CARRIERS))
+            raise ValueError(f"carrier {self.carrier!r} is not known. Known: {names}.")
 
 
 @checked
@@ -197,34 +181,20 @@ def ensemble(
 
 @dataclass(frozen=True, eq=False)
 class EnsemblePlan(Study[ClusterTable, Ensemble]):
-    """What an ensemble is to do; its tables are indexed by size, run and time.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    options : dataclass
-        Given.
-    tolerance : float
-        Given. Of the time steps.
-    onset_times : ndarray, shape (n_sizes,)
-        Given. Scaled.
-    predicted : ndarray, shape (n_sizes,)
-        Given. Mean count of the linear law, NaN if tokens are not uniform.
-    """
+    """Plan of an ensemble; its tables are indexed by size, run and time."""
 
     problem: Problem
     options: EnsembleOptions
-    tolerance: float
-    onset_times: FloatArray
-    predicted: FloatArray
+    tolerance: float  # of the time steps
+    onset_times: FloatArray  # (n_sizes,): scaled
+    predicted: FloatArray  # (n_sizes,): mean count of the linear law, NaN if tokens are not uniform
     unit: ClassVar[str] = "runs"
     overhead: ClassVar[int] = 1_000
 
     def empty(self) -> ClusterTable:
         """No clusters."""
-        asked = self.options
-        shape = (len(asked.tokens), asked.runs, len(asked.times))
+        options = self.options
+        shape = (len(options.tokens), options.runs, len(options.times))
         return empty_table(shape, point_shape(self.problem.space))
 
     def lacking(self, table: ClusterTable) -> npt.NDArray[np.bool_]:
@@ -232,52 +202,42 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         return np.asarray((table.counts == NOT_RUN).any(axis=2))
 
     def run(self, runs: Runs) -> ClusterTable:
-        """Clusters of some runs, indexed by run and time.
-
-        Raises
-        ------
-        TypeError
-            If the initial law gives points.
-        ValueError
-            If the density of a run is negative somewhere.
-        SimulationError
-            If particles cannot go on.
-        """
-        problem, asked = self.problem, self.options
-        times = np.array(asked.times) * self.onset_times[asked.tokens.index(runs.size)]
-        carrier = CARRIERS[asked.carrier]
+        """Clusters of some runs, indexed by run and time."""
+        problem, options = self.problem, self.options
+        times = np.array(options.times) * self.onset_times[options.tokens.index(runs.size)]
+        carrier = CARRIERS[options.carrier]
         starts = (
-            carrier(problem, run_tokens(problem, runs.size, run, asked.seed), self.tolerance)
+            carrier(problem, run_tokens(problem, runs.size, run, options.seed), self.tolerance)
             for run in runs.numbers
         )
         # The last bits of a sum by BLAS depend on its threads, and results must not.
         with one_blas_thread():
-            found = [
+            groups = [
                 clusters_of_run(problem, start, times, runs.size, self.tolerance)
                 for start in starts
             ]
-        return table_of(found, point_shape(problem.space))
+        return table_of(groups, point_shape(problem.space))
 
     def placed(self, table: ClusterTable, runs: Runs, part: ClusterTable) -> ClusterTable:
         """The table itself, filled, or a wider one."""
         return put(table, self.index(runs), part)
 
     def resumed(self, stored: Ensemble) -> ClusterTable:
-        """What an ensemble of the same times counted."""
+        """Table with the counts of a stored ensemble of the same times."""
         table = self.empty()
-        held = ClusterTable(stored.counts, stored.mass, stored.centre)
+        values = ClusterTable(stored.counts, stored.mass, stored.centre)
         for i, n in enumerate(stored.tokens.tolist()):
-            place = (self.options.tokens.index(n), slice(held.counts.shape[1]))
-            table = put(table, place, held[i])
+            place = (self.options.tokens.index(n), slice(values.counts.shape[1]))
+            table = put(table, place, values[i])
         return table
 
     def results(self, table: ClusterTable) -> Ensemble:
         """Ensemble of what was counted so far."""
-        asked = self.options
-        facts = {"carrier": asked.carrier, "seed": asked.seed, "tolerance": self.tolerance}
+        options = self.options
+        facts = {"carrier": options.carrier, "seed": options.seed, "tolerance": self.tolerance}
         return Ensemble(
-            np.array(asked.times),
-            np.array(asked.tokens),
+            np.array(options.times),
+            np.array(options.tokens),
             self.onset_times,
             table.counts.copy(),
             table.mass.copy(),
@@ -287,21 +247,13 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         )
 
     def block_length(self, size: int) -> int:
-        """As many runs as take a few tenths of a second."""
+        """Number of runs that take a few tenths of a second."""
         share = _BLOCK_TOKENS[min(self.problem.space.dimension, 2)] // (size + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)
 
 
 def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: float) -> EnsemblePlan:
-    """Say which runs to make, after everything that could be wrong was looked at.
-
-    Raises
-    ------
-    TypeError
-        If the initial law gives points.
-    ValueError
-        If the tolerance is out of range, the problem cannot be moved, or nothing grows.
-    """
+    """Say which runs to make, after everything that could be wrong was looked at."""
     Options(tolerance=tolerance)
     check_movable(problem)
     check_no_layers(problem, "ensembles")
@@ -313,30 +265,23 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     if not np.all(np.isfinite(onset)):
         raise ValueError("nothing grows: uniform is stable, there is no onset time.")
     # The closed form counts maxima on the circle and S^2.
-    known = law.max_degree == 0 and problem.attention is None and problem.manifold.name in MANIFOLDS
-    predicted = [mean_clusters(problem, n) if known else np.nan for n in options.tokens]
+    has_law = (
+        law.max_degree == 0 and problem.attention is None and problem.manifold.name in MANIFOLDS
+    )
+    predicted = [mean_clusters(problem, n) if has_law else np.nan for n in options.tokens]
     return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
 
 
 def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray:
     """Tokens that a run draws from the initial law.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its initial law is a density.
-    tokens, run, seed : int
-        Size, number of the run and seed of the ensemble: they alone decide.
-
-    Raises
-    ------
-    TypeError
-        If the initial law gives points.
+    problem: its initial law is a density; tokens, run, seed: size, number of the run and seed of
+    the ensemble: they alone decide.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> run_tokens(problem, 100, 0, 7).shape
     (100,)
     """
@@ -344,29 +289,30 @@ def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray
 
 
 def clusters_of_run(
-    problem: Problem, start: Measure, times: FloatArray, tokens: int, tolerance: float
+    problem: Problem,
+    start: Measure,
+    times: FloatArray,
+    tokens: int,
+    tolerance: float,
+    scheme: Scheme = explicit,
 ) -> list[Clusters]:
     """Clusters at every time of one run, moved by the degrees that are felt.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its initial measure is not used.
-    start : Measure
-        Tokens, or weighted nodes that stand for them.
-    times : ndarray
-        Scaled times, increasing.
-    tokens : int
-        Number of tokens that nodes stand for: the cluster rule asks for three.
-    tolerance : float
-        Of the time steps, and of what is felt.
+    problem: its initial measure is not used.
+    start: tokens, or weighted nodes that stand for them.
+    times: scaled times, increasing.
+    tokens: number of tokens that nodes stand for: the cluster rule asks for three.
+    tolerance: of the time steps, and of what is felt.
+    scheme: which takes the time steps, see `schemes`.
     """
     # Where Z may be small, next to nothing is felt.
-    felt = None if sees_far(problem) else problem.degree_felt(tolerance)
+    degree = None if sees_far(problem) else problem.degree_felt(tolerance)
     carried = ParticleRepresentation(
-        problem, start.points.ravel(), start.weights, felt, tolerance=tolerance
+        problem, start.points.ravel(), start.weights, degree, tolerance=tolerance
     )
-    stream = trajectory(problem, carried, times, tolerance=tolerance)
+    stream = trajectory(
+        problem, carried, times, tolerance=tolerance, scheme=lambda problem, carrier: scheme
+    )
     beta = problem.beta
     return [clusters(snapshot.measure, beta, tokens=tokens) for snapshot in stream]
 
@@ -377,13 +323,7 @@ def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
 
 
 def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
-    """Weighted nodes of the density that has the moments of tokens up to the degree felt.
-
-    Raises
-    ------
-    ValueError
-        If that density is negative at a node.
-    """
+    """Weighted nodes of the density that has the moments of tokens up to the degree felt."""
     space, degree = problem.space, problem.degree_felt(tolerance)
     density = Density(space, space.moments(points, None, degree))
     fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)

@@ -26,21 +26,21 @@ from functools import cached_property, partial
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.checks import at_least, checked
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.threads import one_blas_thread
 from meanfield.finite.fluctuations import MOMENTS_DEGREE
 from meanfield.finite.functionals import Functional, check_known, function_of, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import Settings, resolved
 from meanfield.finite.results import moments_of_coordinates
-from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.studies.executors import finished
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, token_runs
 
-# Of the limit: N times its error is in the shift.
+# Tolerance of the limit: N times its error is in the shift.
 _LIMIT_TOLERANCE = 1e-10
 
 
@@ -51,9 +51,8 @@ class Estimate:
     Attributes
     ----------
     value : ndarray
-        Derived.
     error : ndarray
-        Derived. Standard errors; of complex numbers of their modulus.
+        Standard errors; of complex numbers of their modulus.
     """
 
     value: ModalArray
@@ -67,20 +66,19 @@ class EnsembleMoments:
     Attributes
     ----------
     problem : Problem
-        Given.
     tokens : int
-        Given. N.
+        N.
     times : ndarray, shape (n_times,)
-        Given. Scaled.
+        Scaled.
     limit : ndarray, shape (n_times, coefficients)
-        Derived. Moments of the limit, packed.
+        Moments of the limit, packed.
     samples : ndarray, shape (runs, n_times, coefficients)
-        Derived. Moments of each run, packed.
+        Moments of each run, packed.
     predicted : ndarray, shape (runs, n_times, coefficients)
-        Derived. The same to O(1/N) by influence functions, from the tokens at time 0.
+        The same to O(1/N) by influence functions, from the tokens at time 0.
     drawn : ndarray, shape (n_times, size, size)
-        Derived. N Cov of the predicted ones, exact, in the real coordinates of
-        `manifolds.coordinates`.
+        N Cov of the predicted ones, exact, in the real coordinates of
+        `bases.coordinates`.
     """
 
     problem: Problem
@@ -135,20 +133,20 @@ class EnsembleMoments:
         of, space = self._coordinates, self.problem.space
         check_known(self.problem, observable, space.degree_of(self.limit))
         here = [variation(self.problem, observable, each) for each in self.limit]
-        known = np.array([each.value for each in here])
+        estimates = np.array([each.value for each in here])
         slopes = np.array([of.to_vector(space.resize(each.field, space.degree_of(self.limit)))
                            for each in here])  # fmt: skip
         value = function_of(self.problem, observable)
         values = np.array([[value(moments) for moments in run] for run in self.samples])
         along = np.einsum("rtj,tj->rt", of.to_vector(self.predicted - self.limit), slopes)
         drawn = np.einsum("ti,tij,tj->t", slopes, self.drawn, slopes)
-        found = _Deviations(
+        deviations = _Deviations(
             self.tokens,
-            (values - known)[..., None],
+            (values - estimates)[..., None],
             along[..., None] if control else None,
             drawn[:, None, None],
         )
-        shift, variance = found.shift, found.covariance
+        shift, variance = deviations.shift, deviations.covariance
         return (
             Estimate(shift.value[:, 0], shift.error[:, 0]),
             Estimate(variance.value[:, 0, 0].real, variance.error[:, 0, 0]),
@@ -165,7 +163,6 @@ class EnsembleMoments:
         )
 
     def __repr__(self) -> str:
-        """One line, without the arrays."""
         return (
             f"EnsembleMoments({len(self.samples)} runs of {self.tokens} tokens, {len(self.times)} "
             f"times up to t = {self.times[-1]:.6g}, degree "
@@ -175,7 +172,7 @@ class EnsembleMoments:
 
 @dataclass(frozen=True, eq=False)
 class _Deviations:
-    """Of runs from the limit (R, T, M), of their control variates, and N Cov of these."""
+    """Deviations of runs from the limit (R, T, M), their control variates, and N Cov of these."""
 
     tokens: int
     found: ModalArray
@@ -184,7 +181,7 @@ class _Deviations:
 
     @cached_property
     def rest(self) -> ModalArray:
-        """What the control variates leave."""
+        """Deviations minus their control variates."""
         return self.found if self.known is None else self.found - self.known
 
     @property
@@ -313,27 +310,15 @@ def ensemble_moments(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Runs, and the map from their start to the moments that the limit predicts.
-
-    Attributes
-    ----------
-    of : TokenRuns
-        Given.
-    limit : ndarray, shape (n_times, coefficients)
-        Derived. Packed.
-    degree : int
-        Derived. Of influence functions.
-    matrix : ndarray, shape (n_times, size, 1 + size at that degree)
-        Derived. From 1 and the moments at time 0 to their change, all in real coordinates.
-    drawn : ndarray, shape (n_times, size, size)
-        Derived. N Cov of the predicted coordinates.
-    """
+    """Runs, and the map from their start to the moments that the limit predicts."""
 
     of: TokenRuns
-    limit: ModalArray
-    degree: int
+    limit: ModalArray  # (n_times, coefficients): packed
+    degree: int  # of influence functions
+    # (n_times, size, 1 + size at that degree): from 1 and the moments at time 0 to their change,
+    # all in real coordinates.
     matrix: FloatArray
-    drawn: FloatArray
+    drawn: FloatArray  # (n_times, size, size): N Cov of the predicted coordinates
 
 
 def _planned(of: TokenRuns, degree: int) -> _Plan:

@@ -1,4 +1,4 @@
-"""What an ensemble counted: clusters of many runs, their mean and their distribution."""
+"""Results of an ensemble: clusters of many runs, their mean and their distribution."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import Clusters
+from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.views import VIEWS, plot_method
 
@@ -26,26 +26,26 @@ class Ensemble:
     Attributes
     ----------
     times : ndarray, shape (n_times,)
-        Given. Multiples of the onset time.
+        Multiples of the onset time.
     tokens : ndarray of int, shape (n_sizes,)
-        Given. Sizes N, increasing.
+        Sizes N, increasing.
     onset_times : ndarray, shape (n_sizes,)
-        Given. ln N / (2 lambda_max), scaled time.
+        ln N / (2 lambda_max), scaled time.
     counts : ndarray of int, shape (n_sizes, runs, n_times)
-        Given. Clusters of every run; -1 where not run.
+        Clusters of every run; -1 where not run.
     mass : ndarray, shape (n_sizes, runs, n_times, width)
-        Given. Their masses, largest first; NaN beyond the count.
+        Their masses, largest first; NaN beyond the count.
     centre : ndarray, shape (n_sizes, runs, n_times, width) or (..., width, 3)
-        Given. Their mean angles or unit vectors; NaN beyond the count.
+        Their mean angles or unit vectors; NaN beyond the count.
     predicted : ndarray, shape (n_sizes,)
-        Given. Mean count of the linear law in closed form, see `meanfield.mean_clusters`; NaN where
+        Mean count of the linear law in closed form, see `meanfield.mean_clusters`; NaN where
         the initial law is not uniform.
     attributes : dict
-        Given. Facts of the problem and of the runs; from a file also title, status, ...
+        Facts of the problem and of the runs; from a file also title, status, ...
     finished : ndarray of int, shape (n_sizes,)
-        Derived. Runs that were made.
+        Runs that were made.
     mean_count, standard_error : ndarray, shape (n_sizes, n_times)
-        Derived. Over the finished runs; NaN where there are too few.
+        Over the finished runs; NaN where there are too few.
     """
 
     times: FloatArray
@@ -61,14 +61,13 @@ class Ensemble:
     standard_error: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive mean and error from the counts."""
         ran = self.counts >= 0
-        made = ran.sum(axis=1)
+        counts_of_runs = ran.sum(axis=1)
         with np.errstate(all="ignore"):
-            mean = np.where(ran, self.counts, 0).sum(axis=1) / made
+            mean = np.where(ran, self.counts, 0).sum(axis=1) / counts_of_runs
             squares = np.where(ran, (self.counts - mean[:, None]) ** 2, 0.0).sum(axis=1)
-            error = np.sqrt(squares / (made - 1) / made)
-        object.__setattr__(self, "finished", made.min(axis=1))
+            error = np.sqrt(squares / (counts_of_runs - 1) / counts_of_runs)
+        object.__setattr__(self, "finished", counts_of_runs.min(axis=1))
         object.__setattr__(self, "mean_count", mean)
         object.__setattr__(self, "standard_error", error)
 
@@ -84,7 +83,7 @@ class Ensemble:
         return law_of(counts[counts >= 0])
 
     def distribution(self, size: int, time: int) -> dict[int, float]:
-        """Share of the finished runs with each count; empty if there is none.
+        """Share of the finished runs with each count; empty before a run has finished.
 
         Examples
         --------
@@ -107,7 +106,6 @@ class Ensemble:
         return str(VIEWS["Ensemble.html"](self))
 
     def __repr__(self) -> str:
-        """One line: sizes, runs and the mean counts at the last time."""
         means = ", ".join(
             f"{mean:.3f} +- {error:.3f}"
             for mean, error in zip(self.mean_count[:, -1], self.standard_error[:, -1], strict=True)
@@ -120,20 +118,11 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False)
 class ClusterTable:
-    """Clusters indexed by run and time, or by size, run and time; largest mass first.
+    """Clusters indexed by run and time, or by size, run and time; largest mass first."""
 
-    Attributes
-    ----------
-    counts : ndarray of int, shape (...,)
-        Given. How many; -1 where not run.
-    mass : ndarray, shape (..., width)
-        Given. Their masses; NaN beyond the count.
-    centre : ndarray, shape (..., width) on the circle, (..., width, 3) on the sphere
-        Given. Their mean points; NaN beyond the count.
-    """
-
-    counts: npt.NDArray[np.int64]
-    mass: FloatArray
+    counts: npt.NDArray[np.int64]  # (...,): how many; -1 where not run
+    mass: FloatArray  # (..., width): their masses; NaN beyond the count
+    # (..., width) on the circle, (..., width, 3): their mean points; NaN beyond the count.
     centre: FloatArray
 
     @property
@@ -142,7 +131,6 @@ class ClusterTable:
         return int(self.mass.shape[self.counts.ndim])
 
     def __getitem__(self, index: Any) -> ClusterTable:
-        """Part of the table."""
         return ClusterTable(self.counts[index], self.mass[index], self.centre[index])
 
 
@@ -175,27 +163,22 @@ def table_of(runs: Sequence[Sequence[Clusters]], point: tuple[int, ...]) -> Clus
     >>> table_of([[one]], ()).counts
     array([[2]])
     """
-    width = max([1, *(found.count for run in runs for found in run)])
+    width = max([1, *(groups.count for run in runs for groups in run)])
     table = empty_table((len(runs), len(runs[0])), point, width)
     for i, run in enumerate(runs):
-        for j, found in enumerate(run):
-            table.counts[i, j] = found.count
-            table.mass[i, j, : found.count] = found.mass
-            table.centre[i, j, : found.count] = found.centre
+        for j, groups in enumerate(run):
+            table.counts[i, j] = groups.count
+            table.mass[i, j, : groups.count] = groups.mass
+            table.centre[i, j, : groups.count] = groups.centre
     return table
 
 
 def put(table: ClusterTable, index: Any, part: ClusterTable) -> ClusterTable:
     """Table with a part of it filled: itself, or a wider one if it has too little room.
 
-    Parameters
-    ----------
-    table : ClusterTable
-        Filled in place while it is wide enough.
-    index : index of the leading axes
-        Where the part goes.
-    part : ClusterTable
-        What goes there.
+    table: filled in place while it is wide enough.
+    index: where the part goes.
+    part: what goes there.
     """
     axis = table.counts.ndim
     if part.width > table.width:

@@ -2,7 +2,7 @@
 
 A problem has a critical diffusivity, where uniform loses stability; a branch of ordered states
 leaves uniform there. If it leaves towards larger diffusivities, order and uniform coexist up to
-the saddle node where the branch turns, and order sets in with a jump where the free energies are
+the saddle node where the branch turns. Order then sets in with a jump, where the free energies are
 equal: the transition is discontinuous.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 from meanfield.checks import checked, made
 from meanfield.problem import Problem
 from meanfield.progress import followed
+from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.theory.onset import branch_direction, tricritical_beta
 from meanfield.views import VIEWS, plot_method
 
 Order = Literal["continuous", "discontinuous"]
@@ -36,18 +36,17 @@ class PhasePoint:
     Attributes
     ----------
     beta : float
-        Given. Inverse temperature, 0 for the linear kernel.
+        Inverse temperature, 0 for the linear kernel.
     critical_diffusivity : float
-        Derived. Above it uniform is stable.
+        Above it uniform is stable.
     transition_diffusivity : float or None
-        Derived. Where the ordered branch has the free energy of uniform. The critical one if the
+        Where the ordered branch has the free energy of uniform. The critical one if the
         transition is continuous; None if no free energy is known (normalised, exponential kernel).
     saddle_node_diffusivity : float or None
-        Derived. Largest diffusivity of the ordered branch; None if the transition is continuous.
+        Largest diffusivity of the ordered branch; None if the transition is continuous.
     order : {"continuous", "discontinuous"}
-        Derived.
     order_parameter_at_transition : float or None
-        Derived. Moment of the critical degree at the transition as a share of that of a Dirac,
+        Moment of the critical degree at the transition as a share of that of a Dirac,
         |int x dmu| for degree 1; 0 if continuous or below 1e-3; None if the transition is not
         known.
     """
@@ -60,11 +59,10 @@ class PhasePoint:
     order_parameter_at_transition: float | None
 
     def __repr__(self) -> str:
-        """One line: how order sets in, and where."""
         where = f"below diffusivity {self.critical_diffusivity:.6g}"
         if self.order == "discontinuous":
-            found = self.transition_diffusivity, self.saddle_node_diffusivity
-            words = [f"{value:.6g}" if value is not None else "unknown" for value in found]
+            diffusivities = self.transition_diffusivity, self.saddle_node_diffusivity
+            words = [f"{value:.6g}" if value is not None else "unknown" for value in diffusivities]
             where = f"with a jump at {words[0]}, {where} at the latest; saddle node {words[1]}"
         return f"PhasePoint(beta = {self.beta:g}: order {where})"
 
@@ -86,13 +84,12 @@ class PhaseDiagram:
     Attributes
     ----------
     manifold, kernel : str
-        Given. Names.
+        Names.
     normalized : bool
-        Given.
     tricritical_beta : float or None
-        Derived. Where the order changes from continuous to discontinuous; None if it does not.
+        Where the order changes from continuous to discontinuous; None if it does not.
     points : tuple of PhasePoint
-        Derived. In the order of the betas.
+        In the order of the betas.
     """
 
     manifold: str
@@ -102,10 +99,9 @@ class PhaseDiagram:
     points: tuple[PhasePoint, ...]
 
     def __repr__(self) -> str:
-        """One line: of what, and over which betas."""
         betas = [point.beta for point in self.points]
-        known = self.tricritical_beta is not None
-        jump = f", tricritical at {self.tricritical_beta:.6g}" if known else ""
+        has_point = self.tricritical_beta is not None
+        jump = f", tricritical at {self.tricritical_beta:.6g}" if has_point else ""
         return (
             f"PhaseDiagram({self.manifold}, {self.kernel} kernel, "
             f"{'SA' if self.normalized else 'USA'}, {len(betas)} points from beta = "
@@ -159,7 +155,7 @@ def phase_point(problem: Problem) -> PhasePoint:
     Examples
     --------
     >>> import meanfield as mf
-    >>> point = phase_point(mf.Problem(mf.Circle(), mf.exponential(beta=3.0)))
+    >>> point = phase_point(mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA))
     >>> point.order, round(point.critical_diffusivity / point.transition_diffusivity, 8)
     ('discontinuous', 0.99122557)
     """
@@ -176,8 +172,8 @@ def onset(branch: Branch) -> PhasePoint:
         If the branch overhangs and has no transition.
     """
     problem, critical = branch.problem, float(branch.values[0])
-    beta, known = problem.zonal.kernel.beta, problem.has_free_energy
-    transition, jump = (critical, 0.0) if known else (None, None)
+    beta, has_energy = problem.zonal.kernel.beta, problem.has_free_energy
+    transition, jump = (critical, 0.0) if has_energy else (None, None)
     turn, equal = _largest(branch, "saddle_node"), _largest(branch, "transition")
     overhangs = turn is not None and turn.value > (1.0 + _PROMISED) * critical
     if branch_direction(problem) <= 0.0 and not overhangs:
@@ -186,7 +182,7 @@ def onset(branch: Branch) -> PhasePoint:
     saddle_node = critical if turn is None else max(turn.value, critical)
     if equal is not None and equal.value > critical:
         transition, jump = equal.value, equal.order_parameter
-    elif known and saddle_node > critical:
+    elif has_energy and saddle_node > critical:
         raise ContinuationError(
             f"the ordered branch at beta = {beta:g} never has the free energy of uniform: look at "
             "it with meanfield.stationary.branches.primary_branch."
@@ -225,7 +221,8 @@ def phase_diagram(
     Examples
     --------
     >>> import meanfield as mf
-    >>> diagram = phase_diagram(lambda b: mf.Problem(mf.Circle(), mf.exponential(b)), [2.4, 3.0])
+    >>> problem_at = lambda b: mf.Problem(mf.Circle(), mf.exponential(b), mf.USA)
+    >>> diagram = phase_diagram(problem_at, [2.4, 3.0])
     >>> [point.order for point in diagram.points], round(diagram.tricritical_beta, 6)
     (['continuous', 'discontinuous'], 2.446918)
     """
@@ -252,9 +249,9 @@ def phase_diagram(
 
 
 def _largest(branch: Branch, kind: Kind) -> SpecialPoint | None:
-    """Of the special points of a kind the one at the largest diffusivity."""
-    found = [each for each in branch.special if each.kind == kind]
-    return max(found, key=lambda each: each.value, default=None)
+    """The special point of a kind at the largest diffusivity."""
+    points = [each for each in branch.special if each.kind == kind]
+    return max(points, key=lambda each: each.value, default=None)
 
 
 def _tricritical(

@@ -1,53 +1,55 @@
 """How many clusters N independent uniform tokens form: the law of linear theory.
 
 When the linear phase ends, the attention potential is an isotropic Gaussian field with the
-variances of `theory.cluster_counts.potential_variances`, and tokens climb to its maxima. Their
+variances of `spectrum.cluster_counts.potential_variances`, and tokens climb to its maxima. Their
 mean number is known in closed form; its distribution is counted in samples of the field. The
 corrected law, of `studies.corrected_law`, stands beside it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.checks import checked
-from meanfield.errors import SimulationError
-from meanfield.initial import in_radians
-from meanfield.kinds import came
-from meanfield.manifolds import MANIFOLDS
-from meanfield.measures import Measure
-from meanfield.observables.clusters import LEAST_TOKENS
-from meanfield.problem import Problem
-from meanfield.progress import followed
-from meanfield.representations.step_limits import (
+from meanfield.carriers.step_limits import (
     check_movable,
     check_no_diffusion,
     check_no_layers,
 )
-from meanfield.studies.corrected_law import (
-    corrected_counts,
-    counting_time,
-    default_corrected_samples,
-)
-from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.studies.study import as_problem
-from meanfield.theory.cluster_counts import (
+from meanfield.checks import checked
+from meanfield.errors import SimulationError
+from meanfield.kinds import came
+from meanfield.laws.initial import in_radians
+from meanfield.measures import Measure
+from meanfield.observables.clusters import Clusters
+from meanfield.problem import Problem
+from meanfield.progress import followed
+from meanfield.spaces import MANIFOLDS
+from meanfield.spectrum.cluster_counts import (
     mean_clusters,
     potential_variances,
     tokens_for_dominance,
 )
-from meanfield.theory.stability import (
+from meanfield.spectrum.stability import (
     dominant_degree,
     formation_time,
     growth_rates,
     onset_time,
 )
-from meanfield.theory.token_prediction import TokenPrediction, predict_positions
+from meanfield.spectrum.token_prediction import TokenPrediction, predict_positions
+from meanfield.studies.corrected_law import (
+    corrected_clusters,
+    counting_time,
+    default_corrected_samples,
+)
+from meanfield.studies.count_law import CountLaw, law_of
+from meanfield.studies.merge_times import LATEST, MergeTimes, next_merges
+from meanfield.studies.study import as_problem
 from meanfield.views import VIEWS, plot_method
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
@@ -67,6 +69,8 @@ LARGEST_SPHERE_DEGREE = 200
 # Moments of an initial law over the noise of uniform tokens: below the first it is hidden by them,
 # above the second it decides. Among twenty degrees of uniform tokens one in 1e9 is above that.
 _HIDDEN, _FAR = 1.0, 5.0
+# From so many tokens on the mean of the linear law is within 15 % of runs.
+_FEWEST_TOKENS, _TOKENS_PER_CLUSTER = 100, 10
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
 ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
@@ -78,41 +82,46 @@ class ClusterPrediction:
     `print` gives the answer. `law` is the better of the two, and `distribution` and `mean_clusters`
     are its; `most_likely` and `standard_error` are attributes of a law. Clusters have formed by
     about `formation_time`; the corrected law counts at `counting_time`, which of fewer than 2,981
-    tokens is earlier. +- is one standard error of the samples.
+    tokens is earlier, and `merge_times` say how long a number lasts. +- is one standard error of
+    the samples.
 
     Attributes
     ----------
     problem : Problem
-        Given. Its initial law is nearly uniform, or not used: tokens are independent and uniform.
+        Its initial law is nearly uniform, or not used: tokens are independent and uniform.
     tokens : int
-        Given. Their number N.
+        Their number N.
     linear : CountLaw
-        Given. Maxima of the potential at the onset time, by Monte Carlo; {0: 1.0} where nothing
+        Maxima of the potential at the onset time, by Monte Carlo; {0: 1.0} where nothing
         grows.
     corrected : CountLaw or None
-        Given. The corrected law; None if it was not asked for, or where `note` says why.
+        The corrected law; None if it was not asked for, or where `note` says why.
     seed : int
-        Given. Of all samples.
+        Of all samples.
     positions : TokenPrediction or None
-        Given. Where clusters will form, if the tokens were given.
+        Where clusters will form, if the tokens were given.
     note : str
-        Given. Why there is no corrected law, and what else to know, else empty.
+        Why there is no corrected law, and what else to know, else empty.
+    merge_times : dict of int to (float, float, float)
+        By number of clusters at `counting_time`: the scaled times at which a quarter, half
+        and three quarters of the runs of the corrected law with so many have merged two of them;
+        infinite beyond a million counting times. Empty without that law.
     law : CountLaw
-        Derived. The corrected law, the linear one where there is none.
+        The corrected law, else the linear one.
     distribution, mean_clusters : dict of int to float, float
-        Derived. Of `law`: probability of each number of clusters, and mean.
+        Of `law`: probability of each number of clusters, and mean.
     mean_clusters_linear : float
-        Derived. Mean of the linear law, in closed form.
+        Mean of the linear law, in closed form.
     onset_time, counting_time, formation_time : float
-        Derived. T = ln N / (2 lambda_max), 2 T, T + 4 / lambda_max, in scaled time; infinite if
+        T = ln N / (2 lambda_max), 2 T, T + 4 / lambda_max, in scaled time; infinite if
         nothing grows.
     dominant_degree, second_degree, rate_ratio : int or None, int or None, float
-        Derived. Degrees that grow fastest, and the second rate over the first.
+        Degrees that grow fastest, and the second rate over the first.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
     >>> print(mf.predict_clusters(problem, 1000, corrected=False))
     2 clusters (72.3 +- 0.4 %) or 3 (27.7 +- 0.4 %), formed by about t = 50 (scaled time)
     """
@@ -124,10 +133,11 @@ class ClusterPrediction:
     seed: int
     positions: TokenPrediction | None = None
     note: str = ""
+    merge_times: MergeTimes = field(default_factory=dict)
 
     @property
     def law(self) -> CountLaw:
-        """The corrected law; the linear one where there is none."""
+        """The corrected law, or else the linear one."""
         return self.linear if self.corrected is None else self.corrected
 
     @property
@@ -194,7 +204,7 @@ class ClusterPrediction:
 
     @property
     def message(self) -> str:
-        """What there is to say where no law is needed, else empty."""
+        """Message where no law is needed, else empty."""
         if self.dominant_degree is None:
             return NOTHING_GROWS
         return ONE_CLUSTER if _only_degree_one_grows(self.problem) else ""
@@ -218,18 +228,30 @@ class ClusterPrediction:
         return str(VIEWS["ClusterPrediction.html"](self))
 
     def __str__(self) -> str:
-        """The answer: how many, how likely, when; of given tokens first where, and by when."""
         return "; ".join(self.answers)
 
     def _when(self) -> str:
-        """The time that belongs to `law`: of few tokens the corrected one counts before the end."""
+        """The time that belongs to `law`, and how long the likeliest number lasts."""
         formed, counted = (f"t = {t:.3g}" for t in (self.formation_time, self.counting_time))
-        if self.corrected is None or self.formation_time <= self.counting_time:
+        if self.corrected is None:
             return f", formed by about {formed} (scaled time)"
-        return f", at {counted} (scaled time); some still forming until about {formed}"
+        late = self.formation_time > self.counting_time
+        forming = f"; some still forming until about {formed}" if late else ""
+        return f", at {counted} (scaled time){forming}{self._lasting()}"
+
+    def _lasting(self) -> str:
+        """When runs with the likeliest number of clusters merge two of them, else empty."""
+        number = self.law.most_likely
+        if number not in self.merge_times:
+            return ""
+        quarter, half, most = self.merge_times[number]
+        those = f"half of the runs with {number}"
+        if not np.isfinite(half):
+            return f"; {those} last beyond t = {LATEST * self.counting_time:.3g}"
+        last = f", three quarters by t = {most:.3g}" if np.isfinite(most) else ""
+        return f"; {those} merge two by t = {half:.3g} (a quarter by t = {quarter:.3g}{last})"
 
     def __repr__(self) -> str:
-        """One line: the answer, and to what."""
         where = f"on the {self.problem.manifold.name}, {self.problem.zonal.kernel!r}"
         note = f"; note: {self.note}" if self.note else ""
         return f"ClusterPrediction({self}; {where}; tokens: {self.tokens_told}{note})"
@@ -289,7 +311,7 @@ def predict_clusters(
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     >>> prediction = predict_clusters(problem, 1000, samples=2000, corrected=False)
     >>> prediction.distribution.keys() <= {1, 2, 3, 4}
     True
@@ -303,15 +325,15 @@ def predict_clusters(
             "growth rates and thresholds are known there, by `meanfield stability`."
         )
     check_no_layers(own, "predictions")
-    for name, given, least in (
+    for name, value, least in (
         ("samples", samples, 1),
         ("corrected_samples", corrected_samples, 0),
         ("seed", seed, 0),
     ):
-        if given is not None and given < least:
-            raise ValueError(f"{name} must be at least {least}, got {given}.")
-        if given is not None and name != "seed" and given > _MOST_SAMPLES:
-            raise ValueError(f"{name} must be at most {_MOST_SAMPLES:g}, got {given:g}.")
+        if value is not None and value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}.")
+        if value is not None and name != "seed" and value > _MOST_SAMPLES:
+            raise ValueError(f"{name} must be at most {_MOST_SAMPLES:g}, got {value:g}.")
     count, points = _number_and_points(own, tokens)
     if count > _MOST_TOKENS:
         raise ValueError(f"tokens must be at most {_MOST_TOKENS:g}.")
@@ -335,24 +357,37 @@ def predict_clusters(
     note = _no_runs(own, runs) if corrected else ""
     show: Progress = progress if callable(progress) else _shown if progress else _unseen
     chunks = show(linear_counts(own, count, samples, seed), samples, "linear law")
+    merges: MergeTimes = {}
     linear, better = law_of(np.concatenate(list(chunks))), None
     if corrected and _only_degree_one_grows(own):
         better, note = CountLaw({1: 1.0}, 1.0, 0.0), ""
     elif corrected and not note:
-        blocks = corrected_counts(own, count, runs, seed, executor)
-        chunks = show((counts for _, counts in blocks), runs, "corrected law")
+        blocks = corrected_clusters(own, count, runs, seed, executor)
+        groups: list[Clusters] = []
+        chunks = show(_counted(blocks, groups), runs, "corrected law")
         try:
             better = law_of(np.concatenate(list(chunks)))
+            merges = next_merges(own, groups, counting_time(own, count))
         except SimulationError as error:
             note = f"no corrected law: {error.reason}"
     note = "; ".join(filter(None, [note, unlike]))
-    if LEAST_TOKENS * linear.mean > count:
-        few = f"{count} tokens have {linear.mean:.3g} wells to choose from"
-        note = "; ".join(filter(None, [note, f"{few}: too few for the cluster rule"]))
+    enough = max(_FEWEST_TOKENS, math.ceil(_TOKENS_PER_CLUSTER * linear.mean))
+    if count < enough:
+        few = f"the linear law holds from about {enough} tokens on"
+        note = "; ".join(filter(None, [note, few]))
     if positions is not None and own.flow.diffusivity:
         unknown = "where these tokens meet also depends on their noise until then, not known here"
         note = "; ".join(filter(None, [note, unknown]))
-    return ClusterPrediction(own, count, linear, better, seed, positions, note)
+    return ClusterPrediction(own, count, linear, better, seed, positions, note, merges)
+
+
+def _counted(
+    blocks: Iterable[tuple[range, list[Clusters]]], groups: list[Clusters]
+) -> Iterator[IntArray]:
+    """Numbers of clusters of each block; the clusters are appended to `found`."""
+    for _, clusters in blocks:
+        groups += clusters
+        yield np.array([each.count for each in clusters])
 
 
 def _shown(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntArray]:
@@ -364,15 +399,10 @@ def _unseen(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntA
 
 
 def _unlike_uniform(problem: Problem, tokens: int, points: FloatArray | None) -> str:
-    """What sets the start apart from uniform tokens, else empty.
+    """Difference of the start from uniform tokens in words, else empty.
 
     Uniform tokens have moments of about 1 / sqrt(N), in each of the 2l + 1 coefficients of degree l
     on the sphere. A law with moments below that is hidden by them.
-
-    Raises
-    ------
-    ValueError
-        If the law is far from uniform.
     """
     space, rates = problem.space, growth_rates(problem)
     start = problem.initial_measure() if points is None else Measure(space, points)
@@ -421,13 +451,7 @@ def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int,
 
 
 def check_degree(dimension: int, degree: int, beta: float) -> None:
-    """Refuse potentials whose maxima would take the memory of the machine.
-
-    Raises
-    ------
-    ValueError
-        On the sphere above degree 200.
-    """
+    """Refuse potentials whose maxima would take the memory of the machine."""
     if dimension == 2 and degree > LARGEST_SPHERE_DEGREE:
         raise ValueError(
             f"beta = {beta:g} makes potentials of degree {degree} on the sphere, and maxima are "
@@ -454,7 +478,7 @@ def linear_counts(problem: Problem, tokens: int, samples: int, seed: int) -> Ite
     """Numbers of maxima of samples of the potential at the onset time, chunk by chunk."""
     space, variances = problem.space, potential_variances(problem, tokens)
     # Only the shape counts; the size may be near the smallest numbers there are.
-    from meanfield.manifolds.maxima import count_maxima, gaussian_fields
+    from meanfield.spaces.maxima import count_maxima, gaussian_fields
 
     variances = variances / variances.max()
     coefficients = len(space.resize(space.from_modes([]), len(variances) - 1))

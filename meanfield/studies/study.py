@@ -1,15 +1,14 @@
 """Studies of many runs: which are to be made, in which order, from which random numbers.
 
-A study asks for some runs of several numbers of tokens. Each run draws from a generator seeded by
-(seed, tokens, number of the run) and by nothing else, so that results depend neither on the order
-in which runs finish, nor on where they are made, nor on what else is asked for: a study that is
-resumed, or grows, is the one asked for at once.
+A study has runs of several numbers of tokens. Each run draws from a generator seeded by (seed,
+tokens, number of the run) alone. So results depend neither on the order or place of the runs, nor
+on other runs. A study that is resumed, or grows, equals the study that runs at once.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -32,44 +31,26 @@ Results = TypeVar("Results")
 
 @dataclass(frozen=True)
 class Runs:
-    """Consecutive runs of one size.
+    """Consecutive runs of one size."""
 
-    Attributes
-    ----------
-    size : int or float
-        Given. Number of tokens, or what else the rows of a study differ in.
-    numbers : range
-        Given. Which of the runs of this size.
-    """
-
-    size: Any
-    numbers: range
+    size: Any  # number of tokens, or what else the rows of a study differ in
+    numbers: range  # which of the runs of this size
 
 
 class Study(ABC, Generic[Table, Results]):
-    """What is to be run: a base of frozen dataclasses, plain data that any process can work on.
+    """Plan of many runs: a base of frozen dataclasses, plain data that any process can work on."""
 
-    Attributes
-    ----------
-    options : dataclass
-        Given. With the fields tokens (sizes, increasing) and seed, and others of each study.
-    unit : str
-        What its runs are called.
-    overhead : int
-        A run costs about as much as this many tokens beyond its own.
-    """
-
-    options: Any
-    unit: ClassVar[str]
-    overhead: ClassVar[int]
+    options: Any  # with the fields tokens (sizes, increasing) and seed, and others of each study
+    unit: ClassVar[str]  # what its runs are called
+    overhead: ClassVar[int]  # A run costs about as much as this many tokens beyond its own
 
     @property
     def sizes(self) -> Sequence[Any]:
-        """What the rows of a table stand for: numbers of tokens, unless a study says otherwise."""
+        """Labels of a table's rows: numbers of tokens by default."""
         return cast(Sequence[int], self.options.tokens)
 
     def name(self, size: Any) -> str:
-        """What a size is called beside a bar."""
+        """Name of a size beside a progress bar."""
         return f"n = {size}"
 
     @abstractmethod
@@ -94,7 +75,7 @@ class Study(ABC, Generic[Table, Results]):
 
     @abstractmethod
     def results(self, table: Table) -> Results:
-        """What a table says, finished or not."""
+        """Results of a table, finished or not."""
 
     def block_length(self, size: Any) -> int:
         """How many runs of a size are one task."""
@@ -112,6 +93,12 @@ class Study(ABC, Generic[Table, Results]):
             for numbers in _consecutive(np.flatnonzero(row), self.block_length(size))
         ]
         return sorted(parts, key=lambda runs: (runs.numbers.start, -runs.size))
+
+    def parts(
+        self, missing: Sequence[Runs], executor: Executor | None, output: Any
+    ) -> Iterator[tuple[Runs, Table]]:
+        """Results of runs as they come, for the file `output` (an `OutputFile`)."""
+        return finished(self.run, missing, executor)
 
     def completed(self, executor: Executor | None = None, progress: bool = False) -> Results:
         """Results of all runs, made here or by an executor; progress is a bar of the work done."""
@@ -132,7 +119,7 @@ class Study(ABC, Generic[Table, Results]):
         return row, slice(runs.numbers.start, runs.numbers.stop)
 
     def progress(self, table: Table) -> str:
-        """What is done, of how much."""
+        """Finished and total number of runs."""
         lacking = self.lacking(table)
         return f"{(~lacking).sum()} of {lacking.size} {self.unit}"
 
@@ -149,15 +136,7 @@ def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:
 
 
 def initial_density(problem: Problem) -> Density:
-    """The initial law, from which tokens are drawn.
-
-    Raises
-    ------
-    TypeError
-        If it gives points.
-    ValueError
-        If tokens turn at frequencies of their own, or the law is one of labels.
-    """
+    """The initial law, from which tokens are drawn."""
     law = problem.initial_measure()
     if problem.frequencies is not None or isinstance(law, LabelledDensity):
         raise ValueError(
@@ -184,13 +163,7 @@ def rng_of(seed: int, *key: int) -> np.random.Generator:
 
 
 def check_runs(tokens: Sequence[int], name: str, count: int, least: int, seed: int) -> None:
-    """Check what options of all studies say; `name` is that of their `count` of runs.
-
-    Raises
-    ------
-    ValueError
-        If a value is out of range.
-    """
+    """Check what options of all studies say; `name` is that of their `count` of runs."""
     if len(tokens) == 0 or min(tokens) < 2:
         raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
     if max(tokens) > MOST_TOKENS:

@@ -23,7 +23,7 @@ from meanfield.checks import checked
 from meanfield.errors import known_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
-from meanfield.status import COMPLETED
+from meanfield.status import COMPLETED, is_finished
 from meanfield.views import VIEWS, Axes
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class Parameter:
     Attributes
     ----------
     key : str
-        Given. "section.key", or a section as a whole.
+        "section.key", or a section as a whole.
     values : tuple
-        Given. Numbers, words, lists or tables, as TOML has them.
+        Numbers, words, lists or tables, as TOML has them.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Parameter:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all values are numbers."""
+        """True if all values are numbers."""
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
     @property
@@ -95,19 +95,25 @@ class Member:
     Attributes
     ----------
     file : str
-        Given. Name of its run file in the folder.
+        Name of its run file in the folder.
     overrides : dict of str to value
-        Given. What each parameter is.
+        What each parameter is.
     status : str or None
-        Given. "completed", or why it ended early; None where it has not ended.
+        "completed", "stopped: " and a rule, or why it ended early; None where it has not
+        ended.
     result_hash : str or None
-        Given. That of its file, once it has ended and saved anything.
+        That of its file, once it has ended and saved anything.
     """
 
     file: str
     overrides: Mapping[str, Any]
     status: str | None = None
     result_hash: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        """True if the run reached its end, or its stop rule ended it."""
+        return is_finished(self.status)
 
 
 class LazyRuns(Sequence[Run]):
@@ -117,7 +123,6 @@ class LazyRuns(Sequence[Run]):
         self._sweep = sweep
 
     def __len__(self) -> int:
-        """How many members there are."""
         return len(self._sweep.members)
 
     @overload
@@ -127,7 +132,6 @@ class LazyRuns(Sequence[Run]):
     def __getitem__(self, index: slice) -> list[Run]: ...
 
     def __getitem__(self, index: int | slice) -> Run | list[Run]:
-        """Read one, or several; ValueError where one has not ended."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         member = self._sweep.members[index]
@@ -139,7 +143,6 @@ class LazyRuns(Sequence[Run]):
         return self._sweep.read(member)
 
     def __repr__(self) -> str:
-        """How many there are, and where."""
         return f"<{len(self)} runs of {self._sweep.folder}, read when they are asked for>"
 
 
@@ -150,15 +153,15 @@ class Sweep:
     Attributes
     ----------
     folder : Path
-        Given. Where the runs are.
+        Where the runs are.
     parameters : tuple of Parameter
-        Given. In the order in which they were given.
+        In the order in which they were given.
     members : tuple of Member
-        Given. In the order of the product: the last parameter changes first.
+        In the order of the product: the last parameter changes first.
     attributes : dict
-        Given. status, title, config (the run file of the first run), created, ...
+        status, title, config (the run file of the first run), created, ...
     runs : sequence of Run
-        Derived. Each is read from its file when it is asked for.
+        Each is read from its file when it is asked for.
 
     Examples
     --------
@@ -201,8 +204,8 @@ class Sweep:
     @property
     def statuses(self) -> npt.NDArray[np.str_]:
         """How each member ended, of the shape of the product; "not finished" where it has not."""
-        told = [member.status or "not finished" for member in self.members]
-        return np.array(told).reshape(self.shape)
+        words = [member.status or "not finished" for member in self.members]
+        return np.array(words).reshape(self.shape)
 
     @property
     def runs(self) -> LazyRuns:
@@ -216,8 +219,8 @@ class Sweep:
         Raises
         ------
         ValueError
-            If a parameter is not known, lacks among those of several values, or never had it; or
-            if the run has not ended.
+            If a parameter is unknown, missing though it has several values, or never had this
+            value; or if the run has not ended.
         """
         place = []
         for name in values:
@@ -228,8 +231,8 @@ class Sweep:
                 raise ValueError(f"give {name}: {', '.join(parameter.labels)}.")
             wanted = values.get(name, parameter.values[0])
             if wanted not in parameter.values:
-                told = ", ".join(parameter.labels)
-                raise ValueError(f"{name} = {wanted!r} was not run. Known: {told}.")
+                labels = ", ".join(parameter.labels)
+                raise ValueError(f"{name} = {wanted!r} was not run. Known: {labels}.")
             place.append(parameter.values.index(wanted))
         return self.runs[int(np.ravel_multi_index(place, self.shape))]
 
@@ -241,13 +244,13 @@ class Sweep:
         ValueError
             If it cannot be read, or holds other results than the index says.
         """
-        found: Run = VIEWS["Sweep.run"](self.folder / member.file, states=states)
-        if member.result_hash not in (None, found.attributes.get("result_hash")):
+        run: Run = VIEWS["Sweep.run"](self.folder / member.file, states=states)
+        if member.result_hash not in (None, run.attributes.get("result_hash")):
             raise ValueError(
                 f"{self.folder / member.file} is not the run that the index knows: its results are "
                 "others. Delete it, and go on with meanfield sweep ... --resume."
             )
-        return found
+        return run
 
     @cached_property
     def observed(self) -> tuple[Run | None, ...]:
@@ -267,8 +270,8 @@ class Sweep:
             if run is not None and "clusters/count" in run.observables:
                 names[_NUMBER_OF_CLUSTERS] = None
         for run in self.observed:
-            for name, found in ({} if run is None else run.observables).items():
-                if found.ndim == 1 and name != "clusters/count":
+            for name, values in ({} if run is None else run.observables).items():
+                if values.ndim == 1 and name != "clusters/count":
                     names[name] = None
         return tuple(names)
 
@@ -295,14 +298,14 @@ class Sweep:
             If no run has the observable, or one did not save the time.
         """
         if observable != "time":
-            known = self.observables()
-            if observable not in known and any(run is not None for run in self.observed):
-                told = known_names(observable, ("time", *known))
-                raise ValueError(f"{observable} is no observable of these runs. {told}")
-        found = [
+            names = self.observables()
+            if observable not in names and any(run is not None for run in self.observed):
+                remedy = known_names(observable, ("time", *names))
+                raise ValueError(f"{observable} is no observable of these runs. {remedy}")
+        columns = [
             math.nan if run is None else _value(run, observable, time) for run in self.observed
         ]
-        return np.array(found).reshape(self.shape)
+        return np.array(columns).reshape(self.shape)
 
     @checked
     def table(
@@ -338,10 +341,9 @@ class Sweep:
     def to_xarray(self) -> xarray.Dataset:
         """Dataset over the parameters, and time where the runs share their saved times.
 
-        Saved times are shared if those of every run are the first of those of the longest, each in
-        its unit; what a run that ended early lacks is NaN. Otherwise values are those of the last
-        saved time of each run, which is the variable `last_time`, and the attribute `values` says
-        so. Needs xarray installed.
+        Saved times are shared if every run has the first saved times of the longest run, each in
+        its unit. After an early end values are NaN. Otherwise values are taken at each run's last
+        saved time, the variable `last_time`; the attribute `values` says so. Needs xarray.
         """
         dataset: xarray.Dataset = VIEWS["Sweep.to_xarray"](self)
         return dataset
@@ -385,7 +387,6 @@ class Sweep:
         )
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Run]]:
-        """Parameters by their short names, and the run, of each that has ended."""
         for member in self.members:
             if member.status is not None:
                 yield (
@@ -394,7 +395,6 @@ class Sweep:
                 )
 
     def __repr__(self) -> str:
-        """One line: over what, and how many ended how."""
         over = ", ".join(
             f"{name} ({len(parameter.values)})"
             for name, parameter in zip(self.names, self.parameters, strict=True)
@@ -411,7 +411,7 @@ class Sweep:
         >>> Sweep(Path("x"), (beta,), (Member("1.h5", {}, "completed"), Member("2.h5", {}))).told
         '2 runs, 1 completed, 1 not finished'
         """
-        completed = sum(member.status == COMPLETED for member in self.members)
+        completed = sum(member.finished for member in self.members)
         left = sum(member.status is None for member in self.members)
         early = len(self.members) - completed - left
         parts = [f"{len(self.members)} runs", f"{completed} completed"]
@@ -437,10 +437,10 @@ def series(run: Run, observable: str) -> FloatArray:
         return run.time
     if observable == _NUMBER_OF_CLUSTERS and "clusters/count" in run.observables:
         return run.cluster_counts()
-    found = run.observables.get(observable)
-    if found is None or found.ndim != 1:
+    values = run.observables.get(observable)
+    if values is None or values.ndim != 1:
         return np.full(len(run.scaled_time), np.nan)
-    return found
+    return values
 
 
 def summary(sweep: Sweep) -> dict[str, npt.NDArray[Any]]:

@@ -14,22 +14,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.threads import one_blas_thread
-from meanfield.errors import SimulationError
-from meanfield.fields.blocks import Weighing, attention_output, tangential, unit_vectors
-from meanfield.integrators.replicas import Numbers, replicas_at
-from meanfield.manifolds import MANIFOLDS
-from meanfield.measures import Density, Measure
-from meanfield.problem import Problem
-from meanfield.representations.options import Options
-from meanfield.representations.particles import ParticleRepresentation
-from meanfield.representations.step_limits import (
+from meanfield.carriers.options import Options
+from meanfield.carriers.particles import ParticleRepresentation
+from meanfield.carriers.step_limits import (
     check_movable,
     check_no_labels,
     check_no_layers,
     check_step,
 )
-from meanfield.sampling import tokens_of
+from meanfield.engines.threads import one_blas_thread
+from meanfield.errors import SimulationError
+from meanfield.fields.blocks import attention_output, tangential, unit_vectors
+from meanfield.fields.felt import kernel_output
+from meanfield.laws.sampling import tokens_of
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.schemes.replicas import Numbers, replicas_at
+from meanfield.spaces import MANIFOLDS
 from meanfield.studies.study import check_runs, initial_density, rng_of
 from meanfield.trajectory import trajectory
 
@@ -52,33 +53,15 @@ Velocity = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class TokenRuns:
-    """Everything about some runs but their random numbers.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    density : Density
-        Given. What tokens are drawn from.
-    tokens : int
-        Given. N.
-    times : ndarray, shape (n_times,)
-        Given. Scaled.
-    seed : int
-        Given.
-    tolerance : float
-        Given. Largest error of a token in a step.
-    step : float or None
-        Given. Longest step of noisy tokens.
-    """
+    """Everything about some runs but their random numbers."""
 
     problem: Problem
-    density: Density
-    tokens: int
-    times: FloatArray
+    density: Density  # what tokens are drawn from
+    tokens: int  # N
+    times: FloatArray  # (n_times,): scaled
     seed: int
-    tolerance: float
-    step: float | None
+    tolerance: float  # largest error of a token in a step
+    step: float | None  # longest step of noisy tokens
 
     @property
     def length(self) -> int:
@@ -87,7 +70,7 @@ class TokenRuns:
 
     @property
     def together(self) -> bool:
-        """Whether runs are moved together."""
+        """True if runs are moved together."""
         return self.tokens <= _FEW_TOKENS and not self.problem.terms
 
     def blocks(self, runs: int) -> list[range]:
@@ -185,17 +168,10 @@ def token_runs(
 ) -> TokenRuns:
     """Runs, after checks of what is asked for; `what` is to be found from them, for messages.
 
-    Raises
-    ------
-    TypeError
-        If the initial law gives points.
-    ValueError
-        If a value is out of range, or tokens of the problem cannot be moved so.
-
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> of = token_runs(problem, 200, [1.0], 20, seed=0, tolerance=1e-6, step=None, what="means")
     >>> of.blocks(20), [points.shape for _, _, points in of.points(range(2))]
     ([range(0, 10), range(10, 20)], [(200,), (200,)])
@@ -258,17 +234,12 @@ def pair_velocity(problem: Problem) -> Velocity:
     array([[[0., 1.],
             [1., 0.]]])
     """
-    strength, heads = 1.0, problem.heads
-    weighing: Weighing
-    if heads is None:
-        weighing, strength = problem.own_kernel.attention, problem.flow.strength
-    else:
-        weighing = heads
+    heads = problem.heads
 
     def velocity(x: FloatArray) -> FloatArray:
-        a = attention_output(
-            x, weighing, normalization=problem.normalization, log_scale=problem.log_scale
-        )
-        return np.asarray(strength * tangential(x, a))
+        if heads is None:
+            return tangential(x, kernel_output(problem, x, None))
+        how, log_scale = problem.normalization, problem.log_scale
+        return tangential(x, attention_output(x, heads, normalization=how, log_scale=log_scale))
 
     return velocity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meanfield.checks import at_least, checked
-from meanfield.manifolds.manifold import of_space
 from meanfield.measures import Density, Measure, shared_manifold
+from meanfield.spaces.manifold import of_space
 from meanfield.transport.axial.wasserstein import wasserstein_axial
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -88,5 +88,7 @@ def wasserstein(
     1.0
     """
     at_least(0, tolerance=tolerance)
-    distance = of_space(WASSERSTEIN, shared_manifold(first, second), "Wasserstein distance")
+    space = shared_manifold(first, second)
+    instead = " Tokens in any dimension have mf.maximum_mean_discrepancy." * space.is_sphere
+    distance = of_space(WASSERSTEIN, space, "Wasserstein distance", instead)
     return distance(first, second, p, cost=cost, tolerance=tolerance)

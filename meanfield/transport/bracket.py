@@ -1,4 +1,4 @@
-"""What a distance is worth that is not exact: two certified bounds and a number between them."""
+"""Brackets of inexact distances: two certified bounds and a number between them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Bracket:
     Attributes
     ----------
     lower : float
-        Given. Value of feasible potentials: the distance is not smaller.
+        Value of feasible potentials: the distance is not smaller.
     upper : float
-        Given. Cost of a feasible plan: the distance is not larger.
+        Cost of a feasible plan: the distance is not larger.
     value : float
-        Derived. The middle.
+        The middle.
     width : float
-        Derived. upper - lower.
+        upper - lower.
 
     Examples
     --------
@@ -48,9 +48,7 @@ class Bracket:
         return self.upper - self.lower
 
     def __repr__(self) -> str:
-        """Value and bounds, to six digits."""
         return f"Bracket({self.value:.6g} in [{self.lower:.6g}, {self.upper:.6g}])"
 
     def __float__(self) -> float:
-        """Middle of the bounds."""
         return self.value

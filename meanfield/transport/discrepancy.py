@@ -8,9 +8,9 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, checked
-from meanfield.kernels import Kernel
-from meanfield.kernels.exponential import exponential
 from meanfield.measures import Density, Measure, shared_manifold
+from meanfield.terms.kernels import Kernel
+from meanfield.terms.kernels.exponential import exponential
 
 # Pairs whose kernel values are held at once.
 _PAIRS = 2**22

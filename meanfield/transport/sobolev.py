@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from meanfield.checks import at_least, checked
-from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure, shared_manifold
+from meanfield.spaces.manifold import laplacian_eigenvalues
 
 DEFAULT_DEGREE = 12
 

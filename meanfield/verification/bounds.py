@@ -1,6 +1,6 @@
 """Constants that the checks rest on: speeds, rates of powers, growth of differences, 1/Z.
 
-Those of stability are `theory.contraction`'s, along a run `certificates.radius`'s: W_2 between two
+Stability: `spectrum.contraction`, and along a run `certificates.radius`. W_2 between two
 runs grows and falls at the rates of `contraction_rates` because the energy has no larger second
 derivatives along geodesics, C above and L below. Along a run without normalisation
 P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that -2 L P <= dP/dt <= 2 C P.
@@ -11,15 +11,11 @@ Hessians).
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from meanfield.certificates import radius
-from meanfield.measures import Density, Measure
+from meanfield.carriers.step_limits import contraction_rate
 from meanfield.problem import Problem
-from meanfield.representations.step_limits import contraction_rate
-from meanfield.theory.contraction import contraction_rates
+from meanfield.spectrum.contraction import contraction_rates
 
 
 def power_rates(problem: Problem) -> tuple[float, float] | None:
@@ -30,7 +26,7 @@ def power_rates(problem: Problem) -> tuple[float, float] | None:
     Examples
     --------
     >>> import meanfield as mf
-    >>> falls, grows = power_rates(mf.Problem(mf.Circle(), mf.exponential(5.0)))
+    >>> falls, grows = power_rates(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA))
     >>> falls, round(grows, 6)
     (2.0, 0.832792)
     """
@@ -41,29 +37,6 @@ def power_rates(problem: Problem) -> tuple[float, float] | None:
     except ValueError:
         return None
     return 2.0 * rates.lower, 2.0 * rates.upper
-
-
-def growth(
-    problem: Problem, length: float, ends: tuple[Density | Measure | None, Density | Measure | None]
-) -> float:
-    """Exponent by which W_1 between two solutions may grow in a time; infinite where none is known.
-
-    With softmax the measures at both ends are needed, for Z between them.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> round(growth(mf.Problem(mf.Circle(), mf.exponential(5.0)), 10.0, (None, None)), 4)
-    8.3279
-    """
-    known = [each for each in ends if each is not None]
-    if _divided(problem) and len(known) < len(ends):
-        return math.inf
-    try:
-        upper, _ = radius.growth(problem, np.array([0.0, length]), known, p=1)
-    except ValueError:
-        return math.inf
-    return max(float(upper[-1]), 0.0)
 
 
 def largest_speed(problem: Problem) -> float | None:
@@ -110,7 +83,7 @@ def mean_inverse_partition(problem: Problem) -> float | None:
 
 
 def _divided(problem: Problem) -> bool:
-    """Whether Z is something else than 1; doubly stochastic weights climb an energy without it."""
+    """True if Z may differ from 1; doubly stochastic weights climb an energy without it."""
     if problem.normalization != "softmax":
         return False
     return problem.attention is not None or problem.own_kernel.log_slope != 0.0

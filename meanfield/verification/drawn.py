@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.bases.coordinates import coordinates
 from meanfield.finite.results import Fluctuations
-from meanfield.manifolds.coordinates import coordinates
 from meanfield.measures import Density
 from meanfield.verification.result import Check, measured, told
 from meanfield.verification.subject import Subject
@@ -22,22 +22,22 @@ _LIMIT = 1e-6
 
 def drawn(subject: Subject) -> Iterator[Check]:
     """Checks of the covariance, of its start and of the limit; none without fluctuations."""
-    found = subject.run.fluctuations
-    if found is None or not found.resolved.any():
+    fluctuations = subject.run.fluctuations
+    if fluctuations is None or not fluctuations.resolved.any():
         return
-    yield spread(found)
+    yield spread(fluctuations)
     initial = None if subject.problem is None else subject.problem.initial_measure()
-    if found.times[0] == 0.0 and isinstance(initial, Density):
-        yield beginning(subject, found, initial)
+    if fluctuations.times[0] == 0.0 and isinstance(initial, Density):
+        yield beginning(subject, fluctuations, initial)
     carried = [each == "density" for each in subject.run.representation]
-    rows = found.resolved & np.array(carried)
+    rows = fluctuations.resolved & np.array(carried)
     if rows.any():
-        yield limits(subject, found, rows)
+        yield limits(subject, fluctuations, rows)
 
 
-def spread(found: Fluctuations) -> Check:
+def spread(fluctuations: Fluctuations) -> Check:
     """Covariances are symmetric and not negative in any direction."""
-    covariance = found.real_covariance[found.resolved]
+    covariance = fluctuations.real_covariance[fluctuations.resolved]
     if not np.isfinite(covariance).all():
         return told("fluctuations: covariance", False, "not all of its entries are finite")
     scale = np.abs(covariance).max(axis=(1, 2), initial=1e-300)
@@ -49,26 +49,28 @@ def spread(found: Fluctuations) -> Check:
     )  # fmt: skip
 
 
-def beginning(subject: Subject, found: Fluctuations, initial: Density) -> Check:
+def beginning(subject: Subject, fluctuations: Fluctuations, initial: Density) -> Check:
     """Tokens begin independent: C = int Y Y^T dmu_0 - m m^T, and no shift."""
-    space, of = subject.space, coordinates(subject.space.dimension, found.degree)
-    grid = space.grid(initial.max_degree + 2 * found.degree)
+    space, of = subject.space, coordinates(subject.space.dimension, fluctuations.degree)
+    grid = space.grid(initial.max_degree + 2 * fluctuations.degree)
     fields = space.resize(of.to_coefficients(np.eye(of.size)), grid.max_degree)
     density = space.resize(initial.coefficients, grid.max_degree)
     fields[:, 0] -= [space.inner(each, density) for each in fields]
     nodal = grid.to_nodal(fields)
     covariance = (grid.weights * grid.to_nodal(density) * nodal) @ nodal.T
-    defect = np.abs(found.real_covariance[0] - covariance).max()
+    defect = np.abs(fluctuations.real_covariance[0] - covariance).max()
     return measured(
-        "fluctuations: start", float(max(defect, np.abs(found.real_shift[0]).max())), _ROUNDING,
+        "fluctuations: start",
+        float(max(defect, np.abs(fluctuations.real_shift[0]).max())),
+        _ROUNDING,
         "covariance and shift against those of independent tokens of the initial law",
     )  # fmt: skip
 
 
-def limits(subject: Subject, found: Fluctuations, rows: npt.NDArray[np.bool_]) -> Check:
+def limits(subject: Subject, fluctuations: Fluctuations, rows: npt.NDArray[np.bool_]) -> Check:
     """Their limit is the run."""
-    moments = subject.space.resize(subject.moments[rows], found.degree)
+    moments = subject.space.resize(subject.moments[rows], fluctuations.degree)
     return measured(
-        "fluctuations: limit", float(np.abs(found.limit[rows] - moments).max()), _LIMIT,
+        "fluctuations: limit", float(np.abs(fluctuations.limit[rows] - moments).max()), _LIMIT,
         "their limit against the stored moments of densities",
     )  # fmt: skip

@@ -1,11 +1,11 @@
-"""Checks of energies: what they are, which way they go, at which rate, and how far that carries.
+"""Checks of energies: their values, their direction, their rates, and the distances they allow.
 
 Where a flow climbs an energy E, dE/dt = int Z |v|^2 dmu / strength, so that
 
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu,
 
-and without normalisation P = int |v|^2 dmu grows and falls no faster than rates that the kernel
-gives (`bounds.power_rates`): two saved rates bracket the difference of energies between them.
+Without normalisation the kernel bounds the rates at which P = int |v|^2 dmu grows and falls
+(`bounds.power_rates`). So two saved rates bracket the difference of energies between them.
 
 Reference: Ambrosio, Gigli, Savare, Gradient Flows, chapters 8 and 11 (speed and energy).
 """
@@ -29,7 +29,7 @@ from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed, mean_inverse_partition, power_rates
 from meanfield.verification.motions import mean_distances
 from meanfield.verification.result import Check, measured, not_applicable
-from meanfield.verification.subject import Subject
+from meanfield.verification.subject import ROUNDING, Subject
 
 # Points on the sphere whose distances take a millisecond or so.
 _FEW_POINTS = 64
@@ -63,9 +63,9 @@ def no_gradient(problem: Problem) -> str | None:
         return "tokens have labels, and do not see each other alike"
     if problem.layers is not None and not problem.layers.keeps_time:
         return "a layer may be too long to climb"
-    told = energy_told(problem)
-    if told is not None:
-        return told.removesuffix(".")
+    reason = energy_told(problem)
+    if reason is not None:
+        return reason.removesuffix(".")
     if not problem.manifold.is_sphere and problem.attention is None:
         return "no energy is told in R^d"
     return None
@@ -77,7 +77,7 @@ def _strength(problem: Problem) -> float:
 
 
 def value(subject: Subject) -> Check:
-    """Stored energies are those of the stored moments or states."""
+    """Stored energies equal the energies of the stored moments or states."""
     name, run = "energy", subject.run
     if subject.problem is None:
         return not_applicable(name, subject.no_problem)
@@ -90,14 +90,14 @@ def value(subject: Subject) -> Check:
         if problem is None or not np.isfinite(energy):
             continue
         try:
-            found = interaction_energy(problem, _felt(subject, problem, save), measure)
+            computed = interaction_energy(problem, _felt(subject, problem, save), measure)
         except ValueError:
             # That of a measure, which was not kept.
             continue
-        if np.isfinite(found):
+        if np.isfinite(computed):
             count += 1
             allowed = max(allowed, _SAME * abs(energy))
-            worst = max(worst, abs(found - energy))
+            worst = max(worst, abs(computed - energy))
     if not count:
         return not_applicable(name, subject.no_states)
     return measured(
@@ -115,7 +115,7 @@ def _felt(subject: Subject, problem: Problem, save: int) -> ModalArray:
 
 
 def _heights(subject: Subject) -> tuple[FloatArray, str] | str:
-    """What never falls, rates |v|^2 or less (softmax: Z |v|^2), and its name; or why none does.
+    """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name; or a reason.
 
     Scaled so that its rate is int Z |v|^2 dmu, the free energy's with minus.
     """
@@ -142,10 +142,10 @@ def _heights(subject: Subject) -> tuple[FloatArray, str] | str:
 
 def direction(subject: Subject) -> Check:
     """The energy never goes the wrong way."""
-    name, found = "energy direction", _heights(subject)
-    if isinstance(found, str):
-        return not_applicable(name, found)
-    heights, what = found
+    name, rising = "energy direction", _heights(subject)
+    if isinstance(rising, str):
+        return not_applicable(name, rising)
+    heights, what = rising
     problem = subject.problem
     if problem is None:
         return not_applicable(name, subject.no_problem)
@@ -153,9 +153,9 @@ def direction(subject: Subject) -> Check:
     wrong = float(np.max(np.maximum.accumulate(heights) - heights)) / size
     way = "rise" if problem.flow.strength > 0 or problem.attention is not None else "fall"
     allowed = max(subject.grown(save) for save in range(len(heights)))
-    told = f"{what} must {way if what == 'energy' else 'rise'}: largest step back"
+    message = f"{what} must {way if what == 'energy' else 'rise'}: largest step back"
     return measured(
-        name, wrong, allowed, f"{told}; errors of steps, in tolerances, may grow to 100"
+        name, wrong, allowed, f"{message}; errors of steps, in tolerances, may grow to 100"
     )
 
 
@@ -165,7 +165,7 @@ def _size(problem: Problem) -> float:
 
 
 def dissipation(subject: Subject) -> Check:
-    """Stored rates of energy are those of the stored states."""
+    """Stored rates of energy equal the rates of the stored states."""
     name, run = "dissipation", subject.run
     if subject.problem is None:
         return not_applicable(name, subject.no_problem)
@@ -175,13 +175,13 @@ def dissipation(subject: Subject) -> Check:
     rates = run.diagnostics.get("energy_rate", np.full(len(stored), np.nan))
     worst = count = 0
     for save in range(len(stored)):
-        problem, seen = subject.problem_at(save), subject.motions.get(save)
+        problem, motion = subject.problem_at(save), subject.motions.get(save)
         unit = _rate_unit(subject, problem, save)
         both = [abs(stored[save] - rates[save])]
-        known = problem is not None and not problem.flow.diffusivity and not problem.terms
-        if known and seen is not None and problem is not None:
-            found = seen.dissipation / problem.flow.strength
-            both += [abs(stored[save] - found), abs(rates[save] - found)]
+        comparable = problem is not None and not problem.flow.diffusivity and not problem.terms
+        if comparable and motion is not None and problem is not None:
+            rate = motion.dissipation / problem.flow.strength
+            both += [abs(stored[save] - rate), abs(rates[save] - rate)]
         differences = [each for each in both if np.isfinite(each)]
         if differences:
             count += 1
@@ -196,25 +196,25 @@ def dissipation(subject: Subject) -> Check:
 
 
 def _rate_unit(subject: Subject, problem: Problem | None, save: int) -> float:
-    """What a rate of energy may err by: velocities by the tolerance, to their largest."""
+    """Error of a rate of energy: velocities err by the tolerance times the largest."""
     if problem is None:
         return 1.0
     fastest = largest_speed(problem.undriven) or 1.0
-    error = max(subject.tolerance_at(save), subject.velocity_error(save))
+    error = max(subject.tolerance_at(save), ROUNDING)
     # |v|^2 twice as much, and Z as much again.
     return 4.0 * error * fastest**2 / abs(_strength(problem))
 
 
 def balance(subject: Subject) -> Check:
     """Differences of energy lie between what the rates at both ends allow."""
-    name, found = "energy balance", _heights(subject)
-    if isinstance(found, str):
-        return not_applicable(name, found)
+    name, rising = "energy balance", _heights(subject)
+    if isinstance(rising, str):
+        return not_applicable(name, rising)
     problem = subject.problem
     rates = None if problem is None or problem.terms else power_rates(problem)
     if problem is None or rates is None:
         return not_applicable(name, "no bound of a rate between saves is known")
-    heights, t = found[0], subject.run.scaled_time
+    heights, t = rising[0], subject.run.scaled_time
     power, errors = _power(subject, problem)
     falls, grows = rates
     worst, tightest = -np.inf, np.inf
@@ -257,18 +257,18 @@ def _power(subject: Subject, problem: Problem) -> tuple[FloatArray, FloatArray]:
     stored = run.diagnostics.get("energy_dissipation")
     if stored is not None:
         power = _strength(problem) * stored
-    for save, seen in subject.motions.items():
-        power[save] = seen.power
+    for save, motion in subject.motions.items():
+        power[save] = motion.power
     errors = [_rate_unit(subject, problem, save) for save in range(len(power))]
     return power, abs(_strength(problem)) * np.array(errors)
 
 
 def path(subject: Subject) -> Check:
     """Moments have moved no further than the energy that was gained allows."""
-    name, found = "path of moments", _heights(subject)
-    if isinstance(found, str):
-        return not_applicable(name, found)
-    heights, _ = found
+    name, rising = "path of moments", _heights(subject)
+    if isinstance(rising, str):
+        return not_applicable(name, rising)
+    heights, _ = rising
     problem, t = subject.problem, subject.run.scaled_time
     factor = None if problem is None else mean_inverse_partition(problem)
     if problem is None or factor is None:
@@ -307,14 +307,14 @@ def action(subject: Subject) -> Check:
     for saves in stretches:
         off = max(max(subject.grown(save) for save in saves), TOLERANCE)
         try:
-            found = action_bound(_part(subject, problem, saves), tolerance=off)
+            bound = action_bound(_part(subject, problem, saves), tolerance=off)
         except ValueError as error:
             return not_applicable(name, str(error).removeprefix("no bound: ").removesuffix("."))
-        moved = found.squared_distance > 0.0
-        share = (found.squared_distance / (found.bound + found.allowance))[moved]
+        moved = bound.squared_distance > 0.0
+        share = (bound.squared_distance / (bound.bound + bound.allowance))[moved]
         # What is no number is worse than any.
         worst = max([worst, *np.nan_to_num(share, nan=np.inf)])
-        count += len(found.times)
+        count += len(bound.times)
     if not count:
         return not_applicable(name, "a stage ends between any two saves")
     return measured(
@@ -329,19 +329,19 @@ def _stretches(subject: Subject) -> list[list[int]]:
 
     Nodes of characteristics are no points: as such they are apart by their gaps.
     """
-    found: list[list[int]] = [[]]
+    stretches: list[list[int]] = [[]]
     for save, measure in enumerate(subject.run.measures):
-        known = measure is not None and subject.run.representation[save] != "characteristics"
-        if known and subject.space.family == "sphere":
-            known = isinstance(measure, Measure) and len(measure.points) <= _FEW_POINTS
-        if known:
-            found[-1].append(save)
-        elif found[-1]:
-            found.append([])
+        usable = measure is not None and subject.run.representation[save] != "characteristics"
+        if usable and subject.space.family == "sphere":
+            usable = isinstance(measure, Measure) and len(measure.points) <= _FEW_POINTS
+        if usable:
+            stretches[-1].append(save)
+        elif stretches[-1]:
+            stretches.append([])
     if subject.space.family != "axial":
-        return found
+        return stretches
     # A few pairs, each for itself.
-    pairs = [[first, last] for each in found for first, last in pairwise(each)]
+    pairs = [[first, last] for each in stretches for first, last in pairwise(each)]
     step = max(1, -(-len(pairs) // _FEW_PAIRS))
     return pairs[::step]
 

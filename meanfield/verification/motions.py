@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from meanfield.arrays import EPS
-from meanfield.fields.sinkhorn import is_symmetric
+from meanfield.engines.sinkhorn import is_symmetric
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.runs import Run
@@ -95,7 +95,7 @@ def not_balanced(problem: Problem) -> str | None:
     Examples
     --------
     >>> import meanfield as mf
-    >>> print(not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0))))
+    >>> print(not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)))
     None
     >>> not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA))
     'softmax weights are not symmetric'
@@ -132,12 +132,12 @@ def torque(subject: Subject) -> Check:
     reason = next((each for each in reasons if each), None)
     if reason:
         return not_applicable(name, reason)
-    seen = {save: each for save, each in subject.motions.items() if np.isfinite(each.torque)}
-    if not seen:
+    motions = {save: each for save, each in subject.motions.items() if np.isfinite(each.torque)}
+    if not motions:
         return not_applicable(name, "measures with an axis have none")
     worst = allowed = 0.0
-    for save, each in seen.items():
-        unit = subject.velocity_error(save) * _speed_unit(subject, save)
+    for save, each in motions.items():
+        unit = ROUNDING * _speed_unit(subject, save)
         worst, allowed = max(worst, each.torque), max(allowed, unit)
     return measured(
         name, worst, allowed,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
 
-from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.runs import known_rates, problem_attributes
-from meanfield.status import COMPLETED
+from meanfield.store.output_file import seal_of
+from meanfield.store.result_hash import result_hash, run_results
 from meanfield.verification.result import Check, measured, not_applicable, told
 from meanfield.verification.subject import Subject
 
@@ -22,50 +23,64 @@ _FACTS = (
 
 def known(subject: Subject) -> Iterator[Check]:
     """Checks of status, hash, problem and growth rates."""
-    status = subject.run.status
-    yield told("complete", status == COMPLETED, f"status: {status}")
+    yield told("complete", subject.run.finished, f"status: {subject.run.status}")
     yield unchanged(subject)
     yield facts(subject)
     yield rates(subject)
+
+
+def sealed(path: str | os.PathLike[str]) -> Check:
+    """No other program has written into the file: any that does removes the seal."""
+    note = "the checksum at the end of the file fits all that it holds"
+    if seal_of(path):
+        return told("seal", True, note)
+    note = "the file has no checksum at its end: another program has written into it"
+    return told("seal", False, note)
 
 
 def unchanged(subject: Subject) -> Check:
     """The numbers are those that were written."""
     run, name = subject.run, "hash"
     stored = run.attributes.get("result_hash")
+    if stored is None and run.given_problem is not None:
+        return not_applicable(name, "the run was not read from a file")
     if stored is None:
-        return not_applicable(name, "the run was not read from a finished file")
-    found = result_hash(run_results(run.scaled_time, run.moments, run.observables))
-    note = f"hash of the results {found[:8]}, written {str(stored)[:8]}"
-    return told(name, found == stored, note)
+        return told(name, False, "the file has no result_hash, which finished runs have")
+    digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
+    note = f"hash of the results {digest[:8]}, written {str(stored)[:8]}"
+    return told(name, digest == stored, note)
 
 
 def facts(subject: Subject) -> Check:
-    """What the file says of the problem is what its run file makes."""
-    name = "problem"
+    """The file's facts on the problem agree with its run file."""
+    name, run = "problem", subject.run
+    if run.given_problem is None and "config" not in run.attributes:
+        return told(name, False, "the file holds no run file: attribute config is missing")
     if subject.problem is None:
         return not_applicable(name, subject.no_problem)
-    expected, given = problem_attributes(subject.problem), subject.run.attributes
+    expected, attributes = problem_attributes(subject.problem), run.attributes
     wrong = [
         key
         for key in _FACTS
-        if key in expected and key in given and not _same(expected[key], given[key])
+        if key in expected and key in attributes and not _same(expected[key], attributes[key])
     ]
     note = "its facts beside the run file are those of the problem"
     if wrong:
-        told_ = ", ".join(f"{key} = {given[key]}, expected {expected[key]}" for key in wrong[:3])
-        note = f"beside the run file stands {told_}"
+        listing = ", ".join(
+            f"{key} = {attributes[key]}, expected {expected[key]}" for key in wrong[:3]
+        )
+        note = f"beside the run file stands {listing}"
     return told(name, not wrong, note)
 
 
-def _same(expected: object, given: object) -> bool:
-    if isinstance(expected, str) or isinstance(given, str):
-        return str(expected) == str(given)
-    return bool(np.isclose(float(expected), float(given), rtol=_SAME, atol=0, equal_nan=True))  # type: ignore[arg-type]
+def _same(expected: object, value: object) -> bool:
+    if isinstance(expected, str) or isinstance(value, str):
+        return str(expected) == str(value)
+    return bool(np.isclose(float(expected), float(value), rtol=_SAME, atol=0, equal_nan=True))  # type: ignore[arg-type]
 
 
 def rates(subject: Subject) -> Check:
-    """Stored growth rates are those of the problem."""
+    """Stored growth rates equal the problem's."""
     name = "growth rates"
     if subject.problem is None:
         return not_applicable(name, subject.no_problem)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from meanfield.carriers.spectra import TRANSFORM_NOISE
 from meanfield.measures import Density
 from meanfield.observables.resolution import resolution
-from meanfield.representations.spectra import TRANSFORM_NOISE
 from meanfield.verification.result import Check, measured, not_applicable
 from meanfield.verification.subject import Subject
 
@@ -26,15 +26,15 @@ def tails(subject: Subject) -> Check:
     if subject.problem is None:
         return not_applicable(name, subject.no_problem)
     stored = run.diagnostics.get("tail", np.full(len(run.scaled_time), np.nan))
-    found = [float(each) for each in stored if np.isfinite(each)]
+    values = [float(each) for each in stored if np.isfinite(each)]
     for save in subject.kept:
         problem, measure = subject.problem_at(save), run.measures[save]
         if problem is not None and isinstance(measure, Density):
-            found.append(resolution(problem, measure))
-    if not found:
+            values.append(resolution(problem, measure))
+    if not values:
         return not_applicable(name, "points have none")
     return measured(
-        name, max(found), max(subject.tolerance, TRANSFORM_NOISE),
+        name, max(values), max(subject.tolerance, TRANSFORM_NOISE),
         "what truncation leaves out, stored and of the stored densities; the run's tolerance",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What checks of a run answer: a row each, and all of them as a table."""
+"""Results of checks of a run: a row each, and all of them as a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from meanfield.outputs.tables import rows_html
+from meanfield.results.tables import rows_html
 
 _WIDTH, _BENEATH = 79, 4 * " "
 
@@ -16,23 +16,14 @@ _WIDTH, _BENEATH = 79, 4 * " "
 class Check:
     """One check of a run.
 
-    Attributes
-    ----------
-    name : str
-        Given. What was checked.
-    passed : bool or None
-        Given. None where the check does not apply to the run.
-    measured, allowed : float or None
-        Given. What was found, and the most that it may be; None where nothing is measured.
-    note : str
-        Given. What the number is and why so much is allowed; or why the check does not apply.
+    measured, allowed: what was found, and the most that it may be; None where nothing is measured.
     """
 
-    name: str
-    passed: bool | None
+    name: str  # what was checked
+    passed: bool | None  # None where the check does not apply to the run
     measured: float | None
     allowed: float | None
-    note: str
+    note: str  # what the number is and why so much is allowed; or why the check does not apply
 
     @property
     def result(self) -> str:
@@ -40,7 +31,7 @@ class Check:
         return "n/a" if self.passed is None else "pass" if self.passed else "fail"
 
 
-def measured(name: str, found: float, allowed: float, note: str) -> Check:
+def measured(name: str, value: float, allowed: float, note: str) -> Check:
     """Check of a number that may be so much at most; what is no number fails.
 
     Examples
@@ -50,7 +41,7 @@ def measured(name: str, found: float, allowed: float, note: str) -> Check:
     >>> measured("mass", float("nan"), 1e-9, "|mass - 1|").passed
     False
     """
-    return Check(name, bool(found <= allowed), float(found), float(allowed), note)
+    return Check(name, bool(value <= allowed), float(value), float(allowed), note)
 
 
 def told(name: str, passed: bool, note: str) -> Check:
@@ -66,11 +57,6 @@ def not_applicable(name: str, reason: str) -> Check:
 @dataclass(frozen=True)
 class Verification:
     """Checks of a run.
-
-    Attributes
-    ----------
-    checks : sequence of Check
-        Given.
 
     Examples
     --------
@@ -89,7 +75,7 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether none failed."""
+        """True if no check failed."""
         return not self.failed
 
     @property
@@ -98,7 +84,6 @@ class Verification:
         return tuple(check for check in self.checks if check.passed is False)
 
     def __getitem__(self, name: str) -> Check:
-        """Check of a name; KeyError if there is none."""
         for check in self.checks:
             if check.name == name:
                 return check
@@ -116,7 +101,6 @@ class Verification:
         return f"passed: {len(done)} check{'s' if len(done) != 1 else ''}{beside}"
 
     def __str__(self) -> str:
-        """Table, each check with its note below, and the summary."""
         head = ("check", "result", "measured", "allowed")
         rows = [head, *(_cells(check) for check in self.checks)]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
@@ -129,9 +113,9 @@ class Verification:
             note = "" if check is None else check.note
             if check is not None and check.measured is None:
                 # Nothing stands in the columns of numbers.
-                told = f"as for {reasons[note]}" if note in reasons else note
+                note_text = f"as for {reasons[note]}" if note in reasons else note
                 reasons.setdefault(note, check.name)
-                lines.append(_filled(told, f"{name}  {result}  ", indent))
+                lines.append(_filled(note_text, f"{name}  {result}  ", indent))
                 continue
             lines.append("  ".join([name, result, *numbers]).rstrip())
             if note:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import EPS
+from meanfield.carriers.step_limits import GROWN
 from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.observables import OBSERVABLES, observe
 from meanfield.verification.result import Check, measured, not_applicable, told
 from meanfield.verification.subject import ROUNDING, Subject
 
 # Weights of a measure are read, and made to add up, within this.
 _MASS = 1e-9
+# Tolerance of observables: the same code computes them, maybe on another machine.
+_SAME = 1e-11
 
 
 def stored(subject: Subject) -> Iterator[Check]:
@@ -22,6 +27,7 @@ def stored(subject: Subject) -> Iterator[Check]:
     yield masses(subject)
     yield possible(subject)
     yield recomputed(subject)
+    yield observables(subject)
     yield start(subject)
 
 
@@ -56,9 +62,9 @@ def masses(subject: Subject) -> Check:
     if not subject.kept:
         return not_applicable("mass", subject.no_states)
     for save in subject.kept:
-        for found, of in _defects(subject, save):
-            if not found <= worst:
-                worst, what = found, f"{of} at t = {run.time[save]:.6g}"
+        for defect, of in _defects(subject, save):
+            if not defect <= worst:
+                worst, what = defect, f"{of} at t = {run.time[save]:.6g}"
     return measured(
         "mass", worst, 1.0,
         f"worst defect over what is allowed ({what}): |mass - 1| and |x| - 1 to 1e-9, densities "
@@ -99,31 +105,31 @@ def possible(subject: Subject) -> Check:
     excess = sizes / space.largest_sizes(sizes.shape[1] - 1)
     excess[:, 0] = 1.0 + np.abs(sizes[:, 0] - 1.0)
     allowed = max((subject.grown(save) for save in range(len(sizes))), default=0.0)
-    found = float(excess.max(initial=0.0)) - 1.0
+    excess_largest = float(excess.max(initial=0.0)) - 1.0
     return measured(
-        "moments possible", max(found, 0.0), allowed,
+        "moments possible", max(excess_largest, 0.0), allowed,
         "excess over the moments of a single point, and |m_0 - 1|; errors of steps, in tolerances, "
         "may grow to 100",
     )  # fmt: skip
 
 
 def recomputed(subject: Subject) -> Check:
-    """Stored moments are those of the stored states."""
+    """Stored moments equal the moments of the stored states."""
     run, space = subject.run, subject.space
     if not subject.kept:
         return not_applicable("moments", subject.no_states)
     worst, allowed = 0.0, ROUNDING
     for save in subject.kept:
-        measure, seen = run.measures[save], subject.moments[save]
+        measure, moments = run.measures[save], subject.moments[save]
         if measure is None:
             continue
-        degree = space.degree_of(seen)
-        sizes = space.sizes_by_degree(measure.moments(degree) - seen)
+        degree = space.degree_of(moments)
+        sizes = space.sizes_by_degree(measure.moments(degree) - moments)
         unit = space.largest_sizes(degree) if space.is_sphere else np.ones(len(sizes))
         far = 1.0
         if isinstance(measure, Measure):
             far = max(1.0, float(np.abs(measure.points).max()))
-        # Of an angle theta rounding leaves e^{ik theta} uncertain by k |theta| eps.
+        # Rounding of an angle theta moves e^{ik theta} by up to k |theta| eps.
         unit_error = ROUNDING if space.is_sphere else ROUNDING * far
         allowed = max(allowed, unit_error + 4 * EPS * degree * far)
         worst = max(worst, float((sizes / unit).max()))
@@ -134,8 +140,49 @@ def recomputed(subject: Subject) -> Check:
     )  # fmt: skip
 
 
+def observables(subject: Subject) -> Check:
+    """Stored observables agree with the stored states; `energies.value` checks the energy."""
+    name, run = "observables", subject.run
+    ours = {key: key.split("/")[0] for key in run.observables if key.split("/")[0] in OBSERVABLES}
+    if subject.problem is None:
+        return not_applicable(name, subject.no_problem)
+    worst, what = 0.0, "none differs"
+    for save, measure in enumerate(run.measures):
+        problem, moments = run.problem_at(save), subject.moments[save]
+        values: dict[str, Any] = {"order_parameter": problem.space.order_parameter(moments)}
+        if measure is not None:
+            values |= observe(problem, measure, moments, sorted(set(ours.values())))
+        if isinstance(measure, LabelledDensity):
+            values["label_order"] = measure.label_order
+        for key in values.keys() & run.observables.keys() - {"energy"}:
+            off = _difference(run.observables[key][save], values[key])
+            if not off <= worst:
+                worst, what = off, f"{key} at t = {run.time[save]:.6g} differs most"
+    own = sorted(run.observables.keys() - ours.keys() - {"label_order"})
+    beside = f"; not {', '.join(own)}, whose functions are not stored" if own else ""
+    return measured(
+        name, worst, _SAME,
+        f"stored against those of the stored states, {len(subject.kept)} of "
+        f"{len(run.scaled_time)} saves, elsewhere the order parameter ({what}){beside}; rounding",
+    )  # fmt: skip
+
+
+def _difference(stored: Any, value: Any) -> float:
+    """Largest difference, relative to numbers above 1; infinite where one alone is a number."""
+    stored, value = np.atleast_1d(stored), np.atleast_1d(value)
+    if len(stored) < len(value):
+        return np.inf
+    # Rows of files are as long as the longest.
+    padded = np.full(stored.shape, np.nan)
+    padded[: len(value)] = value
+    if not np.array_equal(np.isnan(stored), np.isnan(padded)):
+        return np.inf
+    size = np.maximum(1.0, np.abs(padded))
+    return float(np.nanmax(np.abs(stored - padded) / size, initial=0.0))
+
+
 def start(subject: Subject) -> Check:
-    """The first moments are those of the initial law, where it draws no tokens."""
+    """The first moments equal the initial law's, unless it draws tokens."""
     name, run, problem = "start", subject.run, subject.problem
     if problem is None:
         return not_applicable(name, subject.no_problem)
@@ -154,6 +201,7 @@ def start(subject: Subject) -> Check:
     sizes = space.sizes_by_degree(law.moments(degree) - first)
     unit = space.largest_sizes(degree) if space.is_sphere else np.ones(len(sizes))
     allowed = subject.grown(0) if run.representation[0] == "characteristics" else 10 * ROUNDING
+    allowed += GROWN * (subject.options.perturb or 0.0)
     return measured(
         name, float((sizes / unit).max()), allowed,
         "first moments against those of the initial law; rounding, of nodes 100 tolerances",

@@ -1,65 +1,46 @@
-"""What is checked: a run, the problem that it says it solved, and how its saved states move."""
+"""Input of the checks: a run, its stored problem, and the motion of its saved states."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.carriers.options import Options
+from meanfield.carriers.spectra import TRANSFORM_NOISE
+from meanfield.carriers.step_limits import GROWN
+from meanfield.engines.partition import floored
 from meanfield.fields.felt import attended, felt_by
 from meanfield.fields.head_pairs import tilted
-from meanfield.fields.mean_field import Interaction, floored
-from meanfield.fields.tokens import MOST_PAIRED, SINGLE, TokenField
-from meanfield.manifolds import Manifold
+from meanfield.fields.mean_field import Interaction
+from meanfield.fields.tokens import MOST_PAIRED, TokenField
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
-from meanfield.representations.options import Options
-from meanfield.representations.spectra import TRANSFORM_NOISE
-from meanfield.representations.step_limits import GROWN
 from meanfield.runs import KEEP_STATES, Run, stored_section
+from meanfield.spaces import Manifold
 
 ROUNDING = 1e-12
 """Of velocities and moments, relative to what they may be: transforms to scattered points are
 accurate to 1e-13 and their sums to a few times that."""
 
-# Of sums over pairs in single precision.
-_SINGLE = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """How a saved measure moves, in the field that it creates.
+    """How a saved measure moves, in the field that it creates."""
 
-    Attributes
-    ----------
-    power : float
-        Derived. int |v|^2 dmu.
-    dissipation : float
-        Derived. int Z |v|^2 dmu, NaN where Z is not known.
-    torque : float
-        Derived. Largest entry of int (x v^T - v x^T) dmu in modulus, on the circle int v dmu; NaN
-        where it is not known.
-    fastest : float
-        Derived. Largest speed.
-    """
-
-    power: float
-    dissipation: float
+    power: float  # int |v|^2 dmu
+    dissipation: float  # int Z |v|^2 dmu, NaN where Z is not known
+    # Largest entry of int (x v^T - v x^T) dmu in modulus, on the circle int v dmu; NaN where it is
+    # not known.
     torque: float
-    fastest: float
+    fastest: float  # largest speed
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A run with what its checks share.
-
-    Attributes
-    ----------
-    run : Run
-        Given.
-    """
+    """A run with what its checks share."""
 
     run: Run
 
@@ -108,26 +89,33 @@ class Subject:
 
     @property
     def no_states(self) -> str:
-        """What is said where states are needed and there are none."""
+        """Message of checks that need states."""
         return f"no state was kept or loaded: {KEEP_STATES}"
 
     @cached_property
     def tolerance(self) -> float:
         """Tolerance of the steps."""
-        return self._options.step_tolerance
+        return self.options.step_tolerance
 
     @cached_property
     def cell_tolerance(self) -> float:
         """Tolerance of characteristics."""
         if self.problem is None:
             return self.tolerance
-        return self._options.cell_tolerance(self.problem)
+        return self.options.cell_tolerance(self.problem)
 
     @cached_property
-    def _options(self) -> Options:
+    def options(self) -> Options:
+        """Options of the run, the usual ones if it does not hold them."""
         try:
-            given = (stored_section(self.run, "representation") or {}).get("tolerance")
-            return Options(tolerance=None if given is None else float(given))
+            section = stored_section(self.run, "representation") or {}
+            options_stored = {
+                each.name: section[each.name] for each in fields(Options) if each.name in section
+            }
+            step = (stored_section(self.run, "time") or {}).get("step")
+            if step is not None:
+                options_stored["step"] = float(step) * self.run.unit_length
+            return Options(**options_stored)
         except (ValueError, TypeError, AttributeError):
             return Options()
 
@@ -166,20 +154,12 @@ class Subject:
         """Motions of the saves that are kept, by save; none where `still` says why."""
         if self.still:
             return {}
-        found = {}
+        by_save = {}
         for save in self.kept:
             problem, measure = self.problem_at(save), self.run.measures[save]
             if problem is not None and measure is not None:
-                found[save] = motion(problem, measure, self.tolerance)
-        return found
-
-    def velocity_error(self, save: int) -> float:
-        """Relative error of velocities that are computed again, to the largest possible."""
-        problem = self.problem_at(save)
-        single = problem is not None and problem.space.family == "vectors"
-        if single and self.tolerance >= SINGLE:
-            return _SINGLE
-        return ROUNDING
+                by_save[save] = motion(problem, measure, self.tolerance)
+        return by_save
 
 
 def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Motion:
@@ -189,7 +169,7 @@ def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Mo
     --------
     >>> import meanfield as mf
     >>> pair = mf.Measure(mf.Circle(), [0.0, 1.0])
-    >>> found = motion(mf.Problem(mf.Circle(), mf.linear()), pair, 1e-10)
+    >>> found = motion(mf.Problem(mf.Circle(), mf.linear(), mf.USA), pair, 1e-10)
     >>> round(found.power, 12), round(float(np.sin(1.0)) ** 2 / 4, 12), found.torque
     (0.177018354568, 0.177018354568, 0.0)
     """
@@ -204,17 +184,17 @@ def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Mo
 
 
 def _of_density(problem: Problem, density: Density) -> Motion:
-    space, felt = problem.space, felt_by(problem)
+    space, interaction = problem.space, felt_by(problem)
     grid = space.grid(max(density.max_degree, problem.kernel_degree))
     coefficients = space.resize(density.coefficients, grid.max_degree)
-    field = felt.of_density(coefficients)
+    field = interaction.of_density(coefficients)
     moving, below = field.on_nodes(grid)
     masses = grid.weights * grid.to_nodal(coefficients)
     squared = grid.squared_norm(moving)
     if problem.normalization != "softmax":
         partition: FloatArray | None = np.ones(len(masses))
-    elif isinstance(felt, Interaction):
-        partition = None if below is None else below / felt.scale
+    elif isinstance(interaction, Interaction):
+        partition = None if below is None else below / interaction.scale
     else:
         partition = None
     x = grid.points
@@ -251,7 +231,7 @@ def _summed(
 
 
 def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
-    """Z at weighted points; None where it is several, or of heads of which there are too many."""
+    """Z at weighted points; None of several heads, of too many tokens, and without harmonics."""
     space, points = problem.space, measure.points
     if problem.normalization != "softmax":
         return np.ones(len(points))
@@ -263,10 +243,10 @@ def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
         if problem.attention is None:
             scale = abs(problem.beta)
         return np.exp(tilted(x @ head.score, x, measure.mass).log_partition - scale)
-    felt = attended(problem)
-    if not isinstance(felt, Interaction):
+    interaction = attended(problem)
+    if not isinstance(interaction, Interaction) or space.family == "vectors":
         return None
-    coefficients = felt.of_points(points, measure.weights).partition
+    coefficients = interaction.of_points(points, measure.weights).partition
     if coefficients is None:
         return None
-    return floored(space.evaluate(coefficients, points)) / felt.scale
+    return floored(space.evaluate(coefficients, points)) / interaction.scale

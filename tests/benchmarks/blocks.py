@@ -6,7 +6,7 @@ softmax head Q = K = V = 1 at beta = 5, tokens uniform on the unit sphere of R^d
     bare      x x^T, its exponentials and their product with x, by NumPy: unnormalised sums, all
               replicas at once, BLAS on as many threads
     ours      attention_output
-    causal    the same, each token feeling those up to itself; float32: in single precision
+    causal    the same, each token feeling those up to itself
     matrices  with full matrices S and V: two more products of n d^2 each
     jax       softmax(5 x x^T) x compiled by jax.jit in double precision, on all cores that the
               process may use; only where jax can be imported
@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 from side_by_side import optional, options, side_by_side, use_threads
 
-from meanfield.attention import HeadMatrices
-from meanfield.compute.threads import threads
+from meanfield.engines.threads import threads
 from meanfield.fields.blocks import attention_output
+from meanfield.terms.attention import HeadMatrices
 
 _BETA = 5.0
 # Replicas, tokens, dimension.
@@ -64,7 +64,6 @@ def compare(replicas: int, n: int, d: int, rounds: int) -> None:
         "bare": lambda: bare(x),
         "ours": lambda: attention_output(x, head),
         "causal": lambda: attention_output(x, head, mask="causal"),
-        "float32": lambda: attention_output(x, head, dtype=np.float32),
         "matrices": lambda: attention_output(x, full),
     }
     jax = by_jax(x)

@@ -13,8 +13,8 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.manifolds.label_cells import label_cells
-from meanfield.representations.characteristics import CharacteristicsRepresentation
+from meanfield.carriers.characteristics import CharacteristicsRepresentation
+from meanfield.spaces.label_cells import label_cells
 
 BETAS = {"circle": (1.0, 9.0, 81.0), "sphere": (2.0, 6.0, 25.0)}
 NODES = {"circle": (500, 2_000, 8_000, 100_000), "sphere": (10_000, 100_000, 1_000_000)}

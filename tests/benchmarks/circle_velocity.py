@@ -27,12 +27,12 @@ import scipy.special
 from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.threads import threads
+from meanfield.engines import fourier as circle_points
+from meanfield.engines.fourier import cells, recurrence
+from meanfield.engines.pairs.circle import exponential_velocity_circle
+from meanfield.engines.threads import threads
 from meanfield.fields import engines
-from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.fields.mean_field import interaction
-from meanfield.manifolds.circle import points as circle_points
-from meanfield.manifolds.circle.points import cells, recurrence
 
 TOLERANCE = 1e-12
 BETAS = (1.0, 9.0, 81.0)

@@ -19,9 +19,9 @@ import scipy.fft
 from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.manifolds.circle.grid import alias_free_size
-from meanfield.representations import Options, represent
-from meanfield.representations.density import DensityRepresentation
+from meanfield.bases.fourier import alias_free_size
+from meanfield.carriers import Options, represent
+from meanfield.carriers.density import DensityRepresentation
 from meanfield.trajectory import trajectory
 
 MODES = [[1, 0.03, 0.01], [3, 0.0, -0.02], [4, 0.02, 0.01], [5, -0.01, 0.0]]

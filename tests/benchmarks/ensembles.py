@@ -23,9 +23,9 @@ from side_by_side import options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.fields import engines
-from meanfield.manifolds.circle.circle import Circle
-from meanfield.manifolds.manifold import Manifold
-from meanfield.manifolds.sphere.sphere import Sphere
+from meanfield.spaces.circle.circle import Circle
+from meanfield.spaces.manifold import Manifold
+from meanfield.spaces.sphere.sphere import Sphere
 from meanfield.studies import ensemble as ensembles
 from meanfield.studies.ensemble import EnsembleOptions, ensemble_plan
 from meanfield.studies.ensemble_results import ClusterTable

@@ -19,12 +19,11 @@ from side_by_side import Times, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.arrays import ModalArray
+from meanfield.carriers import DensityRepresentation
+from meanfield.carriers.schemes import usual_scheme
+from meanfield.engines.steps.exponential_weights import tables
 from meanfield.fields.engines import advection
-from meanfield.integrators import Start
-from meanfield.integrators.exponential import STAGES
-from meanfield.integrators.exponential_weights import tables
-from meanfield.representations import DensityRepresentation
-from meanfield.schemes import usual_scheme
+from meanfield.schemes import Start
 
 _STEP = 2.0**-6
 
@@ -55,7 +54,7 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
         assert stepper.attempts == 1
 
     def bare() -> None:
-        for _ in range(STAGES):
+        for _ in range(5):  # stages
             advection(problem.space, degree, state, mean_field.potential, mean_field.partition)
 
     return side_by_side({"step": step, "bare": bare, "weights": lambda: make(_STEP)}, rounds)

@@ -21,12 +21,12 @@ import numpy as np
 from side_by_side import options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.compiled import njit
-from meanfield.compute.threads import chunk_bounds, map_chunks, threads
+from meanfield.engines.compiled import njit
+from meanfield.engines.threads import chunk_bounds, map_chunks, threads
 from meanfield.fields import engines
 from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import heads_interaction
-from meanfield.manifolds import Manifold
+from meanfield.spaces import Manifold
 
 _PAIRED = 4000
 _SIZES = {"circle": (512, 1_000_000), "sphere": (127, 100_000)}

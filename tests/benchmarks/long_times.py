@@ -22,8 +22,8 @@ from scipy.integrate import solve_ivp
 from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.fields.circle.pairs import exponential_velocity_circle
-from meanfield.representations.particles import ParticleRepresentation
+from meanfield.carriers.particles import ParticleRepresentation
+from meanfield.engines.pairs.circle import exponential_velocity_circle
 
 BETA, TOLERANCE = 25.0, 1e-6
 sksundae = optional("sksundae")

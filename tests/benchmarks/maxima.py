@@ -20,7 +20,7 @@ import scipy.fft
 from side_by_side import options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.manifolds.maxima import count_maxima, gaussian_fields
+from meanfield.spaces.maxima import count_maxima, gaussian_fields
 
 LOOPED, ROOTS = 50, 500
 

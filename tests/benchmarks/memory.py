@@ -196,7 +196,7 @@ def _high_water(process: int) -> int:
 def estimate(command: list[str], path: Path) -> float:
     """What would be told before the run, in bytes."""
     from meanfield.commands.memory import starting_need, study_need
-    from meanfield.config import load_config
+    from meanfield.runfile import load_config
 
     config = load_config(path)
     if command[0] == "run":

@@ -18,11 +18,11 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.integrators.brownian import BrownianPath
-from meanfield.integrators.stochastic import stochastic
-from meanfield.manifolds import MANIFOLDS
-from meanfield.manifolds.sphere import heat
-from meanfield.representations.particles import ParticleRepresentation
+from meanfield.carriers.particles import ParticleRepresentation
+from meanfield.engines.harmonics import heat
+from meanfield.schemes.brownian import BrownianPath
+from meanfield.schemes.stochastic import stochastic
+from meanfield.spaces import MANIFOLDS
 
 STEP, DIFFUSIVITY = 0.05, 0.02
 

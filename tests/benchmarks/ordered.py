@@ -17,7 +17,7 @@ from side_by_side import options, side_by_side, use_threads
 import meanfield as mf
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.ordered import ordered_velocity
-from meanfield.manifolds import Manifold
+from meanfield.spaces import Manifold
 
 
 def compare(space: Manifold, tokens: int, rounds: int) -> None:

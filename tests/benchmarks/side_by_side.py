@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from meanfield.compute.threads import set_threads
+from meanfield.engines.threads import set_threads
 
 Call = Callable[[], object]
 

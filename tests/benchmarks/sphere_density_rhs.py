@@ -21,12 +21,12 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.threads import threads
+from meanfield.carriers.density import DensityRepresentation
+from meanfield.engines.harmonics import coefficients as packing
+from meanfield.engines.harmonics.rings import rings
+from meanfield.engines.threads import threads
 from meanfield.fields.engines import advection
-from meanfield.manifolds.sphere import coefficients as packing
-from meanfield.manifolds.sphere.rings import rings
-from meanfield.manifolds.sphere.sphere import Sphere
-from meanfield.representations.density import DensityRepresentation
+from meanfield.spaces.sphere.sphere import Sphere
 
 _BATCH = 16
 

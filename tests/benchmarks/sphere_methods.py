@@ -1,7 +1,7 @@
 """From how many tokens on are transforms faster than solid harmonics, and these than pairs?
 
 For several degrees: tokens at which moments, and gradients, cost the same by either method of
-`manifolds.sphere.points` (--: never up to 100,000), the table `solid._CROSSOVERS`; and tokens at
+`engines.harmonics.points` (--: never up to 100,000), the table `solid._CROSSOVERS`; and tokens at
 which a velocity by solid harmonics costs as much as the sum over pairs, `few_points`.
 Processor time of one thread, medians of interleaved rounds, bisection on a logarithmic scale.
 Run: python tests/benchmarks/sphere_methods.py
@@ -15,11 +15,11 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
+from meanfield.engines.harmonics import solid, transforms
+from meanfield.engines.harmonics.coefficients import count_of
 from meanfield.fields import engines
 from meanfield.fields.mean_field import Interaction
-from meanfield.manifolds.sphere import solid, transforms
-from meanfield.manifolds.sphere.coefficients import count_of
-from meanfield.manifolds.sphere.sphere import Sphere
+from meanfield.spaces.sphere.sphere import Sphere
 
 
 def ratio(first: Call, second: Call) -> float:

@@ -17,12 +17,12 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.threads import threads
+from meanfield.engines.harmonics.angles import angles_of
+from meanfield.engines.harmonics.transforms import EPSILON
+from meanfield.engines.threads import threads
 from meanfield.fields import engines
 from meanfield.fields.mean_field import interaction
-from meanfield.manifolds.sphere.angles import angles_of
-from meanfield.manifolds.sphere.sphere import Sphere
-from meanfield.manifolds.sphere.transforms import EPSILON
+from meanfield.spaces.sphere.sphere import Sphere
 
 _MOST_PAIRS = 8000
 

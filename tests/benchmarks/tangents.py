@@ -23,10 +23,10 @@ import numpy as np
 from side_by_side import options, side_by_side, use_threads
 
 import meanfield as mf
+from meanfield.bases.coordinates import coordinates
+from meanfield.bases.grid import Grid
 from meanfield.fields.felt import Felt, felt_by, transport
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.manifolds.coordinates import coordinates
-from meanfield.manifolds.grid import Grid
 
 DEGREES = {"circle": 128, "sphere": 32}
 MATRICES = np.array([[[0.9, 0.7], [-0.4, 0.5]], [[0.8, 0.3], [-0.6, 1.1]]])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.outputs.view import module_text
-from meanfield.outputs.view.pack import quantised
-from meanfield.pictures.view import view_picture
+from meanfield.figures.data.view import view_picture
+from meanfield.figures.view import module_text
+from meanfield.figures.view.pack import quantised
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -31,8 +31,8 @@ def largest_share(problem: mf.Problem, until: float, **options: object) -> float
 @pytest.mark.parametrize(
     "problem",
     [
-        mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow(strength=-0.7), LAW),
-        mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow(diffusivity=0.05), LAW),
+        mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow("none", strength=-0.7), LAW),
+        mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow("none", diffusivity=0.05), LAW),
         mf.Problem(CIRCLE, mf.exponential(-3.0), mf.USA, LAW, drift=mf.Drift([[0.3, 0], [0, 0]])),
         mf.Problem(CIRCLE, mf.Attention([HEAD], "none", beta=4.0), initial=LAW),
         mf.Problem(CIRCLE, mf.Attention([mf.Head()], "sinkhorn", beta=4.0), initial=LAW),
@@ -49,15 +49,14 @@ def test_short_ways_use_all_of_the_energy(problem: mf.Problem) -> None:
 def test_softmax_divides_by_the_smallest_partition_function() -> None:
     """Two equal tokens have one Z: the bound is sharp but for what Z may do between saves."""
     for kernel in (mf.exponential(3.0), mf.Attention([HEAD], "softmax", beta=3.0)):
-        flow = mf.SA if isinstance(kernel, mf.Kernel) else mf.USA
         start = mf.from_points([0.5, -0.5])
-        problem = mf.Problem(CIRCLE, kernel, flow, start)
+        problem = mf.Problem(CIRCLE, kernel, mf.SA, start)
         assert 0.95 < largest_share(problem, 0.02, representation="particles") < 1.0
 
 
 def test_tokens_of_many_dimensions_are_held_against_themselves() -> None:
     """Where no distance is known the way of each token takes its place."""
-    problem = mf.Problem(mf.Sphere(6), mf.exponential(3.0))
+    problem = mf.Problem(mf.Sphere(6), mf.exponential(3.0), mf.USA)
     share = largest_share(problem, 0.5, representation="particles", tokens=20)
     assert 0.999 < share < 1.0
 
@@ -74,7 +73,7 @@ def test_saves_that_are_no_gradient_flow_break_it() -> None:
 def test_a_pair_of_saves_lies_in_one_stage() -> None:
     """What gained energy under another kernel is left out."""
     stages = [mf.Stage(end=1.0), mf.Stage(flow=mf.SA)]
-    problem = mf.Problem(CIRCLE, mf.exponential(3.0), initial=LAW, stages=stages)
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW, stages=stages)
     bound = mf.action_bound(mf.simulate(problem, until=2.0, save=5))
     assert bound.times.tolist() == [0.5, 1.0, 1.5, 2.0] and bound.holds
 
@@ -108,9 +107,9 @@ def test_partition_function_between_saves() -> None:
     [
         (mf.Problem(CIRCLE, mf.Attention([HEAD, mf.Head()], beta=2.0)), "several heads"),
         (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow(True, 1.0, 0.1)), "no free energy"),
-        (mf.Problem(CIRCLE, mf.linear(), frequencies=mf.Lorentzian(0.1)), "labels"),
+        (mf.Problem(CIRCLE, mf.linear(), mf.USA, frequencies=mf.Lorentzian(0.1)), "labels"),
         (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.SA), "another kernel"),
-        (mf.Problem(mf.Space(3), mf.exponential(1.0)), "R\\^d"),
+        (mf.Problem(mf.Space(3), mf.exponential(1.0), mf.USA), "R\\^d"),
     ],
 )
 def test_flows_without_an_energy_are_refused(problem: mf.Problem, words: str) -> None:

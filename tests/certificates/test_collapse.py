@@ -20,7 +20,7 @@ def test_arcs_are_no_longer_than_those_of_two_clusters(flow: mf.Flow) -> None:
         problem = mf.Problem(CIRCLE, kernel, flow, mf.from_points(measure.points, measure.mass))
         proof = mf.certified_collapse(problem, measure)
         assert proof is not None and proof.reason == "arc"
-        slower = mf.Problem(CIRCLE, kernel)
+        slower = mf.Problem(CIRCLE, kernel, mf.USA)
         run = mf.simulate(problem, until=proof.by, save=6, representation="atoms")
         arcs = [arc_length(each.points) for each in run.measures]
         assert arcs[0] == proof.spread and arcs[-1] <= proof.within
@@ -30,7 +30,7 @@ def test_arcs_are_no_longer_than_those_of_two_clusters(flow: mf.Flow) -> None:
 
 def test_two_clusters_are_the_slowest() -> None:
     """Of all measures in an arc: the time that is proved is theirs."""
-    problem = mf.Problem(CIRCLE, mf.exponential(2.0))
+    problem = mf.Problem(CIRCLE, mf.exponential(2.0), mf.USA)
     proof = mf.certified_collapse(problem, mf.Measure(CIRCLE, [0.0, 2.0], [0.9, 0.1]), within=0.1)
     assert proof is not None
     assert proof.by == mf.two_cluster_time(problem, 2.0, 0.1)
@@ -50,7 +50,7 @@ def test_cosines_are_no_less_than_those_of_equal_angles(flow: mf.Flow) -> None:
     least = [least_cosine(each.points) for each in run.measures]
     assert least[-1] >= np.cos(proof.within)
     gamma = mf.equiangular_cosine(
-        mf.Problem(space, mf.exponential(2.0)), n, run.scaled_time, start=least[0]
+        mf.Problem(space, mf.exponential(2.0), mf.USA), n, run.scaled_time, start=least[0]
     )
     assert np.all(np.array(least) >= gamma - 1e-10)
     # The last stretch: no chord falls more slowly than the rate that is proved.
@@ -59,7 +59,7 @@ def test_cosines_are_no_less_than_those_of_equal_angles(flow: mf.Flow) -> None:
 
 def test_equiangular_tokens_are_the_slowest() -> None:
     """Tokens at right angles reach the bound itself."""
-    problem = mf.Problem(mf.Sphere(5), mf.exponential(2.0))
+    problem = mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.USA)
     proof = mf.certified_collapse(problem, mf.Measure(mf.Sphere(5), np.eye(5)), within=0.1)
     assert proof is not None
     assert abs(proof.by / mf.equiangular_time(problem, 5, np.cos(0.1)) - 1.0) < 1e-12
@@ -68,7 +68,7 @@ def test_equiangular_tokens_are_the_slowest() -> None:
 def test_a_hemisphere_collapses_without_a_time() -> None:
     """Found by its mean or by a linear programme; opposite tokens have none."""
     space = mf.Sphere(3)
-    problem = mf.Problem(space, mf.exponential(-2.0))
+    problem = mf.Problem(space, mf.exponential(-2.0), mf.USA)
     wide = np.array([[1, 0, 0.1], [-1, 0.3, 0.1], [-1, -0.3, 0.1], [0.0, 1.0, 0.01]])
     wide /= np.linalg.norm(wide, axis=1)[:, None]
     # Many in one place draw the mean out of the hemisphere's centre.
@@ -97,9 +97,12 @@ def test_a_run_is_proved_from_the_first_save_that_allows_it() -> None:
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow(strength=-1.0)), "positive strength"),
-        (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow(diffusivity=0.1)), "diffusion"),
-        (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s)), "mf.exponential"),
+        (
+            mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", strength=-1.0)),
+            "positive strength",
+        ),
+        (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", diffusivity=0.1)), "diffusion"),
+        (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.USA), "mf.exponential"),
     ],
 )
 def test_what_does_not_collapse_is_refused(problem: mf.Problem, words: str) -> None:

@@ -24,7 +24,9 @@ def runs(problem: mf.Problem, until: float, save: int = 5) -> list[mf.Run]:
     ]
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.Flow(strength=-1.0), mf.Flow(diffusivity=0.02), mf.SA])
+@pytest.mark.parametrize(
+    "flow", [mf.USA, mf.Flow("none", strength=-1.0), mf.Flow("none", diffusivity=0.02), mf.SA]
+)
 def test_any_two_runs_stay_within_it(flow: mf.Flow) -> None:
     """Densities and tokens in all combinations; softmax has no lower bound, noise no tokens."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), flow, LAW)
@@ -73,7 +75,7 @@ def test_softmax_bound_is_that_of_its_smallest_partition() -> None:
     radius = mf.certified_radius(*made)
     z = 0.5 * (1.0 + np.exp(beta * (np.cos(1.0) - 1.0)))
     rate = np.log(radius.upper[1] / radius.upper[0]) / until
-    from meanfield.theory.contraction import softmax_source, softmax_stretch
+    from meanfield.spectrum.contraction import softmax_source, softmax_stretch
 
     known = softmax_stretch(beta) + softmax_source(beta) / z
     assert 0.0 < rate / known - 1.0 < 2.0 * beta * until
@@ -83,11 +85,11 @@ def test_sphere_has_brackets_and_twice_the_rate() -> None:
     """The lower end of the distance against the bound from the upper end at the start."""
     made = []
     for seed in (1, 2):
-        problem = mf.Problem(mf.Sphere(), mf.exponential(3.0))
+        problem = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.USA)
         options = {"representation": "particles", "tokens": 40, "seed": seed}
         made.append(mf.simulate(problem, until=1.0, save=3, **options))
     radius = mf.certified_radius(*made)
-    fall = mf.contraction_rates(mf.Problem(CIRCLE, mf.exponential(3.0))).upper
+    fall = mf.contraction_rates(mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA)).upper
     assert radius.holds
     assert np.allclose(np.log(radius.upper / radius.upper[0]), 2.0 * fall * radius.times)
 
@@ -107,7 +109,7 @@ def test_what_is_not_proved_is_refused() -> None:
     lost = dataclasses.replace(run, measures=(None, None))
     with pytest.raises(ValueError, match="not kept"):
         mf.certified_radius(run, lost)
-    noisy = mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow(diffusivity=0.1), LAW)
+    noisy = mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow("none", diffusivity=0.1), LAW)
     options = {"representation": "particles", "tokens": 9, "step": 0.05}
     tokens = mf.simulate(noisy, until=0.1, save=2, **options)
     with pytest.raises(ValueError, match="noisy tokens"):

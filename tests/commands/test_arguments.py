@@ -9,7 +9,7 @@ from parameters import together
 
 from meanfield.commands.arguments import finite, parser, positive
 from meanfield.commands.problem_options import problem_of
-from meanfield.manifolds import manifold_of
+from meanfield.spaces import manifold_of
 
 
 @pytest.mark.parametrize(

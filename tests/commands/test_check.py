@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +16,7 @@ from meanfield.commands.main import main
 
 CONFIG = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]
@@ -23,6 +27,14 @@ end = 2.0
 save = 5
 """
 PARTICLES = ["--set", "representation.name=particles", "--set"]
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clock of the trial: a hundredth of a second passes at each look, on any machine."""
+    ticks = SimpleNamespace(perf_counter=partial(next, count(0.0, 0.01)))
+    monkeypatch.setattr("meanfield.commands.check.clock", ticks)
+    monkeypatch.setattr("meanfield.commands.check._SILENT_SECONDS", float("inf"))
 
 
 def facts(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> dict[str, str]:
@@ -80,7 +92,6 @@ def test_check_tells_that_nothing_will_happen(
     assert "note" not in facts(capsys, config, *uniform, *PARTICLES, "representation.tokens=30")
 
 
-@pytest.mark.usefixtures("short_trial")
 def test_check_tells_what_a_larger_degree_costs(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,8 +125,12 @@ def test_check_writes_nothing(config: Path, capsys: pytest.CaptureFixture[str]) 
     assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
 
-def test_check_foresees_a_failure(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_foresees_a_failure(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A user would learn of it after the run."""
+    monkeypatch.setattr("meanfield.commands.check._TRIAL_SECONDS", float("inf"))
+    monkeypatch.setattr("meanfield.commands.check._LONG_TRIAL_SECONDS", float("inf"))
     options = [
         "--set",
         "representation.name=density",
@@ -129,17 +144,9 @@ def test_check_foresees_a_failure(config: Path, capsys: pytest.CaptureFixture[st
     )
 
 
-@pytest.fixture
-def short_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial of a tenth of its seconds."""
-    monkeypatch.setattr("meanfield.commands.check._TRIAL_SECONDS", 0.1)
-    monkeypatch.setattr("meanfield.commands.check._LONG_TRIAL_SECONDS", 0.3)
-
-
-@pytest.mark.usefixtures("short_trial")
 def test_long_run_is_extrapolated(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A run of hours would look like one of seconds, or the dry run take as long."""
-    options = [*PARTICLES, "representation.tokens=20000", "--set", "time.end=1e6"]
+    options = [*PARTICLES, "representation.tokens=20", "--set", "time.end=1e6"]
     told = facts(capsys, config, *options)["time"]
     found = re.match(r"about (\S+) s at the pace of the first (\S+) %; more where", told)
     assert found is not None
@@ -157,6 +164,22 @@ def test_long_run_of_many_carriers_has_a_pace_only(
     found = re.match(r"about (\S+) s a unit of time as it begins; what takes over", told)
     assert found is not None
     assert 0.0 < float(found[1]) < 10.0
+
+
+def test_first_steps_that_take_long_are_announced(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check would be silent for 20 s, and say no more than that the run takes longer."""
+    monkeypatch.setattr("meanfield.commands.check._SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("meanfield.commands.check._WARM_UP_SECONDS", 1.0)
+    assert main(["check", str(config), "--set", "problem.strength=-1e11"]) == 0
+    printed = capsys.readouterr()
+    assert "check: timing the first steps, up to 1 s\n" in printed.err
+    # 1e11 steps or so: no first millionth of them in a second.
+    found = re.search(
+        r"time +more than (\S+) s: the first \S+ s do not reach t = \S+\n", printed.out
+    )
+    assert found is not None and float(found[1]) >= 1e6
 
 
 def test_mistakes_are_those_of_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,7 +249,8 @@ def test_layers_are_tried_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixtu
     """A look inside a layer, where there is nothing, would end the check."""
     path = tmp_path / "layers.toml"
     path.write_text(
-        '[problem]\nmanifold = "sphere:5"\nbeta = 2.0\n[layers]\ncount = 4\n'
+        '[problem]\nnormalization = "none"\n'
+        'manifold = "sphere:5"\nbeta = 2.0\n[layers]\ncount = 4\n'
         "[[stages]]\nend = 2\n[[stages]]\nstrength = -1.0\n"
         '[initial]\nname = "normal_tokens"\ntokens = 3\n'
     )

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.outputs.comparison_file import load_comparison, write_comparison
+from meanfield.store.comparison_file import load_comparison, write_comparison
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.study import Runs
 
 CONFIG = """
 title = "Small"
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 5.0
 [initial]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,30 +12,21 @@ import pytest
 
 from meanfield.commands import compile
 from meanfield.commands.main import main
-from meanfield.compute import compiled
+from meanfield.engines import compiled
 
-# Those that are always inlined, and the way into the right-hand side for a given potential.
-WITHOUT = {"_linear_step", "_width", "_squared", "_polynomial_flux"}
-KERNELS = """\
-import gc, importlib, pkgutil
-import meanfield
-from meanfield.commands.main import main
-from numba.core.dispatcher import Dispatcher
-assert main(["compile", "--quiet"]) == 0
-for module in pkgutil.walk_packages(meanfield.__path__, "meanfield."):
-    if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
-for kernel in gc.get_objects():
-    if isinstance(kernel, Dispatcher) and kernel.py_func.__module__.startswith("meanfield."):
-        if not kernel.signatures:
-            print(kernel.py_func.__name__)
-"""
+
+@pytest.fixture
+def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Package without kernels."""
+    monkeypatch.setattr(compiled, "kernels", [])
+    monkeypatch.setattr(compile, "_import_all", lambda: None)
 
 
 def _job() -> None:
     compiled.compilations.append("kernel")
 
 
+@pytest.mark.usefixtures("nothing")
 @pytest.mark.parametrize(
     ("job", "words"),
     [(_job, "compiled 1 kernels in 0 s"), (lambda: None, "all kernels were compiled already")],
@@ -56,10 +48,30 @@ def test_last_line_says_what_was_done(
 def test_every_kernel_is_compiled(tmp_path: Path) -> None:
     """The first run in an image would still wait, and keep nothing where it cannot write."""
     run = subprocess.run(
-        [sys.executable, "-c", KERNELS],
+        [sys.executable, "-m", "meanfield", "compile", "--quiet"],
         env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert set(run.stdout.split()) <= WITHOUT
+    assert "on first use" not in run.stderr, run.stderr
+    assert re.search("^compiled [0-9]+ kernels", run.stderr, re.M)
+
+
+@pytest.mark.usefixtures("nothing")
+def test_kernels_that_no_job_calls_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new kernel would be left out, and the command say that all are compiled."""
+
+    @compiled.njit(cache=False)
+    def called(x: float) -> float:
+        return 2.0 * x
+
+    @compiled.njit(cache=False)
+    def forgotten(x: float) -> float:
+        return 3.0 * x
+
+    monkeypatch.setattr(compile, "jobs", lambda: iter([("one", lambda: called(1.0))]))
+    assert main(["compile", "--quiet"]) == 0
+    assert capsys.readouterr().err.endswith(f"compiled on first use only: {__name__}.forgotten\n")

@@ -13,7 +13,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.outputs.merging_file import load_merging
+from meanfield.store.merging_file import load_merging
 
 SMALL = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--until", "4",
          "--save", "5", "--seed", "2")  # fmt: skip
@@ -85,7 +85,7 @@ def test_what_cannot_be_done_is_told(
 KILLED = """\
 import sys
 from meanfield.commands.main import main
-from meanfield.outputs import study_file
+from meanfield.store import study_file
 study_file.FLUSH_SECONDS = 0.0
 main(["diagram", *sys.argv[1:], "--workers", "1", "--quiet"])
 """

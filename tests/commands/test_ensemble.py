@@ -15,7 +15,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.ensemble_file import load_ensemble, write_ensemble
 from meanfield.studies import ensemble as ensemble_module
 from meanfield.studies.ensemble import EnsemblePlan
 from meanfield.studies.ensemble_results import ClusterTable
@@ -24,6 +24,7 @@ from meanfield.studies.study import Runs
 CONFIG = """
 title = "Small"
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 5.0
 [ensemble]
@@ -234,7 +235,7 @@ def test_two_processes_give_the_same(config: Path, tmp_path: Path) -> None:
 KILLED = """\
 import sys
 from meanfield.commands.main import main
-from meanfield.outputs import study_file
+from meanfield.store import study_file
 study_file.FLUSH_SECONDS = 0.0
 main(["ensemble", *sys.argv[1:], "--workers", "1", "--quiet"])
 """

@@ -13,7 +13,7 @@ import pytest
 import meanfield as mf
 from meanfield.commands.init import TEMPLATE
 from meanfield.commands.main import main
-from meanfield.config import load_config
+from meanfield.runfile import load_config
 
 CONFIG = """\
 [problem]

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.outputs.comparison_file import load_comparison, write_comparison
-from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
-from meanfield.outputs.run_file import load
+from meanfield.store.comparison_file import load_comparison, write_comparison
+from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.run_file import load
 
 TEXT = """\
 title = "small"
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]
@@ -100,8 +101,8 @@ def test_file_without_rows_is_shown(
     output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that was killed before its first row would be a traceback."""
-    from meanfield.outputs.output_file import replace_file
-    from meanfield.outputs.run_writer import create
+    from meanfield.store.output_file import replace_file
+    from meanfield.store.run_writer import create
 
     run, path = load(output), tmp_path / "empty.h5"
     attributes = run.attributes | {"status": "running"}
@@ -134,6 +135,7 @@ def test_what_is_no_run_file_is_one_line(
 
 ATOMS = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 25.0
 [initial]

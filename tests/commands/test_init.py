@@ -9,8 +9,8 @@ import pytest
 
 from meanfield.commands.init import TEMPLATE
 from meanfield.commands.main import main
-from meanfield.config import config as sections
-from meanfield.outputs.run_file import load
+from meanfield.runfile import config as sections
+from meanfield.store.run_file import load
 
 
 @pytest.fixture(autouse=True)

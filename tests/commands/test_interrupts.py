@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from meanfield.commands.interrupts import (
     interrupt_requested,
     listen,
     patience,
-    restore,
     stop_listening,
 )
+from meanfield.files import signals
+from meanfield.files.replacing import replacing
+from meanfield.files.signals import uninterrupted
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -28,9 +31,8 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 @pytest.fixture(autouse=True)
 def listening() -> Iterator[None]:
     """Listen, and give the test runner its handlers back."""
-    handlers = listen()
-    yield
-    restore(handlers)
+    with listen():
+        yield
 
 
 def send(number: int) -> None:
@@ -103,14 +105,17 @@ def test_no_more_signals_after_the_last_word() -> None:
 
 def test_other_threads_leave_signals_alone() -> None:
     """A command in another thread of a user's program would fail: signals are the main one's."""
-    found: list[object] = []
-    thread = threading.Thread(target=lambda: found.append(listen()))
+    handlers = [signal.getsignal(number) for number in SIGNALS]
+    thread = threading.Thread(target=listen)
     thread.start()
     thread.join()
-    assert found == [{}]
+    assert [signal.getsignal(number) for number in SIGNALS] == handlers
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
+ALARM = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
+
+
+@ALARM
 def test_signal_waits_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library would be half loaded, with a traceback or a lock that nobody gives back."""
     code = (
@@ -125,3 +130,42 @@ def test_signal_waits_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert library.whole
     # Nothing is left that would strike later.
     time.sleep(0.05)
+
+
+@ALARM
+def test_signal_that_waited_for_an_import_waits_for_a_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The alarm that looks again would strike inside HDF5."""
+    code = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
+    (tmp_path / "library_with_a_signal.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(signals, "_AGAIN_SECONDS", 1000.0)
+    path = tmp_path / "x.txt"
+    with pytest.raises(KeyboardInterrupt):
+        importlib.import_module("library_with_a_signal")
+        with uninterrupted():
+            send(signal.SIGALRM)
+            with replacing(path) as partial:
+                send(signal.SIGALRM)
+                partial.write_text("whole")
+        pytest.fail("the signal was lost")
+    assert path.read_text() == "whole"
+
+
+@ALARM
+def test_signal_in_a_callback_of_a_weak_reference_is_not_lost(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Python drops exceptions there, and prints a traceback."""
+
+    class Referent:
+        """Object that goes away."""
+
+    referent = Referent()
+    reference = weakref.ref(referent, lambda _: send(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        del referent
+        assert reference() is None
+        time.sleep(5.0)
+    assert capsys.readouterr().err == ""

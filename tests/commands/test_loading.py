@@ -43,7 +43,7 @@ def interrupted(folder: Path, number: int, delay: float, *command: str) -> tuple
         time.sleep(0.001)
     time.sleep(delay)
     process.send_signal(number)
-    errors = process.communicate(timeout=60)[1]
+    errors = process.communicate(timeout=300.0)[1]
     return process.returncode, errors
 
 
@@ -73,6 +73,15 @@ def test_signal_at_any_instant_is_one_line(tmp_path: Path, number: int, command:
     options = ["nothing.h5"] if command == "info" else ["run.toml", "--overwrite", "--quiet"]
     for i in range(60):
         check(*interrupted(tmp_path, number, i / 60, command, *options))
+
+
+def test_command_loads_nothing_before_it_minds_signals() -> None:
+    """Ctrl-C there shows a traceback, and libraries take their time."""
+    command = [sys.executable, "-X", "importtime", "-m", "meanfield", "--version"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stderr.splitlines()
+    names = [line.rpartition("|")[2].strip() for line in lines]
+    first = names[names.index("runpy") + 1 : names.index("meanfield.commands.loading")]
+    assert set(first) <= {"__future__", "meanfield.commands"}
 
 
 @pytest.mark.parametrize(

@@ -185,12 +185,14 @@ def test_bad_environment_is_found_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A run would begin, write its output, and fail at the first step."""
-    from meanfield.compute import threads
+    from meanfield.engines import threads
 
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.setenv("MEANFIELD_THREADS", "many")
     config, output = tmp_path / "run.toml", tmp_path / "run.h5"
-    config.write_text('[problem]\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n')
+    config.write_text(
+        '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n'
+    )
     assert main(["run", str(config)]) == 2
     assert "MEANFIELD_THREADS is 'many'" in capsys.readouterr().err
     assert not output.exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from meanfield.carriers import represent
 from meanfield.commands import memory
 from meanfield.commands.main import main
 from meanfield.commands.memory import (
@@ -19,12 +20,12 @@ from meanfield.commands.memory import (
     starting_need,
     study_need,
 )
-from meanfield.config import Config, ConfigError, load_config
-from meanfield.outputs.run_file import load
-from meanfield.representations import represent
+from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.store.run_file import load
 
 CONFIG = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]

@@ -76,7 +76,7 @@ def test_json_of_one_beta_is_that_of_the_paper(capsys: pytest.CaptureFixture[str
     """The command would find other numbers than the theory, or give them other names."""
     found = answer(capsys, "--manifold circle --beta 3")
     assert set(found) == KEYS | {"manifold", "kernel", "beta", "normalized"}
-    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(3.0)))
+    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
     assert found["critical_diffusivity"] == pytest.approx(critical, rel=1e-14)
     # The digits of the reference table, computed by a solver of another kind.
     share = {
@@ -243,7 +243,7 @@ def test_drawn_branch_goes_beyond_the_transition(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The jump would be marked where the figure has no branch."""
-    from meanfield.outputs.plots import bifurcation
+    from meanfield.figures.draw import bifurcation
 
     drawn: list[Any] = []
     monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *given: drawn.extend(given))
@@ -261,7 +261,7 @@ def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:
     section = page.split("## `meanfield phase`")[1].split("\n## ")[0]
     cells = re.findall(r"^\| (`[a-z].*?) \|", section, re.M)
     named = {key for cell in cells for key in cell.split("`")[1::2]}
-    family = lambda beta: Problem(mf.Circle(), mf.exponential(beta))  # noqa: E731
+    family = lambda beta: Problem(mf.Circle(), mf.exponential(beta), normalization="none")  # noqa: E731
     reports = [
         phase.phase_report(family, phase.phase_diagram(family, betas))
         for betas in ([1.0], [1.0, 3.0])

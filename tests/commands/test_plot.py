@@ -9,12 +9,13 @@ import pytest
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.commands.plot import kind_lines
-from meanfield.outputs.ensemble_file import write_ensemble
-from meanfield.outputs.plots import PLOTS, SPACES, STUDIES
-from meanfield.outputs.study_file import STUDY_COMMANDS
+from meanfield.figures.draw import PLOTS, SPACES, STUDIES
+from meanfield.store.ensemble_file import write_ensemble
+from meanfield.store.study_file import STUDY_COMMANDS
 
 TEXT = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]
@@ -84,7 +85,7 @@ def test_file_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_study_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only the command that made an ensemble could draw it."""
-    found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0)), tokens=60, runs=2)
+    found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=60, runs=2)
     write_ensemble(tmp_path / "e.h5", found)
     assert main(["plot", str(tmp_path / "e.h5")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'e.png'}\n"

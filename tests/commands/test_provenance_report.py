@@ -14,9 +14,9 @@ import pytest
 import meanfield as mf
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
-from meanfield.compute.threads import threads
-from meanfield.outputs import recorder
-from meanfield.outputs.run_file import load
+from meanfield.engines.threads import threads
+from meanfield.store import recorder
+from meanfield.store.run_file import load
 
 TEXT = """\
 problem = { manifold = "circle", beta = 4.0 }
@@ -176,3 +176,27 @@ def test_table_of_provenance_is_refused(folder: Path, capsys: pytest.CaptureFixt
     """A spreadsheet would get words."""
     _, err = told(capsys, str(folder / "x-run.h5"), "--provenance", "--csv", status=2)
     assert err == "meanfield: --provenance is no table: use it with --json, or without --csv.\n"
+
+
+@pytest.mark.parametrize("what", ["group", "dataset"])
+@pytest.mark.parametrize("kind", PHASES)
+def test_what_another_program_has_added_is_named(
+    folder: Path, kind: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sound file would be called damaged, or another than was written, and be thrown away."""
+    path = tmp_path / "x.h5"
+    path.write_bytes((folder / f"x-{kind}.h5").read_bytes())
+    name = "notes" if what == "dataset" else "notes/mine"
+    with h5py.File(path, "r+") as file:
+        file[name] = [1.0, 2.0]
+    # Runs are read as they are, and refused where rows are to be added.
+    given = ["run", str(folder / "x.toml"), "-o"] if kind == "run" else ["info"]
+    resume = ["--resume"] if kind == "run" else []
+    assert main([*given, str(path), *resume]) == 2
+    said = capsys.readouterr().err
+    shown = name if kind == "run" else "notes"
+    kept = "dataset" if kind == "run" else what
+    assert f"x.h5: another program has added the {kept} {shown}, which is in the way" in said
+    with h5py.File(path, "r+") as file:
+        del file[shown]
+    assert main(["info", str(path)]) == 0

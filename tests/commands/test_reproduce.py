@@ -1,123 +1,19 @@
-"""`meanfield reproduce`: files, the page of cards, the status, and what is refused."""
+"""`meanfield reproduce` without the scripts that it runs."""
 
-from __future__ import annotations
-
-import csv
-import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
-from meanfield.commands import reproduce
+import meanfield
 from meanfield.commands.main import main
-from meanfield.gallery import pages
-from meanfield.gallery.entry import Entry, Number, Reproduction
-
-LINE = Entry(
-    name="line", source="a paper", title="A line", parameters="two points", shows="both",
-    differs="They do not.", seconds=1.0, module="", published_seconds=100.0,
-)  # fmt: skip
 
 
-class Line:
-    """Makes a figure at once; by the source's scheme its number is another one."""
-
-    def compute(self, short: bool, published: bool, progress: Callable) -> Reproduction:
-        """One number and two points."""
-        found = sum(progress([1.0, 2.0], 2, "points")) + published
-        return Reproduction((Number("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
-
-    def draw(self, figure: Figure, reproduction: Reproduction) -> None:
-        """Both points."""
-        figure.subplots().plot(reproduction.data["x"])
-
-
-@pytest.fixture(autouse=True)
-def entries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two figures; the second one has no scheme of its own."""
-    for module in (reproduce, pages):
-        monkeypatch.setattr(module, "maker_of", lambda entry: Line())
-    plain = dataclasses.replace(LINE, name="plain", published_seconds=None)
-    monkeypatch.setattr(reproduce, "ENTRIES", {"line": LINE, "plain": plain})
-
-
-def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A number would be lost on its way to the files, or a card lead nowhere."""
-    folder = tmp_path / "new"
-    assert main(["reproduce", "--all", "-o", str(folder), "--index"]) == 0
-    assert "sum          3          -     3     0.5" in capsys.readouterr().out
-    files = {f"{name}{ending}" for name in ("line", "plain") for ending in (".csv", ".md", ".npz",
-                                                                           ".png")}  # fmt: skip
-    assert {path.name for path in folder.iterdir()} == files | {"index.md"}
-    with (folder / "line.csv").open() as file:
-        (row,) = csv.DictReader(file)
-    assert (row["what"], row["published"], row["here"], row["within"]) == ("sum", "3", "3.0",
-                                                                          "0.5")  # fmt: skip
-    np.testing.assert_array_equal(np.load(folder / "line.npz")["x"], [0.0, 1.0])
-    assert "| sum | 3 | - | 3 | 0.5 |  |" in (folder / "line.md").read_text()
-    index = (folder / "index.md").read_text()
-    assert index.count("grid-item-card") == 2 and "sum: published 3, here 3" in index
-    assert index.endswith("line\nplain\n```\n")
-
-
-def test_bars_of_formulas_part_no_cells() -> None:
-    """A page would show a number in the column of another one."""
-    made = Reproduction((Number("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
-    assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
-
-
-def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_reproduce_says_where_its_scripts_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A wrong figure would pass, or be taken for that of this package."""
-    assert main(["reproduce", "--all", "--published", "-o", str(tmp_path), "--quiet"]) == 1
-    told = capsys.readouterr()
-    assert "DIFFERS" in told.out and not told.err
-    assert (tmp_path / "line-published.md").exists() and not (tmp_path / "line.md").exists()
-
-
-def test_files_are_replaced_when_asked_and_ours(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Somebody's file would be lost."""
-    asked = ["reproduce", "line", "-o", str(tmp_path), "--quiet"]
-    assert main(asked) == 0 and main(asked) == 2
-    assert "line.npz exists: use --overwrite to replace it" in capsys.readouterr().err
-    assert main([*asked, "--overwrite"]) == 0
-    (tmp_path / "line.csv").write_text("my numbers")
-    assert main([*asked, "--overwrite"]) == 2
-    assert "line.csv was not written by meanfield reproduce" in capsys.readouterr().err
-    assert (tmp_path / "line.csv").read_text() == "my numbers"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["lime"], "NAME 'lime' is not known. Did you mean line? Known: line, plain."),
-        (["plain", "--published"], "plain has no scheme of its own to run: --published is for"),
-        (["--all", "line"], "--all makes line, too: give names, or --all."),
-        ([], "NAME is missing: give names of figures, --all, or --list to see them."),
-        (["line", "-o", "no/where"], "-o no/where is no folder to write to: No such file"),
-    ],
-)
-def test_what_is_refused(
-    arguments: list[str],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A slip would take a minute, or a traceback."""
+    """An installed package would end in a traceback."""
     monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", *arguments]) == 2
-    assert told in capsys.readouterr().err and not list(tmp_path.iterdir())
-
-
-def test_list_has_times(capsys: pytest.CaptureFixture[str]) -> None:
-    """Somebody would begin what takes minutes without knowing."""
-    assert main(["reproduce", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["line", "A", "line", "a", "paper", "1", "s", "2", "min"]
+    monkeypatch.setattr(meanfield, "__file__", str(tmp_path / "meanfield/__init__.py"))
+    assert main(["reproduce", "--list"]) == 2
+    error = capsys.readouterr().err
+    assert "experiments/published of the source repository" in error and error.count("\n") == 1

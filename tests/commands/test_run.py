@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from run_folder import TEXT
 
 from meanfield.commands.main import main
-from meanfield.outputs.locks import writer_lock
-from meanfield.outputs.run_file import load
+from meanfield.figures.draw.style import facts_title
+from meanfield.store.locks import writer_lock
+from meanfield.store.run_file import load
 
 CONFIG = TEXT.replace("end = 20.0", "end = 2.0").replace("save = 9", "save = 5")
 
@@ -44,6 +46,22 @@ def test_quiet_is_quiet(config: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(config, "--quiet", "--resume") == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+def test_rule_that_ended_a_run_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that ends at t = 9 of 20 looks like one that was cut off."""
+    rule, output = "stopped: one_cluster", config.with_suffix(".h5")
+    tokens = "representation={name='particles', tokens=50}"
+    gathered = "initial={name='von_mises_fisher', concentration=1.0}"
+    settings = (tokens, gathered, "problem.beta=1", "time={end=20, save=21, stop='one_cluster'}")
+    options = [word for each in settings for word in ("--set", each)]
+    assert run(config, *options) == 0 and run(config, *options, "--resume") == 0
+    ended, idle = capsys.readouterr().err.splitlines()
+    assert f"({rule}) in " in ended and idle == f"{output} {rule}: nothing to do."
+    assert main(["info", str(output)]) == 0 and main(["info", str(output), "--json"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(rf"^status +{rule}$", told, re.M) and f'"status": "{rule}"' in told
+    assert facts_title(load(output).attributes).endswith(f",  {rule}")
 
 
 def test_stationary_run_says_so(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +150,7 @@ def test_second_process_is_refused(config: Path, capsys: pytest.CaptureFixture[s
     """Two runs would write one file in turns."""
     code = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from meanfield.outputs.locks import writer_lock\n"
+        "from meanfield.store.locks import writer_lock\n"
         "with writer_lock(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
     )
     output = config.with_suffix(".h5")
@@ -168,7 +186,7 @@ def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
     """A run would show HDF5's traceback, or leave a broken file."""
     code = (
         "import resource, sys\nfrom meanfield.commands.main import main\n"
-        "from meanfield.outputs import recorder\nrecorder.FLUSH_SECONDS = 0.0\n"
+        "from meanfield.store import recorder\nrecorder.FLUSH_SECONDS = 0.0\n"
         "recorder._FLUSH_SHARE = 0.0\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4_700_000, 4_700_000))\nsys.exit(main())"
     )
@@ -199,7 +217,7 @@ def test_large_run_file_fits_the_output(config: Path) -> None:
     """An attribute of more than 64 KiB would break the file."""
     angles = np.linspace(0, 6, 6000).tolist()
     config.write_text(
-        '[problem]\nmanifold = "circle"\nbeta = 4.0\n'
+        '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 4.0\n'
         f'[initial]\nname = "atoms"\nangles = {angles}\n[time]\nend = 0.1\nsave = 2\n'
         '[representation]\nname = "particles"\n'
     )

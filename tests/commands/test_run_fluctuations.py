@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield import execute
+from meanfield import recording as execute
 from meanfield.commands import run as command
 from meanfield.commands.main import main
 from meanfield.finite.results import Fluctuations

@@ -13,11 +13,12 @@ import pytest
 
 from meanfield.commands.main import main
 from meanfield.commands.streams import Forgiving
-from meanfield.outputs.run_file import load
+from meanfield.store.run_file import load
 
 CONFIG = """\
 title = "Gr\u00f6\u00dfe"
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]
@@ -55,7 +56,7 @@ def shell(folder: Path, line: str, **environment: str) -> subprocess.CompletedPr
         env=kept | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -163,7 +164,7 @@ def started(folder: Path, output: Path, *prefix: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300.0
     while not output.exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
@@ -183,7 +184,7 @@ def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: 
     """A script, or a queue, would take an interrupted run for a failed one."""
     process = started(folder, tmp_path / "x.h5")
     process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300.0)
     advice = f"interrupted; {tmp_path / 'x.h5'} keeps what was saved, --resume goes on"
     assert (process.returncode, output, errors) == (130, "", f"meanfield: {advice}\n")
     assert load(tmp_path / "x.h5").status.startswith("interrupted at t = ")

@@ -7,8 +7,8 @@ import re
 import pytest
 
 import meanfield as mf
+from meanfield.carriers.options import Options
 from meanfield.commands.truncation import truncation_told
-from meanfield.representations.options import Options
 
 
 def told(problem: mf.Problem, *carriers: str, tokens: int | None = None) -> str | None:
@@ -39,5 +39,5 @@ def test_each_degree_is_named_once() -> None:
     assert told(problem, "particles", tokens=20) == "sums over pairs, nothing is cut off"
     flat = mf.Problem(mf.Sphere(5), mf.exponential(6.0), mf.SA)
     assert told(flat, "particles", tokens=10**6) == "sums over pairs, nothing is cut off"
-    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s**3))
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s**3), mf.USA)
     assert told(own, "density") is None

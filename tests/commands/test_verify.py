@@ -13,6 +13,7 @@ from meanfield.commands.main import main
 
 TEXT = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]
@@ -58,7 +59,7 @@ def test_altered_file_fails(
     assert main(["verify", str(path)]) == 1
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.splitlines()[-1].startswith("failed: hash, energy (2 of ")
+    assert captured.out.splitlines()[-1].startswith("failed: seal, hash, energy (3 of ")
 
 
 def test_wrong_input_is_one_line(

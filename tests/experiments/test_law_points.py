@@ -16,7 +16,7 @@ from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble import ensemble
 from meanfield.studies.ensemble_results import Ensemble
 
-PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 FEW = {"samples": 50, "corrected_samples": 2}
 
 
@@ -153,7 +153,7 @@ def test_second_analysis_samples_nothing(
 
 def test_other_problem_is_refused(measured: Ensemble) -> None:
     """Laws of one beta would be compared with runs of another."""
-    other = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    other = mf.Problem(mf.Circle(), mf.exponential(beta=7.0), mf.USA)
     with pytest.raises(ValueError, match=r"its beta is 5.0, expected 7.0"):
         law_points(other, measured, **FEW)
 
@@ -173,7 +173,7 @@ def test_multiple_must_be_one_of_the_ensemble(measured: Ensemble) -> None:
 
 def test_stable_problem_is_refused(measured: Ensemble) -> None:
     """There would be a dominant degree where none grows."""
-    stable = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.Flow(strength=-1.0))
+    stable = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.Flow("none", strength=-1.0))
     claimed = replace(measured, attributes={})
     with pytest.raises(ValueError, match=r"nothing grows: uniform is stable"):
         law_points(stable, claimed, **FEW)

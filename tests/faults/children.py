@@ -27,11 +27,12 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.outputs.run_file import load
 from meanfield.runs import Run
+from meanfield.store.run_file import load
 
 CIRCLE = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]

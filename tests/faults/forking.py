@@ -24,7 +24,7 @@ from typing import Any
 import tracing
 
 from meanfield.commands import main as commands
-from meanfield.outputs import recorder, study_file
+from meanfield.store import recorder, study_file
 
 STOPPING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 HUNG = 1000

@@ -42,7 +42,7 @@ seed = 3
 
 VALID = {
     "small": SMALL,
-    "least": '[problem]\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n',
+    "least": '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n',
     "linear": (
         '[problem]\nmanifold = "circle"\nkernel = "linear"\n'
         '[initial]\nname = "von_mises_fisher"\nconcentration = 2.0\nmean = 0.5\n'
@@ -54,23 +54,26 @@ VALID = {
         'spacing = "log"\nfirst = 0.1\n'
     ),
     "mixture": (
-        '[problem]\nmanifold = "circle"\nbeta = -3.0\nstrength = -1.0\n'
+        '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = -3.0\nstrength = -1.0\n'
         '[initial]\nname = "mixture"\ncomponents = [{weight = 0.25, concentration = 3.0}, '
         "{weight = 0.75, mean = 2.0, concentration = 0.0}]\n"
         '[representation]\nname = "particles"\ntokens = 30\nseed = 2\n[time]\nend = 0.5\n'
     ),
     "atoms": (
-        '[problem]\nmanifold = "circle"\nbeta = 9.0\n[initial]\nname = "atoms"\n'
+        '[problem]\nnormalization = "none"\n'
+        'manifold = "circle"\nbeta = 9.0\n[initial]\nname = "atoms"\n'
         "angles = [0.0, 1.0, -2.0]\nweights = [0.5, 0.25, 0.25]\n"
         '[time]\nend = 1.0\nunit = "paper"\n[output]\nstate = "last"\n'
     ),
     "sphere": (
-        '[problem]\nmanifold = "sphere"\nbeta = 5.0\n[initial]\nname = "perturbed_uniform"\n'
+        '[problem]\nnormalization = "none"\n'
+        'manifold = "sphere"\nbeta = 5.0\n[initial]\nname = "perturbed_uniform"\n'
         "modes = [[2, -1, 0.1], [3, 0, 0.05]]\n[representation]\nmax_degree = 64\n"
         '[time]\nend = 1.0\n[compare]\nmetric = "sobolev"\n'
     ),
     "points": (
-        '[problem]\nmanifold = "sphere"\nbeta = 9.0\n[initial]\nname = "atoms"\n'
+        '[problem]\nnormalization = "none"\n'
+        'manifold = "sphere"\nbeta = 9.0\n[initial]\nname = "atoms"\n'
         "points = [[0, 0, 1], [1.0, 0, 2], [-3, 1, 0]]\nweights = [0.5, 0.25, 0.25]\n"
         "[time]\nend = 1.0\n"
     ),
@@ -81,7 +84,8 @@ VALID = {
         "[[heads]]\nquery = 2.0\nkey = [[1, 0], [0, 1]]\nbeta = 0.5\n"
     ),
     "sampled": (
-        '[problem]\nmanifold = "circle"\nbeta = 5.0\n[initial]\nname = "sampled"\n'
+        '[problem]\nnormalization = "none"\n'
+        'manifold = "circle"\nbeta = 5.0\n[initial]\nname = "sampled"\n'
         "tokens = 1000\nseed = 4\nmax_degree = 6\n[time]\nend = 1.0\n[output]\nobservables = []\n"
     ),
 }

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.commands.main import main
-from meanfield.outputs.comparison_file import load_comparison
-from meanfield.outputs.ensemble_file import load_ensemble
-from meanfield.outputs.run_file import load
+from meanfield.store.comparison_file import load_comparison
+from meanfield.store.ensemble_file import load_ensemble
+from meanfield.store.run_file import load
 
 # What a damaged file asks for must fail here rather than take the machine's memory.
 _MOST_MEMORY = 2**33

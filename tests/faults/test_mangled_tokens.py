@@ -16,10 +16,11 @@ import pytest
 from damage import DAMAGE
 
 import meanfield as mf
-from meanfield.config import ConfigError, load_config
+from meanfield.runfile import ConfigError, load_config
 
 RUN = """\
 [problem]
+normalization = "none"
 manifold = "{}"
 beta = 3.0
 [initial]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from manglers import MANGLERS, QUICK, SMALL, VALID
 
-from meanfield.config import Config, ConfigError, load_config
+from meanfield.runfile import Config, ConfigError, load_config
 
 everyday = settings(
     max_examples=100,

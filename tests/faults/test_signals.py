@@ -30,7 +30,7 @@ NOISE = options("problem.diffusivity=0.05", "time.step=0.25")
 DIFFUSION = options("problem.diffusivity=0.02")
 CHARACTERISTICS = options("representation.name=characteristics")
 LOG = options("time.end=1e5", "time.spacing=log", "time.first=2")
-AUTO = [*options("problem.normalized=true"), *LOG]
+AUTO = [*options("problem.normalization=softmax"), *LOG]
 ATOMS = options("initial={name='atoms', angles=[0.0, 0.4, 1.0, 2.5], weights=[0.1, 0.2, 0.3, 0.4]}")
 SPHERE = options("problem.manifold=sphere", "initial.modes=[[1, 0, 0.1], [3, -2, 0.05]]")
 BALL = options("problem.manifold=sphere", "time.end=3.0")
@@ -41,7 +41,9 @@ HEADS = options(
     "problem.normalization=softmax",
     "heads=[{score = [[0.9, -0.4], [0.7, 0.5]], value = [[0, -1], [1, 0.5]]}, {value = -0.5}]",
 )
-STAGES = options("stages=[{end = 1.3}, {end = 2.6, beta = 2.0}, {normalized = true, strength = 2}]")
+STAGES = options(
+    "stages=[{end = 1.3}, {end = 2.6, beta = 2.0}, {normalization = 'softmax', strength = 2}]"
+)
 LAYERS = options(
     "layers.count=8",
     "layers.step=0.2",

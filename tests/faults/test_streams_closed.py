@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from parameters import each
 
-from meanfield.outputs.run_file import load
+from meanfield.store.run_file import load
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 
 ANSWERS = {
+    "no command": "",  # help
     "--version": "--version",
     "--help": "--help",
     "run --help": "run --help",
@@ -49,7 +50,6 @@ WRONG = {
     "run of nothing": "run nothing.toml",
     "wrong key": "run run.toml --set problem.betta=1",
     "no argument": "stability",
-    "no command": "",
 }
 """Commands that are refused."""
 

@@ -9,11 +9,11 @@ import pytest
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.attention import HeadMatrices
+from meanfield.engines.sinkhorn import pair_scaling
 from meanfield.fields import balanced
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
 from meanfield.fields.heads import head_table
-from meanfield.fields.sinkhorn import pair_scaling
+from meanfield.terms.attention import HeadMatrices
 
 
 def side(space: mf.Circle | mf.Sphere, score: FloatArray) -> Callable[[], Side]:

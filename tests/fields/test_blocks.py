@@ -11,12 +11,11 @@ from parameters import together
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.attention import HeadMatrices
-from meanfield.compute.threads import set_threads, threads
+from meanfield.engines.threads import set_threads, threads
 from meanfield.fields.blocks import attention_matrices, attention_output, row_entropies
 from meanfield.fields.head_pairs import pair_velocity
 from meanfield.fields.heads import heads_interaction
-from meanfield.representations.particles import particles
+from meanfield.terms.attention import HeadMatrices
 
 SPHERE = mf.Sphere()
 ONE = HeadMatrices(3.0 * np.asarray(B3), np.asarray(V3, dtype=float))
@@ -84,8 +83,6 @@ def test_blocks_are_the_sums_written_down(rate: float | None, none: bool) -> Non
     out = attention_output(x, any_heads(5), m, **options)
     size = np.abs(exact).max()
     np.testing.assert_allclose(out, exact, rtol=0, atol=1e-13 * size)
-    single = attention_output(x, any_heads(5), m, dtype=np.float32, **options)
-    np.testing.assert_allclose(single, exact, rtol=0, atol=1e-5 * size)
     matrices = attention_matrices(x, any_heads(5), m, **options)
     values = [head.value for head in any_heads(5)]
     out = sum(p @ x @ v.T for p, v in zip(matrices, values, strict=True))
@@ -123,20 +120,19 @@ def test_replicas_may_have_matrices_of_their_own() -> None:
         np.testing.assert_array_equal(out[r], alone)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_exponents_beyond_all_numbers_leave_the_largest(dtype: Any) -> None:
+def test_exponents_beyond_all_numbers_leave_the_largest() -> None:
     """Scores of a million overflow, and so does a range of positions."""
     x = np.array([[2.0, 0.3], [-1.5, 1.2], [-0.4, -1.8], [0.5, 0.6]])
     sharp = [HeadMatrices(1e6 * np.eye(2), np.eye(2))]
     leaders = [0, 1, 2, 0]
-    out = attention_output(x, sharp, dtype=dtype)
+    out = attention_output(x, sharp)
     np.testing.assert_allclose(out, x[leaders], rtol=0, atol=1e-6)
     # The last sees only masses of 0 near it.
     m = np.array([0.5, 0.5, 0.0, 0.0])
     flat = [HeadMatrices(np.zeros((2, 2)), np.eye(2))]
-    out = attention_output(x, flat, m, mask="alibi", rate=500.0, dtype=dtype)
+    out = attention_output(x, flat, m, mask="alibi", rate=500.0)
     np.testing.assert_allclose(out, x[[0, 1, 1, 1]], rtol=0, atol=1e-6)
-    out = attention_output(x, flat, m[::-1], mask="causal", dtype=dtype)
+    out = attention_output(x, flat, m[::-1], mask="causal")
     np.testing.assert_allclose(out[:2], 0.0)
 
 
@@ -182,7 +178,6 @@ def test_rows_that_look_everywhere_have_the_largest_entropy() -> None:
         ({"mask": "casual"}, "mask 'casual' is not known"),
         ({"normalization": "sinkhorn", "mask": "causal"}, "sinkhorn needs heads"),
         ({"heads": [HeadMatrices(np.eye(3), np.eye(3))]}, r"expected \(2, 2\) for tokens in R\^2"),
-        ({"dtype": np.int64}, "dtype is int64, expected float64 or float32"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(change: dict[str, Any], message: str) -> None:
@@ -190,22 +185,6 @@ def test_what_cannot_be_computed_is_refused(change: dict[str, Any], message: str
     given = {"x": np.eye(2), "heads": [HeadMatrices(np.eye(2), np.eye(2))]} | change
     with pytest.raises(ValueError, match=message):
         attention_output(**given)
-
-
-def test_loose_tolerances_ask_for_single_precision() -> None:
-    """Tokens of many dimensions would cost twice as much, or be summed in less than was asked."""
-    rng = np.random.default_rng(3)
-    head = mf.Head(score=rng.normal(size=(40, 40)) / 6.0, value=rng.normal(size=(40, 40)))
-    law = mf.from_points(rng.normal(size=(60, 40)))
-    problem = mf.Problem(mf.Sphere(40), mf.Attention([head], beta=3.0), initial=law)
-    double, fine, single = (
-        particles(problem, problem.initial_measure(), tolerance=tolerance)
-        for tolerance in (1e-10, 9e-6, 1e-5)
-    )
-    expected = double.rhs(0.0, double.state)
-    np.testing.assert_array_equal(fine.rhs(0.0, fine.state), expected)
-    difference = np.abs(single.rhs(0.0, single.state) - expected).max()
-    assert 1e-10 < difference < 1e-6 * np.abs(expected).max() * np.sqrt(40)
 
 
 @pytest.mark.parametrize("length", [711.0, 2131.0, 3550.0])

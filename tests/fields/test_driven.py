@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.carriers.effects import uniform_is_stationary
 from meanfield.fields.felt import felt_by, fixed_field, transport
 from meanfield.observables import energy_told, interaction_energy
-from meanfield.representations.effects import uniform_is_stationary
-from meanfield.terms import ACTIVATIONS
+from meanfield.terms.fixed import ACTIVATIONS
 
 NOTHING = mf.Attention([mf.Head(value=0.0)], beta=0.0)
 WIDE = mf.FeedForward(
@@ -85,7 +85,7 @@ def test_attention_and_a_layer_move_tokens_as_known() -> None:
 @pytest.mark.parametrize("diffusivity", [0.0, 0.05])
 def test_a_skew_drift_rotates_the_run_without_it(diffusivity: float) -> None:
     """c_k(t) gains e^{-ik omega t}, also where steps take part of the flow exactly."""
-    flow = mf.Flow(diffusivity=diffusivity)
+    flow = mf.Flow("none", diffusivity=diffusivity)
     alone = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
     driven = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW, drift=TURN)
     still, turned = (
@@ -94,7 +94,9 @@ def test_a_skew_drift_rotates_the_run_without_it(diffusivity: float) -> None:
     )
     assert np.abs(turned - still * np.exp(-1j * np.arange(9))).max() < 1e-8
     assert uniform_is_stationary(driven)
-    assert not uniform_is_stationary(mf.Problem(mf.Circle(), mf.linear(), feed_forward=FLAT))
+    assert not uniform_is_stationary(
+        mf.Problem(mf.Circle(), mf.linear(), mf.USA, feed_forward=FLAT)
+    )
     rates = mf.growth_rates(alone, 6)
     found = mf.linear_operator(driven, 6).eigenvalues
     for k in (1, 3):
@@ -135,7 +137,7 @@ def test_the_sum_of_energies_climbs_by_the_squared_speed(of: mf.Kernel | str) ->
     heads = mf.Attention([mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])], "none", beta=3.0)
     points = mf.Measure(mf.Circle(), np.array([0.3, 1.1, 2.0, 2.7, 4.4]))
     kernel = heads if isinstance(of, str) else of
-    problem = mf.Problem(mf.Circle(), kernel, feed_forward=layer, drift=drift)
+    problem = mf.Problem(mf.Circle(), kernel, normalization="none", feed_forward=layer, drift=drift)
     assert energy_told(problem) is None
     velocity = felt_by(problem).of_points(points.points, None).velocity(points.points)
     h = 1e-5

@@ -26,11 +26,11 @@ from head_oracle import (
 )
 
 import meanfield as mf
+from meanfield.carriers import DensityRepresentation
 from meanfield.fields.engines import transport
 from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.tokens import TokenField
-from meanfield.representations import DensityRepresentation
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 ONE, BOTH = [(B1, V1)], [(B1, V1), (B2, V2)]
@@ -321,7 +321,7 @@ def test_rounding_far_from_all_mass_has_no_speed(space: mf.Circle | mf.Sphere) -
 
 def test_own_kernels_are_no_heads() -> None:
     """Sums over pairs would take another kernel for an exponential."""
-    problem = mf.Problem(CIRCLE, mf.zonal(lambda s: 1.0 + 0.5 * s))
+    problem = mf.Problem(CIRCLE, mf.zonal(lambda s: 1.0 + 0.5 * s), mf.USA)
     assert problem.heads is None
-    with pytest.raises(ValueError, match="no exponential"):
+    with pytest.raises(ValueError, match="no head of attention on circle, expected"):
         heads_interaction(problem)

@@ -5,10 +5,10 @@ import pytest
 
 import meanfield as mf
 from meanfield.arrays import ModalArray
+from meanfield.bases.coordinates import coordinates
 from meanfield.fields.felt import felt_by, transport
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.manifolds.coordinates import coordinates
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.spaces.manifold import laplacian_eigenvalues
 
 RNG = np.random.default_rng(7)
 PLANE = mf.Attention(

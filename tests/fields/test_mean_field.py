@@ -7,7 +7,7 @@ from parameters import each
 import meanfield as mf
 from meanfield.fields import circle, engines
 from meanfield.fields.mean_field import interaction
-from meanfield.kernels import KERNELS
+from meanfield.terms.kernels import KERNELS
 
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
 
@@ -16,7 +16,7 @@ LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
 def test_interaction_holds_the_multipliers_with_strength(name: str) -> None:
     """Up to the kernel's degree; the constant of the potential moves nothing and is left out."""
     kernel = KERNELS[name](6.0)
-    felt = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow(strength=-2.0)))
+    felt = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)))
     assert felt.degree == kernel.degree(1)
     assert felt.potential_multipliers[0] == 0.0
     expected = -2.0 * kernel.potential_multipliers(1, felt.degree)[1:]
@@ -33,12 +33,12 @@ def test_partition_is_there_only_when_normalized() -> None:
     assert field.partition is not None
     expected = kernel.attention_multipliers(1, felt.degree) * moments[: felt.degree + 1]
     assert np.array_equal(field.partition, expected)
-    assert interaction(mf.Problem(mf.Circle(), kernel)).field(moments).partition is None
+    assert interaction(mf.Problem(mf.Circle(), kernel, mf.USA)).field(moments).partition is None
 
 
 def test_field_of_few_moments_is_cut_to_them() -> None:
     """A density of low degree has no more moments than that."""
-    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0)))
+    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0), mf.USA))
     assert len(felt.field(np.array([1.0, 0.2, 0.1j])).potential) == 3
 
 

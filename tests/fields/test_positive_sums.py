@@ -12,9 +12,9 @@ import scipy.integrate
 import scipy.special
 
 import meanfield as mf
+from meanfield.carriers import Options, represent
+from meanfield.carriers.characteristics import resumed_characteristics
 from meanfield.fields.positive_sums import noise_share, sums_pairs, velocity_and_divergence
-from meanfield.representations import Options, represent
-from meanfield.representations.characteristics import resumed_characteristics
 from meanfield.trajectory import SimulationError
 
 TOLERANCE = 1e-10

@@ -7,13 +7,13 @@ import pytest
 
 import meanfield as mf
 from meanfield.arrays import EPS
-from meanfield.attention import HeadMatrices
-from meanfield.compute.threads import set_threads, threads
+from meanfield.engines.harmonics import coefficients as packing
+from meanfield.engines.row_scale import row_scale
+from meanfield.engines.threads import set_threads, threads
 from meanfield.fields import engines
 from meanfield.fields.mean_field import interaction
-from meanfield.fields.row_scale import row_scale
 from meanfield.fields.sphere.heads import head_table, transport, velocity
-from meanfield.manifolds.sphere import coefficients as packing
+from meanfield.terms.attention import HeadMatrices
 
 SPHERE = mf.Sphere()
 SCORE = np.array([[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]])

@@ -123,13 +123,13 @@ def test_what_is_not_linearised_is_refused() -> None:
     for problem in (
         mf.Problem(mf.Circle(), mf.Attention([mf.Head()], beta=2.0, mask="causal")),
         mf.Problem(mf.Circle(), mf.Attention([mf.Head()], "sinkhorn", beta=2.0)),
-        mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0)),
-        mf.Problem(mf.Circle(), mf.exponential(beta=2.0), layers=mf.Layers(0.1)),
+        mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.USA),
+        mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, layers=mf.Layers(0.1)),
     ):
         with pytest.raises(ValueError, match="fluctuations, .* are known for flows of densities"):
             mf.fluctuations(problem, until=1.0)
     points = mf.Problem(
-        mf.Circle(), mf.exponential(beta=2.0), initial=mf.from_points(np.array([0.0, 1.0]))
+        mf.Circle(), mf.exponential(beta=2.0), mf.USA, mf.from_points(np.array([0.0, 1.0]))
     )
     with pytest.raises(TypeError, match="the initial law gives points"):
         mf.fluctuations(points, until=1.0)
@@ -215,7 +215,7 @@ def test_observables_that_bend_within_a_hundredth(observable, first, second) -> 
 
 def test_kinks_at_the_limit_are_refused() -> None:
     """The size of a mode that the limit has not is no normal number at all."""
-    found = mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(5.0)), until=0.5, save=2)
+    found = mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), until=0.5, save=2)
     with pytest.raises(ValueError, match="no first derivatives"):
         found.of(lambda m: abs(m[2]))
     with pytest.raises(ValueError, match="no second derivatives"):

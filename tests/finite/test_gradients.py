@@ -130,7 +130,7 @@ def test_energy_depends_on_parameters_by_itself() -> None:
         (kernel, [np.nan], ValueError, "parameters must be a vector of finite numbers"),
         (kernel, [2.0, 1.0, 0.0, 0.0, 0.0], ValueError, "fails near parameter 2 = 0, at -0.004"),
         (
-            lambda p: mf.Problem(mf.Circle() if p[0] > 1.0 else mf.Sphere(), mf.linear()),
+            lambda p: mf.Problem(mf.Circle() if p[0] > 1.0 else mf.Sphere(), mf.linear(), mf.USA),
             [1.0],
             ValueError,
             "problems of one manifold: sphere became circle as parameter 0 went",

@@ -7,10 +7,10 @@ import pytest
 
 import meanfield as mf
 from meanfield.arrays import ModalArray
-from meanfield.compute.threads import one_blas_thread
+from meanfield.carriers.options import Options
+from meanfield.engines.threads import one_blas_thread
 from meanfield.finite.path import density_of, path, tangent
 from meanfield.finite.resolved import Settings
-from meanfield.representations.options import Options
 from meanfield.simulation import Evolution
 
 LAW = mf.from_density(np.array([1.0, 0.25, -0.1j]))

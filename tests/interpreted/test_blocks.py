@@ -9,8 +9,8 @@ Agree = Callable[..., None]
 
 
 def _output(x: np.ndarray, options: dict[str, object]) -> np.ndarray:
-    from meanfield.attention import HeadMatrices
     from meanfield.fields.blocks import attention_output
+    from meanfield.terms.attention import HeadMatrices
 
     heads = [HeadMatrices(np.diag([2.0, -1.0, 0.5]), np.eye(3))]
     return attention_output(x, heads, np.array([0.0, 0.2, 0.3, 0.5]), **options)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 from parameters import each
 
 Agree = Callable[..., None]
-POINTS = "manifolds.circle.points"
+POINTS = "engines.fourier"
 
 
 def _angles(count: int) -> np.ndarray:
@@ -40,7 +40,7 @@ def test_velocity_in_the_own_field(agree: Agree, normalized: bool) -> None:
     """Multipliers would be read beyond their end."""
     attention = np.array([4.0, 1.0, 0.3, 0.1, 0.02, 0.01]) if normalized else None
     args = (_angles(20), _weights(20), np.array([0.0, 1.0, 0.3, 0.1, 0.02, 0.01]), attention)
-    agree("fields.circle.tokens:own_velocity", *args, atol=1e-14)
+    agree("engines.fourier.tokens:own_velocity", *args, atol=1e-14)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -58,13 +58,13 @@ def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray 
     """Tokens would be met twice or not at all; beta = 2e4 takes the way around underflow."""
     args = (_angles(6), _weights(6), beta, normalized, targets)
     # Rounding of exponents up to 4e4.
-    agree("fields.circle.pairs:exponential_velocity_circle", *args, rtol=1e-10, atol=1e-300)
+    agree("engines.pairs.circle:exponential_velocity_circle", *args, rtol=1e-10, atol=1e-300)
 
 
 def test_pairs_at_huge_angles(agree: Agree) -> None:
     """Angles that are not reduced exactly would not be sent the other way."""
     args = (np.array([2e9, 1.0, 2.0]), np.full(3, 1.0 / 3.0), 2.0, True)
-    agree("fields.circle.pairs:exponential_velocity_circle", *args)
+    agree("engines.pairs.circle:exponential_velocity_circle", *args)
 
 
 def test_advection(agree: Agree) -> None:
@@ -77,7 +77,7 @@ def test_advection(agree: Agree) -> None:
     for degree, divisor in ((5, None), (45, None), (45, partition)):
         potential = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
         args = (density, potential, divisor, 49, sizes)
-        agree("fields.circle.density:advection", *args, rtol=1e-9, atol=1e-10)
+        agree("engines.fourier.density:advection", *args, rtol=1e-9, atol=1e-10)
 
 
 def _moments_of_a_run(normalized: bool, diffusivity: float) -> np.ndarray:
@@ -103,7 +103,7 @@ def test_advection_by_nothing(agree: Agree, potential: float, partition: None) -
     """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
     density, sizes = np.ones(50, complex), np.array([128, 192])
     args = (density, np.full(46, potential + 0j), partition, 49, sizes)
-    agree("fields.circle.density:advection", *args)
+    agree("engines.fourier.density:advection", *args)
 
 
 def _fields() -> np.ndarray:
@@ -121,16 +121,16 @@ def _fields() -> np.ndarray:
 
 def test_maxima(agree: Agree) -> None:
     """The stack of intervals would overflow, or a sign be read that is none."""
-    agree("manifolds.circle.maxima:count_maxima", _fields())
+    agree("spaces.circle.maxima:count_maxima", _fields())
     for field in _fields()[1:]:
-        agree("manifolds.circle.maxima:maxima", field, rtol=1e-7, atol=1e-9)
-        agree("manifolds.circle.maxima:basins", field, np.linspace(0.1, 6.0, 7))
+        agree("spaces.circle.maxima:maxima", field, rtol=1e-7, atol=1e-9)
+        agree("spaces.circle.maxima:basins", field, np.linspace(0.1, 6.0, 7))
 
 
 def test_maximum_at_the_first_guess(agree: Agree) -> None:
     """Where p is zero there is no side to go on; where it is zero everywhere, no maximum."""
     slopes = np.array([0.0, 1j])
-    agree("manifolds.circle.maxima_kernels:polish", slopes, 1, -1.0, 1.0)
+    agree("engines.fourier.maxima_kernels:polish", slopes, 1, -1.0, 1.0)
     nothing, some = np.zeros(0), np.zeros(8)
     args = (0.0 * slopes, 1, some, some, np.ones(3), 1e-15, nothing, nothing)
-    agree("manifolds.circle.maxima_kernels:falls", *args)
+    agree("engines.fourier.maxima_kernels:falls", *args)

@@ -9,8 +9,8 @@ Agree = Callable[..., None]
 
 
 def _elementary(values: np.ndarray) -> tuple[np.ndarray, ...]:
-    from meanfield.compute import elementary
-    from meanfield.compute.compiled import njit
+    from meanfield.engines import elementary
+    from meanfield.engines.compiled import njit
 
     exp2, small = elementary.exp2, elementary.small_sine_cosine
     spread = [small(0.01 * value) for value in values]
@@ -24,7 +24,7 @@ def test_elementary_functions(agree: Agree) -> None:
 
 
 def _stepped(start: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, float]:
-    from meanfield.integrators.exponential import exponential
+    from meanfield.schemes.exponential import exponential
 
     stepper = exponential(
         lambda time, state: 0.3 * state * state - 0.1 * state[::-1],

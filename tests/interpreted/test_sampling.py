@@ -11,7 +11,7 @@ import meanfield as mf
 def _drawn(name: str, coefficients: np.ndarray, count: int) -> np.ndarray:
     import importlib
 
-    module = importlib.import_module(f"meanfield.sampling.{name}")
+    module = importlib.import_module(f"meanfield.laws.sampling.{name}")
     draw = getattr(module, f"{name}_tokens")
     return np.asarray(draw(coefficients, count, np.random.default_rng(1)))
 

@@ -7,7 +7,7 @@ import pytest
 from parameters import each
 
 Agree = Callable[..., None]
-ROOM = "manifolds.sphere"
+ROOM, SPACE = "engines.harmonics", "spaces.sphere"
 
 
 def _unit(count: int, seed: int = 0) -> np.ndarray:
@@ -25,7 +25,7 @@ def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray 
     """Tokens would be met twice or not at all; beta = 900 takes the way around underflow."""
     args = (_unit(3), _weights(3), beta, normalized, targets)
     # Rounding of exponents up to 1800.
-    agree("fields.sphere.pairs:exponential_velocity_sphere", *args, rtol=1e-11, atol=1e-300)
+    agree("engines.pairs.sphere:exponential_velocity_sphere", *args, rtol=1e-11, atol=1e-300)
 
 
 def test_angles_and_tangent_vectors(agree: Agree) -> None:
@@ -79,15 +79,15 @@ def test_neighbourhoods(agree: Agree, state: str, radius: float) -> None:
     """A box would be split that has no parts, or a pile read above its top."""
     points = _states()[state]
     mass = _weights(len(points))
-    agree(f"{ROOM}.neighbourhoods:dense", points, None, radius, 0.1)
-    agree(f"{ROOM}.neighbourhoods:dense", points, mass, radius, 0.1)
-    agree(f"{ROOM}.neighbourhoods:_mass_within", points, mass, radius, np.inf)
-    agree(f"{ROOM}.neighbourhoods:linked", points, radius)
+    agree(f"{SPACE}.neighbourhoods:dense", points, None, radius, 0.1)
+    agree(f"{SPACE}.neighbourhoods:dense", points, mass, radius, 0.1)
+    agree(f"{SPACE}.neighbourhoods:_mass_within", points, mass, radius, np.inf)
+    agree(f"{SPACE}.neighbourhoods:linked", points, radius)
 
 
 def test_tree_of_many_boxes(agree: Agree) -> None:
     """Nodes beyond the first 64 would be written behind their arrays."""
-    from meanfield.manifolds.sphere.box_tree import curve_order
+    from meanfield.engines.harmonics.box_tree import curve_order
 
     points = _unit(400)
     agree(f"{ROOM}.box_tree:build", points[curve_order(points, True)], _weights(400))
@@ -96,7 +96,7 @@ def test_tree_of_many_boxes(agree: Agree) -> None:
 
 
 def _field(degree: int, seed: int) -> np.ndarray:
-    from meanfield.manifolds.sphere.maxima import gaussian_fields
+    from meanfield.spaces.sphere.maxima import gaussian_fields
 
     variances = np.append(0.0, np.ones(degree))
     return gaussian_fields(variances, 1, np.random.default_rng(seed))[0]
@@ -105,9 +105,9 @@ def _field(degree: int, seed: int) -> np.ndarray:
 def test_maxima(agree: Agree) -> None:
     """A cell would be written beyond the last, or a summit be counted twice."""
     field = _field(2, 0)
-    agree(f"{ROOM}.maxima:count_maxima", field[None])
-    agree(f"{ROOM}.maxima:basins", field, _unit(6), atol=1e-9)
-    agree(f"{ROOM}.maxima:maxima", field, atol=1e-9)
+    agree(f"{SPACE}.maxima:count_maxima", field[None])
+    agree(f"{SPACE}.maxima:basins", field, _unit(6), atol=1e-9)
+    agree(f"{SPACE}.maxima:maxima", field, atol=1e-9)
 
 
 @pytest.mark.parametrize("hessian", [(-2.0, 0.5, -1.0), (2.0, 0.0, -1.0), (-1e-30, 0.0, 0.0)])

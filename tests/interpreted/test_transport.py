@@ -67,7 +67,7 @@ def test_sphere(agree: Agree, p: int, cost: str) -> None:
 @pytest.mark.parametrize("levels", [np.zeros(0), np.cumsum(np.full(7, 1.0 / 7.0))])
 def test_samples_of_many_points(agree: Agree, levels: np.ndarray) -> None:
     """The level before the first point, or after the last, would be one of memory's."""
-    from meanfield.transport.circle.cdf import local_polynomials
+    from meanfield.engines.fourier.cdf import local_polynomials
 
     points = np.sort(np.random.default_rng(0).uniform(0.0, 6.0, 7))
     rows = local_polynomials(np.array([1.0, 0.3 - 0.2j, 0.1j]))
@@ -76,7 +76,7 @@ def test_samples_of_many_points(agree: Agree, levels: np.ndarray) -> None:
 
 def test_pieces_outside_a_window(agree: Agree) -> None:
     """Lengths above and below the window would not be those that are left out."""
-    from meanfield.transport.circle.cdf import local_polynomials
+    from meanfield.engines.fourier.cdf import local_polynomials
 
     points = np.array([1.0, 1.0, 2.5, 6.0])
     rows = local_polynomials(np.array([1.0, 0.3 - 0.2j, 0.1j]))

@@ -12,8 +12,8 @@ import pytest
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.models.heads import HeadTable
-from meanfield.models.ladder import Ladder
-from tests.models.encoders import write_encoder
+from meanfield.models.ladder import Ladder, equiangular_by_layer
+from tests.models.encoders import random_arrays, write_encoder
 
 _TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"
 
@@ -138,3 +138,28 @@ def test_figures_draw_what_was_found(replayed, folder):
     (axes,) = found.plot().axes
     assert np.array_equal(axes.get_lines()[0].get_ydata(), found.mean[:, 0])
     assert "R^2" in replayed._repr_html_()
+
+
+@pytest.mark.parametrize("size", [1e11, 3e13, 1e300])
+def test_huge_weights_are_replayed_or_refused_in_one_line(tmp_path, capsys, size):
+    """A replay would never end, or fail on NaN without a word of the file."""
+    arrays = random_arrays()
+    name = "encoder.layer.0.attention.self.value.weight"
+    arrays[name] = size * arrays[name] / np.abs(arrays[name]).max()
+    write_encoder(tmp_path / "huge", arrays=arrays)
+    (tmp_path / "x.txt").write_text(_TEXT)
+    words = ["replay", str(tmp_path / "huge"), str(tmp_path / "x.txt"), "--quiet"]
+    status = main([*words, "-o", str(tmp_path / "r.h5")])
+    said = capsys.readouterr().err
+    if size < 1e12:
+        assert status == 0 and said == ""
+        return
+    assert status == 2 and said.count("\n") == 1
+    assert f"huge/model.safetensors: {name} holds {size:.3g}, expected trained weights" in said
+
+
+@pytest.mark.parametrize("strength", [300.0, 1e10, -1e10])
+def test_strong_heads_end_at_their_limit(strength):
+    """Explicit steps would take 1e10 steps: tokens agree, or come to a simplex, -1 / (n - 1)."""
+    end = equiangular_by_layer(9, 0.1, np.array([2.0]), np.array([strength]))[-1]
+    assert end == pytest.approx(1.0 if strength > 0 else -1 / 8, abs=1e-11)

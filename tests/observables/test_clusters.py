@@ -66,27 +66,35 @@ def test_dense_chain_links_clusters() -> None:
 
 
 @pytest.mark.parametrize(
-    "n, size, counted", [(10, 2, False), (10, 3, True), (1000, 9, False), (1000, 10, True)]
+    "n, size, counted",
+    [(2, 1, True), (49, 1, True), (50, 1, False), (99, 2, True), (100, 2, False), (100, 3, True)]
+    + [(1000, 9, False), (1000, 10, True)],
 )
-def test_cluster_has_at_least_three_tokens_and_one_percent(
-    n: int, size: int, counted: bool
-) -> None:
+def test_cluster_has_enough_tokens_and_one_percent(n: int, size: int, counted: bool) -> None:
     """Whichever is more; exactly that many count, in spite of rounding."""
     found = clusters(tokens((n - size, 0.0), (size, 2.0)), BETA)
     assert found.count == (2 if counted else 1)
 
 
-def test_three_token_rule_is_for_tokens_only() -> None:
+def test_least_tokens_are_for_tokens_only() -> None:
     """One weighted atom is a cluster if it has one percent of the mass."""
     measure = mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.49, 0.01])
     assert clusters(measure, BETA).count == 3
     assert clusters(mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.491, 0.009]), BETA).count == 2
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_too_few_tokens_are_no_cluster(n: int) -> None:
-    """Three tokens of two there are not: nothing to count, and no error."""
-    assert clusters(tokens((n, 1.0)), BETA).count == 0
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_tokens_that_have_met_are_one_cluster(n: int) -> None:
+    """A group of three tokens there is not among two."""
+    assert clusters(tokens((n, 1.0)), BETA).count == 1
+
+
+def test_three_tokens_count_alike_before_and_after_the_hand_over() -> None:
+    """Tokens counted 0 clusters, and 3 once they were atoms."""
+    problem = mf.Problem(CIRCLE, mf.exponential(9.0), mf.USA, mf.from_points([0.0, 2.0, 4.0]))
+    for carrier in ("particles", "atoms", "auto"):
+        run = mf.simulate(problem, 1.0, save=2, representation=carrier)  # type: ignore[arg-type]
+        assert run.observables["clusters/count"].tolist() == [3.0, 3.0], carrier
 
 
 def test_order_of_points_does_not_matter() -> None:

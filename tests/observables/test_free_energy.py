@@ -8,7 +8,7 @@ import meanfield as mf
 from meanfield.observables import free_energy
 from meanfield.problem import Problem
 
-NOISY = mf.Flow(diffusivity=0.2)
+NOISY = mf.Flow("none", diffusivity=0.2)
 
 
 def of(problem: Problem, measure: mf.Density | mf.Measure) -> float:
@@ -51,5 +51,5 @@ def test_points_have_one_without_diffusion_only() -> None:
     kernel = mf.exponential(4.0)
     assert np.isnan(of(mf.Problem(mf.Circle(), kernel, NOISY), points))
     # W(1) / 2 = 1 / (2 beta) for a Dirac mass.
-    found = of(mf.Problem(mf.Circle(), kernel, mf.Flow(strength=-2.0)), points)
+    found = of(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)), points)
     assert found == pytest.approx(2.0 / 8.0, rel=1e-14)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.fields.sinkhorn import pair_scaling
+from meanfield.engines.sinkhorn import pair_scaling
 from meanfield.observables import energy_told, interaction_energy
 from meanfield.observables.energies import ascent
 
@@ -177,4 +177,4 @@ def test_balanced_energy_needs_its_measure() -> None:
     problem = posed(np.eye(2), normalization="sinkhorn", beta=2.0)
     with pytest.raises(ValueError, match="the energy of a measure: give it"):
         interaction_energy(problem, mf.Measure(mf.Circle(), TOKENS).moments(20))
-    assert energy_told(mf.Problem(mf.Circle(), mf.exponential(2.0))) is None
+    assert energy_told(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA)) is None

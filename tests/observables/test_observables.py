@@ -20,7 +20,7 @@ from meanfield.observables import (
 from meanfield.observables.energies import _of_density
 from meanfield.observables.resolution import spectral_tail
 
-PROBLEM = mf.Problem(mf.Circle(), mf.exponential(9.0))
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA)
 POINTS = mf.Measure(mf.Circle(), np.random.default_rng(0).uniform(0, 7, 40))
 DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 
@@ -60,7 +60,7 @@ def test_energy_is_the_double_sum_over_pairs(beta: float) -> None:
     rng = np.random.default_rng(1)
     x, w = rng.uniform(0, 7, 30), rng.dirichlet(np.ones(30))
     kernel = mf.exponential(beta) if beta else mf.linear()
-    problem = mf.Problem(mf.Circle(), kernel)
+    problem = mf.Problem(mf.Circle(), kernel, mf.USA)
     s = np.cos(x[:, None] - x)
     expected = w @ (np.exp(beta * (s - 1)) if beta else s) @ w
     found = interaction_energy(problem, mf.Measure(mf.Circle(), x, w).moments(200))
@@ -73,7 +73,7 @@ def test_energy_of_negative_beta_is_in_units_of_uniform(beta: float) -> None:
     x = np.random.default_rng(1).uniform(0, 7, 30)
     s = np.cos(x[:, None] - x)
     uniform = np.exp(beta * np.cos(2 * np.pi * np.arange(256) / 256)).mean()
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta))
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
     found = interaction_energy(problem, mf.Measure(mf.Circle(), x).moments(60))
     assert found == pytest.approx(np.exp(beta * s).mean() / uniform, rel=1e-13)
     flat = mf.Density(mf.Circle(), [1.0]).moments(60)
@@ -84,15 +84,15 @@ def test_energy_of_an_own_kernel_equals_that_of_the_exponential() -> None:
     """Up to the constant of its potential, W(-1) = 0, known in closed form."""
     beta, moments = 6.0, POINTS.moments(60)
     own = mf.zonal(lambda s: np.exp(beta * (s - 1)), beta=beta)
-    found = interaction_energy(mf.Problem(mf.Circle(), own), moments)
-    exponential = interaction_energy(mf.Problem(mf.Circle(), mf.exponential(beta)), moments)
+    found = interaction_energy(mf.Problem(mf.Circle(), own, mf.USA), moments)
+    exponential = interaction_energy(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA), moments)
     lowest = np.exp(-2 * beta)
     assert found == pytest.approx((exponential - lowest) / (1 - lowest), rel=1e-12)
 
 
 def test_energy_of_distant_clusters_is_the_sum_of_squared_masses() -> None:
     """The plateaus of the staircase: 0.28, 0.44, 0.52 for five tokens merging."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(2000.0))
+    problem = mf.Problem(mf.Circle(), mf.exponential(2000.0), mf.USA)
     for masses, level in (
         ([0.4, 0.2, 0.2, 0.2], 0.28), ([0.6, 0.2, 0.2], 0.44), ([0.6, 0.4], 0.52),
     ):  # fmt: skip
@@ -128,7 +128,7 @@ def test_entropy_of_a_density_that_touches_zero_is_finite() -> None:
 
 def test_entropy_is_computed_once_for_the_free_energy_too() -> None:
     """A save of both would cost twice the transforms, or give one density that of another."""
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3))
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))
     for kappa in (1.0, 2.0):
         density = mf.von_mises_fisher(kappa).build(mf.Circle())
         moments, before = density.moments(12), _of_density.cache_info().misses
@@ -142,7 +142,7 @@ def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> N
     """Clusters are ordered; uniform is the largest entropy there is."""
     law = mf.perturbed_uniform([[2, 0.3, 0.1]])
     for strength in (1.0, -1.0):
-        flow = mf.Flow(strength=strength)
+        flow = mf.Flow("none", strength=strength)
         problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, law)
         run = mf.simulate(problem, until=5.0, save=6)
         assert np.all(np.diff(run.observables["entropy"]) * strength < 0)
@@ -151,7 +151,7 @@ def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> N
 def test_points_have_neither_entropy_nor_tail() -> None:
     """NaN is stored for them, not 0, which would be the entropy of uniform."""
     assert np.isnan(entropy(THREE_POINTS))
-    assert np.isnan(resolution(mf.Problem(mf.Circle(), mf.linear()), THREE_POINTS))
+    assert np.isnan(resolution(mf.Problem(mf.Circle(), mf.linear(), mf.USA), THREE_POINTS))
 
 
 @pytest.mark.parametrize("degree, top", [(0, 1), (5, 1), (19, 2), (99, 10), (640, 64)])
@@ -170,7 +170,7 @@ def test_resolution_of_a_full_spectrum_is_its_tail() -> None:
     """Modulus, not real part; what a slow field of degree 1 moves out is half as large."""
     c = np.zeros(11, dtype=complex)
     c[0], c[1], c[10] = 1.0, 0.3, 3e-9 - 4e-9j
-    problem = mf.Problem(mf.Circle(), mf.linear())
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
     assert resolution(problem, mf.Density(mf.Circle(), c)) == pytest.approx(5e-9, rel=1e-14)
 
 

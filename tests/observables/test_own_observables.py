@@ -17,7 +17,7 @@ from meanfield.observables import OBSERVABLES, Observable, chosen_observables, o
 from meanfield.runs import collect, padded
 from meanfield.snapshot import Snapshot
 
-PROBLEM = mf.Problem(mf.Circle(), mf.linear())
+PROBLEM = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
 DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 
 
@@ -177,6 +177,7 @@ LATER = False
 
 RUN = """
 [problem]
+normalization = "none"
 manifold = "circle"
 kernel = "linear"
 [initial]

@@ -15,7 +15,7 @@ def peaks_of(problem: mf.Problem, measure: mf.Measure | mf.Density) -> int:
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
 def test_uniform_has_no_peaks(manifold: mf.Circle) -> None:
     """The potential is constant: neither the density nor even tokens make peaks of rounding."""
-    problem = mf.Problem(manifold, mf.exponential(beta=9.0))
+    problem = mf.Problem(manifold, mf.exponential(beta=9.0), mf.USA)
     assert peaks_of(problem, problem.initial_measure()) == 0
     grid = manifold.grid(200)
     assert peaks_of(problem, mf.Measure(manifold, grid.points, grid.weights)) == 0
@@ -26,17 +26,17 @@ def test_flat_valleys_hold_no_peaks(beta: float) -> None:
     """Two clusters of many tokens: the potential is below rounding between them at beta = 100."""
     rng = np.random.default_rng(0)
     points = np.repeat([0.0, 2.0], [6000, 4000]) + 1e-3 * rng.standard_normal(10_000)
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta))
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
     assert peaks_of(problem, mf.Measure(mf.Circle(), points)) == 2
     vectors = np.stack([np.cos(points), np.sin(points), 0.0 * points], axis=-1)
-    problem = mf.Problem(mf.Sphere(), mf.exponential(beta))
+    problem = mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA)
     assert peaks_of(problem, mf.Measure(mf.Sphere(), vectors)) == 2
 
 
 def test_peaks_agree_with_a_fine_grid() -> None:
     """Of random tokens, against signs of differences of the double sum on 20,000 points."""
     theta = np.linspace(0.0, 2 * np.pi, 20_000, endpoint=False)
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta=12.0))
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=12.0), mf.USA)
     for seed in range(5):
         points = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, 200)
         potential = np.exp(12.0 * (np.cos(theta[:, None] - points) - 1.0)).sum(axis=1)
@@ -50,12 +50,12 @@ def test_repulsion_turns_peaks_around() -> None:
     points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
     measure = mf.Measure(mf.Sphere(), points)
     for strength, expected in ((1.0, 3), (-1.0, 2)):
-        problem = mf.Problem(mf.Sphere(), mf.exponential(9.0), mf.Flow(strength=strength))
+        problem = mf.Problem(mf.Sphere(), mf.exponential(9.0), mf.Flow("none", strength=strength))
         assert peaks_of(problem, measure) == expected
 
 
 def test_linear_kernel_has_one_peak() -> None:
     """W * mu is a function of degree one."""
-    problem = mf.Problem(mf.Sphere(), mf.linear())
+    problem = mf.Problem(mf.Sphere(), mf.linear(), mf.USA)
     points = mf.Sphere().random_points(30, np.random.default_rng(0))
     assert peaks_of(problem, mf.Measure(mf.Sphere(), points)) == 1

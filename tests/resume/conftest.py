@@ -19,10 +19,10 @@ import pytest
 # like Ctrl-C. Uninterrupted references run in the parent, so that children find all code loaded.
 SERVER = """\
 import contextlib, json, os, sys
-import meanfield.commands.compare, meanfield.commands.ensemble, meanfield.execute
+import meanfield.commands.compare, meanfield.commands.ensemble, meanfield.recording
 from meanfield.commands import run, studies
 from meanfield.commands.main import main
-from meanfield.outputs import recorder, study_file
+from meanfield.store import recorder, study_file
 from meanfield.studies import ensemble
 recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
 ensemble._MOST_BLOCKED = 1

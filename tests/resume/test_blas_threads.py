@@ -9,8 +9,8 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 import meanfield as mf
+from meanfield.carriers import particles
 from meanfield.observables import OBSERVABLES, observe
-from meanfield.representations import particles
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import trajectory
 
@@ -29,7 +29,7 @@ def blas() -> Iterator[ThreadpoolController]:
 
 def test_observables_do_not_depend_on_blas_threads(blas: ThreadpoolController) -> None:
     """Entropies, and with them the hash of results, would differ from machine to machine."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow(diffusivity=0.1))
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow("none", diffusivity=0.1))
     modes = np.random.default_rng(1).normal(size=(2, 6000)) / 1e4
     modes[0, 0] = 1.0
     density = mf.Density(mf.Circle(), modes[0] + 1j * modes[1] * (np.arange(6000) > 0))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from run_folder import Folder
 
-from meanfield.config import ConfigError, load_config
-from meanfield.execute import execute, times_after
-from meanfield.outputs.run_file import load
+from meanfield.recording import execute, times_after
+from meanfield.runfile import ConfigError, load_config
 from meanfield.runs import Run
+from meanfield.store.run_file import load
 
 LOGARITHMIC = ["time.spacing=log", "time.first=2"]
 REPRESENTATIONS = {
@@ -100,6 +100,8 @@ def test_resume_of_a_file_without_rows_starts(folder: Folder) -> None:
     stream = execute(load_config(folder.config, (), folder.output), overwrite=True)
     config = load_config(folder.config, (), folder.output)
     stream.close()
+    # An earlier file would stay until there is a row.
+    folder.output.unlink()
     with pytest.raises(ZeroDivisionError):
         list(execute(config, overwrite=True, watch=lambda: 1 // 0))
     assert len(load(folder.output).time) <= 1

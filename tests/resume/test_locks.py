@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from meanfield.commands import studies
 from meanfield.commands.main import main
-from meanfield.outputs.locks import writer_lock
+from meanfield.store import locks
+from meanfield.store.locks import writer_lock
 
 CONFIG = """\
 problem = { manifold = "circle", beta = 5.0 }
@@ -31,7 +31,7 @@ HOLDER = """\
 import sys
 from meanfield.commands import run, studies
 from meanfield.commands.main import main
-from meanfield.outputs import recorder, study_file
+from meanfield.store import recorder, study_file
 from meanfield.studies import ensemble
 recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
 ensemble._MOST_BLOCKED = 1
@@ -119,7 +119,7 @@ def test_study_that_another_process_has_made_meanwhile_is_kept(
         with writer_lock(path):
             yield
 
-    monkeypatch.setattr(studies, "writer_lock", late)
+    monkeypatch.setattr(locks, "writer_lock", late)
     assert main([command, "x.toml", "-o", "x.h5", "--quiet"]) == 2
     assert "x.h5 exists: use --overwrite" in capsys.readouterr().err
     assert Path("x.h5").read_bytes() == made

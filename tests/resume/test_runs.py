@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.outputs.run_file import load, read_checkpoint
+from meanfield.store.run_file import load, read_checkpoint
 
 Check = Callable[[Path, Path], None]
 
 CIRCLE = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 [initial]

@@ -13,6 +13,7 @@ Check = Callable[[Path, Path], None]
 
 CONFIG = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 5.0
 [initial]

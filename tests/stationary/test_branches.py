@@ -18,7 +18,7 @@ from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import stationary_growth_rates
 from meanfield.stationary.states import stationary_state
 
-JUMP = mf.Problem(mf.Circle(), mf.exponential(beta=3.0))
+JUMP = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
 
 def special(branch: Branch, kind: str) -> list[float]:
@@ -40,7 +40,7 @@ def residuals(branch: Branch) -> FloatArray:
 @pytest.mark.parametrize("dimension", [1, 2, 4])
 def test_kuramoto_is_followed_exactly(dimension: int) -> None:
     """The linear kernel has r = I_{d/2}(r/D) / I_{d/2-1}(r/D), and a pitchfork at D = 1/d."""
-    branch = primary_branch(mf.Problem(mf.Sphere(dimension + 1), mf.linear()))
+    branch = primary_branch(mf.Problem(mf.Sphere(dimension + 1), mf.linear(), mf.USA))
     d = dimension + 1
     assert special(branch, "bifurcation") == [pytest.approx(1.0 / d, rel=1e-15)]
     r, x = branch.order_parameter[1:], branch.order_parameter[1:] / branch.values[1:]
@@ -53,10 +53,10 @@ def test_kuramoto_is_followed_exactly(dimension: int) -> None:
     "problem",
     [
         JUMP,
-        mf.Problem(mf.Sphere(), mf.exponential(beta=5.0)),
-        mf.Problem(mf.Sphere(8), mf.exponential(beta=20.0)),
+        mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA),
+        mf.Problem(mf.Sphere(8), mf.exponential(beta=20.0), mf.USA),
         mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA),
-        mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow(strength=-1.0)),
+        mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow("none", strength=-1.0)),
     ],
     ids=str,
 )
@@ -121,7 +121,7 @@ def test_stable_part_is_found_by_iteration_too() -> None:
     """States found from the most ordered one, without any branch."""
     branch = primary_branch(JUMP)
     for i in np.flatnonzero(branch.stable_within_symmetry)[::3]:
-        flow = mf.Flow(diffusivity=float(branch.values[i]))
+        flow = mf.Flow("none", diffusivity=float(branch.values[i]))
         state = stationary_state(replace(JUMP, flow=flow))
         assert state.order_parameter == pytest.approx(branch.order_parameter[i], abs=1e-12)
 
@@ -130,7 +130,9 @@ def test_double_symmetry_is_the_folded_problem() -> None:
     """States in cos(2 l theta) are those of the kernel with the multipliers w_{2l}."""
     # On the circle a kernel that is even in cos(theta) grows in degree 2 first.
     beta = 12.0
-    doubled = primary_branch(mf.Problem(mf.Circle(), mf.exponential(-beta), mf.Flow(strength=-1.0)))
+    doubled = primary_branch(
+        mf.Problem(mf.Circle(), mf.exponential(-beta), mf.Flow("none", strength=-1.0))
+    )
     assert doubled.symmetry.name == "2-fold"
     equation = SelfConsistency(doubled.problem, doubled.symmetry)
     theta = np.linspace(0.0, 2.0 * np.pi, 512, endpoint=False)
@@ -146,7 +148,9 @@ def test_double_symmetry_is_the_folded_problem() -> None:
 
 def test_even_states_leave_the_sphere_transcritically() -> None:
     """D - D_# is linear in the moment: with A = <P^3>/2 for USA, P = p_2 normalised."""
-    branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow(strength=-1.0)))
+    branch = primary_branch(
+        mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow("none", strength=-1.0))
+    )
     t, w = np.polynomial.legendre.leggauss(8)
     p = np.sqrt(5.0) * (3.0 * t**2 - 1.0) / 2.0
     slope = 0.25 * w @ p**3
@@ -156,13 +160,13 @@ def test_even_states_leave_the_sphere_transcritically() -> None:
 
 def test_branch_ends_at_its_share() -> None:
     """The last point lies on the bound."""
-    branch = primary_branch(mf.Problem(mf.Circle(), mf.linear()), smallest=0.6)
+    branch = primary_branch(mf.Problem(mf.Circle(), mf.linear(), mf.USA), smallest=0.6)
     assert branch.values[-1] == pytest.approx(0.3, rel=1e-14)
 
 
 def test_branch_goes_beyond_its_transition() -> None:
     """At large beta states are almost Diracs long before they win over uniform."""
-    branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(beta=60.0)))
+    branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(beta=60.0), mf.USA))
     (transition,) = [point for point in branch.special if point.kind == "transition"]
     assert transition.order_parameter > 0.98
     assert branch.order_parameter[-1] > transition.order_parameter
@@ -209,7 +213,7 @@ def test_branch_is_written_in_a_line() -> None:
 def test_too_narrow_kernels_are_refused() -> None:
     """Hours would pass without a word, or a diffusivity be blamed that nobody chose."""
     with pytest.raises(ValueError, match=r"beta=1000000.0\) is too narrow: .* Take a smaller"):
-        primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6)))
+        primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6), mf.USA))
 
 
 def test_lost_branches_are_told_in_diffusivities(monkeypatch: pytest.MonkeyPatch) -> None:

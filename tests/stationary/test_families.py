@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import meanfield as mf
 from meanfield.stationary.bordered import CurvePoint
-from meanfield.stationary.families import Family, beta_family, diffusivity_family
+from meanfield.stationary.families import Family
 from meanfield.stationary.resolution import stationary_symmetry
 
-FLOWS = [mf.Flow(diffusivity=0.08), mf.Flow(normalized=True, strength=2.0, diffusivity=0.3)]
+FLOWS = [mf.Flow("none", diffusivity=0.08), mf.Flow(normalized=True, strength=2.0, diffusivity=0.3)]
 
 
-def family_of(name: str, flow: mf.Flow) -> Family:
-    """The family of a problem on the sphere."""
+def family_of(flow: mf.Flow) -> Family:
+    """Family of a problem on the sphere."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=3.0), flow)
-    # Differences look at betas a little above the problem's.
-    wider = replace(problem, kernel=mf.exponential(beta=3.1))
-    symmetry = stationary_symmetry(wider, flow.diffusivity / 2.0)
-    if name == "beta":
-        return beta_family(problem, symmetry)
-    return diffusivity_family(problem, symmetry, flow.diffusivity)
+    symmetry = stationary_symmetry(problem, flow.diffusivity / 2.0)
+    return Family(problem, symmetry, flow.diffusivity)
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
-@pytest.mark.parametrize("name", ["beta", "diffusivity"])
-def test_derivatives_are_those_of_the_residual(name: str, flow: mf.Flow) -> None:
+def test_derivatives_are_those_of_the_residual(flow: mf.Flow) -> None:
     """Against central differences: a wrong scale would spoil Newton's order without an error."""
-    family = family_of(name, flow)
+    family = family_of(flow)
     system, n = family.system, len(family.symmetry.degrees)
     x, p, h = 0.5 ** np.arange(1.0, n + 1.0), -0.01, 1e-6
     step = np.eye(n) * h
@@ -41,16 +34,15 @@ def test_derivatives_are_those_of_the_residual(name: str, flow: mf.Flow) -> None
     np.testing.assert_allclose(system.slope(x, p), slope, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["beta", "diffusivity"])
-def test_parameters_are_logarithms(name: str) -> None:
+def test_parameters_are_logarithms() -> None:
     """What the continuation calls p = log 2 is twice the parameter."""
-    value = family_of(name, FLOWS[0]).value
+    value = family_of(FLOWS[0]).diffusivity
     assert value(np.log(2.0)) == pytest.approx(2.0 * value(0.0), rel=1e-15)
 
 
 def test_a_dirac_is_as_sharp_as_the_kernel_allows() -> None:
     """There sum_l A_l l (l + 1) p_l(1)^2 / 2 is -W'' of the angle at 0, that is a(1) = 1."""
-    family = family_of("diffusivity", FLOWS[0])
+    family = family_of(FLOWS[0])
     dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
     assert family.sharpness(dirac) == pytest.approx(FLOWS[0].diffusivity, rel=1e-12)
 
@@ -59,13 +51,13 @@ def test_moments_hold_states_of_attractive_softmax() -> None:
     """There a*f vanishes where the state does, and no digits of it are asked for."""
     for beta, lost in ((60.0, False), (-60.0, True)):
         problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
-        family = diffusivity_family(problem, stationary_symmetry(problem, 0.01), 0.01)
+        family = Family(problem, stationary_symmetry(problem, 0.01), 0.01)
         dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
         assert family.is_lost(dirac) == lost
 
 
 def test_uniform_is_not_sharp() -> None:
     """Its density has no width: any quadrature will do."""
-    family = family_of("diffusivity", FLOWS[0])
+    family = family_of(FLOWS[0])
     uniform = CurvePoint(np.zeros(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
     assert family.sharpness(uniform) > 1e200

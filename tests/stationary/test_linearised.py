@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg
 
 import meanfield as mf
-from meanfield.manifolds.coordinates import coordinates
-from meanfield.representations.density import density as density_representation
+from meanfield.bases.coordinates import coordinates
+from meanfield.carriers.density import density as density_representation
 from meanfield.stationary import linearised
 from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.linearised_equation import LinearisedEquation

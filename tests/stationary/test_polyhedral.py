@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.representations.density import density as density_representation
+from meanfield.carriers.density import density as density_representation
+from meanfield.spaces.polyhedra import GOLDEN, POLYHEDRA, rotation_group
 from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.linearised_equation import LinearisedEquation
-from meanfield.stationary.polyhedra import GOLDEN, POLYHEDRA, rotation_group
 from meanfield.stationary.polyhedral import polyhedral, polyhedral_basis, spiral
 from meanfield.stationary.states import stationary_state
 
@@ -61,7 +61,7 @@ def state_of(name):
     beta, share = {"tetrahedral": 8.0, "octahedral": 12.0}[name], 0.5
     problem = mf.Problem(SPHERE, mf.exponential(beta), mf.USA)
     diffusivity = share * mf.critical_diffusivity(problem)
-    problem = replace(problem, flow=mf.Flow(diffusivity=diffusivity))
+    problem = replace(problem, flow=mf.Flow("none", diffusivity=diffusivity))
     return stationary_state(problem, name)
 
 
@@ -186,21 +186,21 @@ def test_polyhedral_state_has_its_clusters_at_the_vertices():
 
 def test_polyhedral_states_live_on_the_sphere():
     """On the circle, and beyond S^2, there are no such groups."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.01))
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.01))
     with pytest.raises(ValueError, match="tetrahedral states live on the sphere, not on circle"):
         stationary_state(problem, "tetrahedral")
 
 
 def test_polyhedral_states_may_be_too_sharp():
     """Memory would be filled before the first Newton step."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(8.0), mf.Flow(diffusivity=1e-8))
+    problem = mf.Problem(mf.Sphere(), mf.exponential(8.0), mf.Flow("none", diffusivity=1e-8))
     with pytest.raises(ValueError, match="makes icosahedral states too sharp for a grid"):
         stationary_state(problem, "icosahedral")
 
 
 def test_rates_of_states_without_an_axis_have_no_order():
     """Azimuthal numbers of a state without an axis would be made up; those of uniform are known."""
-    problem = mf.Problem(SPHERE, mf.exponential(4.0), mf.Flow(diffusivity=0.02))
+    problem = mf.Problem(SPHERE, mf.exponential(4.0), mf.Flow("none", diffusivity=0.02))
     rates = stationary_state(problem, "tetrahedral", [0.0]).growth_rates(4)
     assert [found.order for found in rates] == [None] * 4
     # Degree 1 grows fastest, three times; degree 2 follows.

@@ -22,7 +22,7 @@ def test_stationary_symmetry_resolves_sharp_states() -> None:
     """Twice the nodes would move the moments: the rule of nodes per width would be too small."""
     for manifold in (mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Sphere(21)):
         for beta, share in ((1.0, 0.02), (4.0, 0.1), (20.0, 0.5)):
-            problem = mf.Problem(manifold, mf.exponential(beta))
+            problem = mf.Problem(manifold, mf.exponential(beta), mf.USA)
             diffusivity = share * mf.critical_diffusivity(problem)
             symmetry = stationary_symmetry(problem, diffusivity)
             degree, nodes = int(symmetry.degrees[-1]), 2 * len(symmetry.weights)
@@ -36,7 +36,7 @@ def test_stationary_symmetry_resolves_sharp_states() -> None:
 
 def test_carrying_degree_covers_a_dirac() -> None:
     """In high dimension the kernel's own degree is too low for the field of a Dirac."""
-    problem = mf.Problem(mf.Sphere(100), mf.exponential(5.0))
+    problem = mf.Problem(mf.Sphere(100), mf.exponential(5.0), mf.USA)
     degree = carrying_degree(problem)
     assert degree > problem.kernel_degree
     symmetry = axisymmetric(99, degree)
@@ -105,7 +105,7 @@ def test_narrowest_width_bounds_a_state_of_anti_attention() -> None:
 
 def test_unsuitable_diffusivities_are_refused() -> None:
     """Without noise, or next to none, states are Diracs."""
-    circle = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
     with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):
         stationary_symmetry(circle, 0.0)
     with pytest.raises(ValueError, match="diffusivity = 1e-12 makes states of width 1e-06: these"):

@@ -10,14 +10,14 @@ from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.kernels import Kernel
 from meanfield.stationary.resolution import stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import stationary_state
 from meanfield.stationary.symmetry import axisymmetric
+from meanfield.terms.kernels import Kernel
 
 MANIFOLDS = [mf.Circle(), mf.Sphere(), mf.Sphere(8)]
-FLOWS = [mf.USA, mf.SA, mf.Flow(strength=-0.7), mf.Flow(normalized=True, strength=2.0)]
+FLOWS = [mf.USA, mf.SA, mf.Flow("none", strength=-0.7), mf.Flow(normalized=True, strength=2.0)]
 
 
 def example(manifold: object, flow: mf.Flow, beta: float = 3.0) -> tuple:
@@ -92,12 +92,12 @@ def test_normalised_density_is_a_power_of_the_partition_function() -> None:
     np.testing.assert_allclose(f, power / power.mean(), rtol=0, atol=1e-13 * f.max())
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.Flow(strength=0.5)], ids=str)
+@pytest.mark.parametrize("flow", [mf.USA, mf.Flow("none", strength=0.5)], ids=str)
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
 def test_free_energy_is_entropy_and_interaction(manifold: object, flow: mf.Flow) -> None:
     """F = D int f log f - 1/2 strength sum w_l m_l^2, term by term, at a stationary state."""
     critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), flow))
-    noisy = mf.Flow(strength=flow.strength, diffusivity=0.7 * critical)
+    noisy = mf.Flow("none", strength=flow.strength, diffusivity=0.7 * critical)
     state = stationary_state(mf.Problem(manifold, mf.exponential(3.0), noisy))
     f, weights = state.nodal_density, state.symmetry.weights
     w = state.problem.kernel.potential_multipliers(
@@ -116,9 +116,9 @@ def test_free_energy_keeps_digits_near_the_bifurcation() -> None:
     import mpmath as mp
 
     beta = 2.0
-    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(beta)))
+    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA))
     for distance in (1e-2, 1e-4, 1e-6):
-        flow = mf.Flow(diffusivity=critical * (1 - distance))
+        flow = mf.Flow("none", diffusivity=critical * (1 - distance))
         state = stationary_state(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
         with mp.workdps(40):
             diffusivity = mp.mpf(flow.diffusivity)
@@ -138,11 +138,11 @@ def test_free_energy_keeps_digits_near_the_bifurcation() -> None:
 
 def test_free_energy_is_continuous_where_its_formula_changes() -> None:
     """The formula for weak fields and that for strong ones would leave a step between."""
-    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(2.0)))
+    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA))
     diffusivities = critical * np.linspace(0.985, 0.999, 57)
     energies = []
     for diffusivity in diffusivities:
-        flow = mf.Flow(diffusivity=float(diffusivity))
+        flow = mf.Flow("none", diffusivity=float(diffusivity))
         energies.append(
             stationary_state(mf.Problem(mf.Circle(), mf.exponential(2.0), flow)).free_energy
         )
@@ -157,11 +157,11 @@ def test_free_energy_is_continuous_where_its_formula_changes() -> None:
 def test_free_energy_slope_is_the_entropy(d: int) -> None:
     """DF/dD = int f log f at a stationary state: the envelope theorem."""
     manifold = mf.Sphere(d)
-    critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0)))
+    critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), mf.USA))
 
     def state(diffusivity: float) -> object:
         return stationary_state(
-            mf.Problem(manifold, mf.exponential(3.0), mf.Flow(diffusivity=diffusivity))
+            mf.Problem(manifold, mf.exponential(3.0), mf.Flow("none", diffusivity=diffusivity))
         )
 
     middle, h = 0.8 * critical, 1e-3 * critical
@@ -194,14 +194,14 @@ def test_linear_kernel_ignores_normalisation() -> None:
 
 def test_states_of_kuramoto_are_von_mises() -> None:
     """G_1 would not be the Bessel ratio."""
-    equation = SelfConsistency(mf.Problem(mf.Circle(), mf.linear()), axisymmetric(1, 1))
+    equation = SelfConsistency(mf.Problem(mf.Circle(), mf.linear(), mf.USA), axisymmetric(1, 1))
     r = np.sqrt(0.5) * equation.image(np.array([np.sqrt(2.0) * 0.7]), 0.3)[0]
     assert r == pytest.approx(ive(1, 0.7 / 0.3) / ive(0, 0.7 / 0.3), rel=1e-14)
 
 
 def test_unsuitable_problems_are_refused() -> None:
     """Each would give numbers that mean nothing."""
-    circle = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
     with pytest.raises(ValueError, match="symmetry is of S\\^2, the problem lives on S\\^1"):
         SelfConsistency(circle, axisymmetric(2, 40))
     with pytest.raises(ValueError, match="ends at degree 5, the kernel acts up to"):
@@ -237,7 +237,7 @@ def test_rounding_bounds_what_a_bit_changes(beta: float) -> None:
 
 def test_own_kernel_has_the_states_of_the_exponential_one() -> None:
     """An own kernel equal to the exponential one, by quadrature, without normalisation."""
-    flow = mf.Flow(diffusivity=0.08)
+    flow = mf.Flow("none", diffusivity=0.08)
     kernels: list[Kernel] = [mf.exponential(1.5), mf.zonal(lambda s: np.exp(1.5 * (s - 1)))]
     first, second = (stationary_state(mf.Problem(mf.Sphere(), kernel, flow)) for kernel in kernels)
     assert first.order_parameter == pytest.approx(second.order_parameter, rel=1e-12)

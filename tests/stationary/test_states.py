@@ -12,14 +12,14 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.fields.engines import advection
 from meanfield.fields.mean_field import interaction
-from meanfield.kernels import Kernel
-from meanfield.kernels.exponential import Exponential, bessel_ratio
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.stationary.polyhedral import polyhedral
 from meanfield.stationary.resolution import stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.stationary.symmetry import axisymmetric
+from meanfield.terms.kernels import Kernel
+from meanfield.terms.kernels.exponential import Exponential, bessel_ratio
 
 
 def noisy(manifold: object, kernel: Kernel, share: float, normalized: bool = False) -> mf.Problem:
@@ -95,12 +95,14 @@ def test_residual_is_rounding(d: int, normalized: bool) -> None:
 
 def test_most_ordered_state_decreases_with_the_diffusivity() -> None:
     """By default the most ordered state is wanted, never a branch below."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0))
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
     critical = mf.critical_diffusivity(problem)
     # Up to just below the saddle-node, at 1 / 0.897015093 of the critical one.
     orders = [
         stationary_state(
-            mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=share * critical))
+            mf.Problem(
+                mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=share * critical)
+            )
         ).order_parameter
         for share in (0.05, 0.2, 0.5, 0.8, 1.0, 1.05, 1.1, 1.114, 1.1148)
     ]
@@ -193,7 +195,7 @@ def test_state_that_was_not_found_below_the_critical_diffusivity(
 
 def test_state_is_written_in_one_line() -> None:
     """Thousands of numbers would scroll by."""
-    state = stationary_state(mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4)))
+    state = stationary_state(mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.4)))
     start = "StationaryState(Problem(Circle(), linear(), "
     assert repr(state).startswith(start)
     assert repr(state).endswith(f"axisymmetric, order_parameter={state.order_parameter:.6g})")
@@ -220,7 +222,7 @@ def test_no_ordered_state_is_said() -> None:
     with pytest.raises(ValueError, match="no ordered 3-fold state"):
         stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 0.9), 3)
     repulsive = mf.Problem(
-        mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0, diffusivity=0.01)
+        mf.Circle(), mf.exponential(3.0), mf.Flow("none", strength=-1.0, diffusivity=0.01)
     )
     with pytest.raises(ValueError, match=message):
         stationary_state(repulsive)
@@ -232,7 +234,7 @@ def test_bad_input_is_refused() -> None:
     """Each would end in numbers without meaning, or in an error of NumPy."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 0.9)
     with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):
-        stationary_state(mf.Problem(mf.Circle(), mf.exponential(3.0)))
+        stationary_state(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
     with pytest.raises(ValueError, match="symmetry is of S\\^2, the problem lives on S\\^1"):
         stationary_state(problem, axisymmetric(2, 30))
     for name in ("cubic", "0-fold", 0, "axial"):
@@ -275,7 +277,7 @@ def test_kuramoto_with_noise(kappa: float, normalized: bool) -> None:
 @pytest.mark.parametrize("kappa", [3.1, 5.0, 50.0])
 def test_linear_kernel_on_the_sphere(kappa: float) -> None:
     """Langevin's function: r = coth(kappa r) - 1 / (kappa r)."""
-    flow = mf.Flow(diffusivity=1.0 / kappa)
+    flow = mf.Flow("none", diffusivity=1.0 / kappa)
     r = stationary_state(mf.Problem(mf.Sphere(), mf.linear(), flow)).order_parameter
     x = kappa * r
     assert r == pytest.approx(1 / np.tanh(x) - 1 / x, rel=1e-12)
@@ -284,7 +286,7 @@ def test_linear_kernel_on_the_sphere(kappa: float) -> None:
 @each("share", [0.9, 0.5, 0.1], d=[2, 3, 4, 5, 8, 33, 64, 1000])
 def test_linear_kernel_in_any_dimension(d: int, share: float) -> None:
     """R = I_{d/2}(r / D) / I_{d/2-1}(r / D); here D = share / d."""
-    flow = mf.Flow(diffusivity=share / d)
+    flow = mf.Flow("none", diffusivity=share / d)
     r = stationary_state(mf.Problem(mf.Sphere(d), mf.linear(), flow)).order_parameter
     assert r == pytest.approx(float(bessel_ratio(d / 2, r * d / share)), rel=2e-13)
 

@@ -9,8 +9,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.fields.mean_field import interaction
-from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import clusters
+from meanfield.spaces.manifold import Manifold
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions, ensemble_plan
 from meanfield.studies.ensemble import run_tokens as drawn
 from meanfield.studies.ensemble_results import ClusterTable

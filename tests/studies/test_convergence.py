@@ -14,7 +14,7 @@ from parameters import together
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.manifolds.maxima import gaussian_fields
+from meanfield.spaces.maxima import gaussian_fields
 from meanfield.studies.convergence import (
     Reference,
     convergence_study,
@@ -27,7 +27,7 @@ from meanfield.transport import wasserstein
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
-REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(strength=-1.0), LAW)
+REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", strength=-1.0), LAW)
 
 
 def small(problem: Any = PROBLEM, until: float = 2.0, **options: Any) -> ConvergenceStudy:
@@ -389,7 +389,7 @@ def test_certified_distance_bounds_every_system() -> None:
     assert np.all(study.distances <= study.certified_distance.max(axis=0) * 2.0)
     # Uniform has Z = a_0 everywhere, and this law not much less.
     z = problem.own_kernel.attention_multipliers(1, 0)[0]
-    from meanfield.theory.contraction import softmax_source, softmax_stretch
+    from meanfield.spectrum.contraction import softmax_source, softmax_stretch
 
     known = softmax_stretch(5.0) + softmax_source(5.0) / z
     assert 1.0 < study.certified_exponents[-1] / (0.2 * known) < 1.6

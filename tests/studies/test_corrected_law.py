@@ -15,7 +15,7 @@ from meanfield.studies.ensemble import run_tokens
 
 def problem(beta: float, manifold: mf.Circle | mf.Sphere | None = None) -> mf.Problem:
     """Problem of the tests."""
-    return mf.Problem(manifold or mf.Circle(), mf.exponential(beta))
+    return mf.Problem(manifold or mf.Circle(), mf.exponential(beta), mf.USA)
 
 
 def counts(
@@ -71,7 +71,7 @@ def test_mean_is_that_of_particle_systems(beta: float, tokens: int, samples: int
 
 def test_one_degree_makes_one_cluster() -> None:
     """Kuramoto: every sample of many tokens ends in one cluster."""
-    made = mf.Problem(mf.Circle(), mf.linear())
+    made = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
     assert counts(made, 20_000, 5) == [1] * 5
 
 
@@ -82,7 +82,7 @@ def test_sphere_is_counted() -> None:
 
 def test_diffusion_is_refused() -> None:
     """Nodes do not diffuse."""
-    made = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.01))
+    made = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.01))
     with pytest.raises(ValueError, match="diffusivity"):
         list(corrected_counts(made, 1000, 1, 0))
 

@@ -11,7 +11,7 @@ import pytest
 from parameters import together
 
 import meanfield as mf
-from meanfield.manifolds.manifold import Manifold
+from meanfield.spaces.manifold import Manifold
 from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -114,7 +114,7 @@ def test_density_runs_count_as_particles_do() -> None:
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 def test_without_growth_there_is_no_onset(space: Manifold) -> None:
     """Runs to an infinite time would never end."""
-    repulsive = mf.Problem(space, mf.exponential(5.0), mf.Flow(strength=-1.0))
+    repulsive = mf.Problem(space, mf.exponential(5.0), mf.Flow("none", strength=-1.0))
     with pytest.raises(ValueError, match="nothing grows: uniform is stable, there is no onset"):
         mf.ensemble(repulsive, tokens=20, runs=1)
 

@@ -11,12 +11,12 @@ import pytest
 from scipy.special import ive
 
 import meanfield as mf
+from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, primary_branch
 from meanfield.studies.phase import PhasePoint, onset, phase_diagram, phase_point
-from meanfield.theory.onset import branch_direction, tricritical_beta
 
-REPULSIVE = mf.Flow(strength=-1.0)
+REPULSIVE = mf.Flow("none", strength=-1.0)
 
 # d, beta, kappa_#, kappa_c / kappa_#, |m_1| at kappa_c, kappa_SN / kappa_#; kappa = e^-beta / D.
 # Computed by another code to a residual below 1e-15, printed with 8 or 9 digits.
@@ -91,7 +91,7 @@ def test_jump_sets_in_as_the_expansion_says(above: float) -> None:
     diffusivities differ by a share of 5e-12 at 1e-5 only, of which 5e-14 is rounding.
     """
     beta, quartic = tricritical_beta(mf.Circle()) + above, 0.09218
-    direction = branch_direction(mf.Problem(mf.Circle(), mf.exponential(beta)))
+    direction = branch_direction(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA))
     point = point_at(2, beta)
     assert point.saddle_node_diffusivity is not None
     assert point.saddle_node_diffusivity / point.critical_diffusivity - 1.0 == pytest.approx(
@@ -143,7 +143,7 @@ def test_diffusivities_are_ordered(d: int, beta: float) -> None:
 
 def test_linear_kernel_is_kuramoto() -> None:
     """Continuous at D = 1/d, beta = 0."""
-    point = phase_point(mf.Problem(mf.Sphere(), mf.linear()))
+    point = phase_point(mf.Problem(mf.Sphere(), mf.linear(), mf.USA))
     assert point.beta == 0.0
     assert (point.order, point.critical_diffusivity) == ("continuous", pytest.approx(1.0 / 3.0))
 
@@ -195,7 +195,7 @@ def test_own_kernel_that_overhangs_is_discontinuous() -> None:
     w = {1: 0.25, 2: 0.115, 3: 0.19}
     a2, a3 = 1.0 - 2 * w[1], 0.8 - 4 * w[2]
     kernel = mf.zonal(multipliers=[1.0, 0.8, a2, a3, a2 - 6 * w[3], a3])
-    problem = mf.Problem(mf.Circle(), kernel)
+    problem = mf.Problem(mf.Circle(), kernel, mf.USA)
     assert branch_direction(problem) < 0
     point = phase_point(problem)
     assert point.order == "discontinuous"
@@ -212,7 +212,9 @@ def test_diagram_has_the_points_and_shows_its_branches() -> None:
             yield branch
 
     diagram = phase_diagram(
-        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], progress=progress
+        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA),
+        [3.0, 2.0],
+        progress=progress,
     )
     assert [point.beta for point in diagram.points] == [3.0, 2.0]
     assert tuple(onset(branch) for branch in seen) == diagram.points
@@ -228,7 +230,7 @@ def test_diagram_through_zero_takes_the_linear_kernel_there() -> None:
     """The linear kernel is beta = 0 of the exponential one, and the diagram is smooth there."""
 
     def problem_at(beta: float) -> mf.Problem:
-        return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear())
+        return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), mf.USA)
 
     diagram = phase_diagram(problem_at, [-1e-3, 0.0, 1e-3])
     assert diagram.kernel == "exponential"
@@ -265,12 +267,12 @@ def test_nothing_grows_is_an_error() -> None:
 def test_no_betas_is_an_error() -> None:
     """An empty diagram has no manifold to name."""
     with pytest.raises(ValueError, match="needs at least one beta, got none"):
-        phase_diagram(lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [])
+        phase_diagram(lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA), [])
 
 
 def test_no_transition_on_the_branch_is_an_error() -> None:
     """A branch that overhangs without equal free energies has lost one of its states."""
-    branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(3.0)))
+    branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
     kept = tuple(each for each in branch.special if each.kind != "transition")
     with pytest.raises(ContinuationError, match="beta = 3 never has the free energy of uniform"):
         onset(replace(branch, special=kept))
@@ -278,7 +280,7 @@ def test_no_transition_on_the_branch_is_an_error() -> None:
 
 def test_problem_is_no_function_of_beta() -> None:
     """Python would say that a Problem is not callable."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
     with pytest.raises(
         TypeError,
         match="problem_at must be a function of beta, such as lambda beta: .*, got Problem",

@@ -43,7 +43,7 @@ def test_distance_is_symmetric(first: Any, second: Any, p: int) -> None:
 
 def test_distances_are_those_of_manifolds() -> None:
     """A distance would be listed for a manifold that does not exist."""
-    from meanfield.manifolds import Axial, Circle, Sphere
+    from meanfield.spaces import Axial, Circle, Sphere
 
     assert set(WASSERSTEIN) == {space.family for space in (Axial(8), Circle(), Sphere())}
 

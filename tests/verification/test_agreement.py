@@ -12,9 +12,9 @@ from oracles import gauss_nodes
 from parameters import each
 
 import meanfield as mf
+from meanfield.carriers import atoms, characteristics, density, particles
+from meanfield.carriers.characteristics import resumed_characteristics
 from meanfield.fields import engines
-from meanfield.representations import atoms, characteristics, density, particles
-from meanfield.representations.characteristics import resumed_characteristics
 from meanfield.trajectory import trajectory
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()

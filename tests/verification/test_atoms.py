@@ -8,12 +8,12 @@ from oracles import plain_field, plain_velocity
 from parameters import each
 
 import meanfield as mf
+from meanfield.carriers import particles
+from meanfield.engines.pairs import circle as circle_pairs
+from meanfield.engines.pairs import sphere as sphere_pairs
 from meanfield.fields import engines
-from meanfield.fields.circle import pairs as circle_pairs
 from meanfield.fields.mean_field import interaction
-from meanfield.fields.sphere import pairs as sphere_pairs
-from meanfield.kernels import KERNELS
-from meanfield.representations import particles
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
@@ -128,5 +128,5 @@ def test_two_distant_clusters_keep_their_tiny_attraction(name: str) -> None:
     }[name]
     exact = 0.5 * np.exp(81 * (c - 1)) * s
     assert 1e-24 < exact < 1e-22
-    found = rate(mf.Problem(SPACES[name], mf.exponential(81.0)), points)
+    found = rate(mf.Problem(SPACES[name], mf.exponential(81.0), mf.USA), points)
     np.testing.assert_allclose(found, exact * towards, rtol=1e-12, atol=1e-12 * exact)

@@ -1,4 +1,4 @@
-"""Every carrier against labels moved by direct sums, on random problems (`attack`).
+"""Every carrier against direct sums, on random problems (`attack`, `wide_attack`).
 
 A carrier may end with a reason; what it saves is right, whatever the law, the flow and beta.
 """
@@ -15,15 +15,22 @@ import pytest
 from attack import ALLOWED, PROBLEMS, Attack, attack, truth_of
 from label_quadrature import Labels, circle_points, sphere_points
 from lagrangian import DEGREE, Motion, carried, harmonics, pair_velocity, ring_velocity
+from wide_attack import PROBLEMS as WIDE_PROBLEMS
+from wide_attack import wide
+from wide_case import Case, of_measure
 
 import meanfield as mf
-from meanfield.representations import Options, hand_over_rule, represent
+from meanfield.carriers import Options, hand_over_rule, represent
+from meanfield.simulation import Evolution, evolve
 from meanfield.trajectory import SimulationError, trajectory
 
 WHAT = "random problems against labels moved by direct sums, in tolerances"
 # Every carrier, kind of law and manifold in few seconds.
 EVERYDAY = (7, 8, 10, 14, 21, 27)
 PARTS = 50
+WIDE = "random problems of every other kind against direct sums, in tolerances that may grow"
+# Heads, masks, axial densities, layers, stages, R^d.
+WIDE_EVERYDAY = (0, 1, 2, 5, 6, 19, 11)
 # CPU seconds of one run after which it is judged by what it has saved.
 PATIENCE = 8.0
 
@@ -153,3 +160,52 @@ def test_nothing_is_silently_wrong(part: int, verified: Callable) -> None:
         assert np.all(found <= ALLOWED), given
         if len(found):
             verified("independent methods", WHAT, found, ALLOWED)
+
+
+def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
+    """Errors in tolerances, as far as the problem lets errors grow, and how the run ended."""
+    begun, snapshots, end = time.process_time(), [], "completed"
+
+    def watch() -> None:
+        if time.process_time() - begun > patience:
+            raise _Patience
+
+    evolution = Evolution(case.problem, Options(**case.options), case.times)
+    try:
+        snapshots.extend(evolve(evolution, watch=watch))
+    except (SimulationError, ValueError) as error:
+        end = str(error)
+    except _Patience:
+        end = f"{patience:g} s are over"
+    if not snapshots:
+        return np.zeros(0), end
+    expected, growth = case.expected()
+    apart = [
+        np.abs(of_measure(each.measure, case.axial)[: len(known)] - known).max() / grown
+        for each, known, grown in zip(snapshots, expected, growth, strict=False)
+    ]
+    count = case.count() if end == "completed" else None
+    if count is not None:
+        assert evolution.observe(snapshots[-1])["clusters/count"] == count
+    return np.array(apart) / case.options["tolerance"], end
+
+
+@pytest.mark.parametrize("seed", WIDE_EVERYDAY)
+def test_random_problems_of_other_kinds_are_right(seed: int, verified: Callable) -> None:
+    """Each of these runs to its end and is judged there."""
+    found, end = wide_errors(wide(seed), patience=np.inf)
+    assert end == "completed"
+    verified("independent methods", WIDE, found, ALLOWED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_of_other_kinds_is_silently_wrong(part: int, verified: Callable) -> None:
+    """All problems: right wherever saved; pytest -rP shows each."""
+    for seed in range(part, WIDE_PROBLEMS, PARTS):
+        case = wide(seed)
+        found, end = wide_errors(case)
+        print(f"{seed}: {case.words}: {found.max(initial=0.0):.1e} tolerances, {end}")
+        assert np.all(found <= ALLOWED), (seed, case.words, found)
+        if len(found):
+            verified("independent methods", WIDE, found, ALLOWED)

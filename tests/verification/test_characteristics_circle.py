@@ -7,9 +7,9 @@ import pytest
 from exact_solutions import poisson_radius
 
 import meanfield as mf
-from meanfield.representations import characteristics, density
-from meanfield.representations import label_refinement as refinement
-from meanfield.representations.characteristics import (
+from meanfield.carriers import characteristics, density
+from meanfield.carriers import label_refinement as refinement
+from meanfield.carriers.characteristics import (
     CharacteristicsRepresentation,
     resumed_characteristics,
 )

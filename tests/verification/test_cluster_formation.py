@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds.maxima import maxima
+from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.observables.clusters import cluster_radius, clusters
-from meanfield.representations.particles import ParticleRepresentation
+from meanfield.spaces.maxima import maxima
 from meanfield.studies.ensemble import CARRIERS, run_tokens
 from meanfield.trajectory import trajectory
 

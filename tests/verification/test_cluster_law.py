@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds.manifold import Manifold
-from meanfield.manifolds.maxima import count_maxima, gaussian_fields
+from meanfield.spaces.manifold import Manifold
+from meanfield.spaces.maxima import count_maxima, gaussian_fields
+from meanfield.spectrum.stability import formation_time
 from meanfield.studies.ensemble import clusters_of_run
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.theory.stability import formation_time
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
@@ -150,8 +150,8 @@ def test_prediction_is_not_the_dominant_degree() -> None:
     [
         (exponential(CIRCLE, 9.0, mf.SA), 40),
         (exponential(CIRCLE, -8.0), 40),
-        (exponential(CIRCLE, -8.0, mf.Flow(strength=-1.0)), 40),
-        (mf.Problem(CIRCLE, BUMP), 40),
+        (exponential(CIRCLE, -8.0, mf.Flow("none", strength=-1.0)), 40),
+        (mf.Problem(CIRCLE, BUMP, mf.USA), 40),
         (exponential(SPHERE, 5.0, mf.SA), 8),
         (exponential(SPHERE, -3.0), 8),
     ],
@@ -174,15 +174,15 @@ def test_law_holds_for_other_problems(problem: mf.Problem, runs: int, verified: 
         (exponential(CIRCLE, 50.0), 10**9, 2000),
         (exponential(CIRCLE, 7.0, mf.SA), 1000, 4000),
         (exponential(CIRCLE, -12.0), 1000, 4000),
-        (exponential(CIRCLE, -12.0, mf.Flow(strength=-1.0)), 1000, 4000),
-        (mf.Problem(CIRCLE, BUMP), 1000, 4000),
+        (exponential(CIRCLE, -12.0, mf.Flow("none", strength=-1.0)), 1000, 4000),
+        (mf.Problem(CIRCLE, BUMP, mf.USA), 1000, 4000),
         (exponential(SPHERE, 3.0), 50, 800),
         (exponential(SPHERE, 5.0), 10**4, 800),
         (exponential(SPHERE, 20.0), 1000, 100),
         (exponential(SPHERE, 8.0, mf.SA), 1000, 400),
         (exponential(SPHERE, -5.0), 1000, 400),
-        (exponential(SPHERE, -5.0, mf.Flow(strength=-1.0)), 1000, 400),
-        (mf.Problem(SPHERE, BUMP), 1000, 400),
+        (exponential(SPHERE, -5.0, mf.Flow("none", strength=-1.0)), 1000, 400),
+        (mf.Problem(SPHERE, BUMP, mf.USA), 1000, 400),
     ],
     ids=str,
 )
@@ -236,7 +236,7 @@ def test_clusters_have_formed_when_predicted(
     Of 100 to 200 runs 93 to 97 % had their final count by then, half of them two growth times
     before: of 40 runs at least 80 %.
     """
-    problem, tokens, runs = mf.Problem(manifold, mf.exponential(beta)), 1000, 40
+    problem, tokens, runs = mf.Problem(manifold, mf.exponential(beta), mf.USA), 1000, 40
     formed, growth_time = formation_time(problem, tokens), 1.0 / mf.growth_rates(problem).max()
     times = formed + growth_time * np.array([-4.0, 0.0, 0.5])
     settled = np.zeros((runs, 2))

@@ -8,7 +8,7 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.manifolds.neighbourhoods import mean_points
+from meanfield.spaces.neighbourhoods import mean_points
 
 FLOWS = [pytest.param(mf.USA, id="USA"), pytest.param(mf.SA, id="SA")]
 MANIFOLDS = [pytest.param(mf.Circle(), id="circle"), pytest.param(mf.Sphere(), id="sphere")]

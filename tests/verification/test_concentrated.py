@@ -7,7 +7,7 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.representations.density import DensityRepresentation
+from meanfield.carriers.density import DensityRepresentation
 
 CONCENTRATION = 200.0
 NODES = 2048

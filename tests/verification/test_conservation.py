@@ -9,9 +9,9 @@ from parameters import each
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
+from meanfield.carriers import Options, density, particles, represent
 from meanfield.fields.mean_field import interaction
-from meanfield.kernels import KERNELS
-from meanfield.representations import Options, density, particles, represent
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
@@ -19,7 +19,7 @@ SPACES = {"circle": mf.Circle(), "sphere": SPHERE}
 FLOWS = {
     "USA": mf.USA,
     "SA": mf.SA,
-    "repulsive": mf.Flow(strength=-1.0),
+    "repulsive": mf.Flow("none", strength=-1.0),
     "repulsive SA": mf.Flow(True, -1.0),
 }
 LAWS = {
@@ -85,7 +85,7 @@ def test_unnormalized_flow_keeps_the_mean_lifted_angle(
     mass = rng.dirichlet(np.ones(count)) if weighted else np.full(count, 1.0 / count)
     law = mf.from_points(angles, mass if weighted else None)
     kernel = KERNELS["exponential"](beta)
-    problem = mf.Problem(mf.Circle(), kernel, mf.Flow(strength=strength), law)
+    problem = mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=strength), law)
     run = mf.simulate(problem, until=20.0, save=5, representation="particles")
     means = [mass @ measure.points for measure in run.measures]
     what = "mean unwrapped angle of tokens without softmax, circle"
@@ -133,7 +133,9 @@ def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: 
     rng = np.random.default_rng(count)
     x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
     for strength in (1.0, -1.0):
-        problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), mf.Flow(strength=strength))
+        problem = mf.Problem(
+            SPHERE, KERNELS["exponential"](beta), mf.Flow("none", strength=strength)
+        )
         v = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
         what = "torque of tokens without softmax, sphere"
         verified("invariants", what, mass @ np.cross(x, v), 1e-16)
@@ -145,7 +147,7 @@ def test_unnormalized_density_exerts_no_torque(beta: float, verified: Callable) 
     """The same of a density, its velocity at the nodes of an exact rule; SA exerts one."""
     x, weights = gauss_nodes(80)
     torques = []
-    for flow in (mf.USA, mf.Flow(strength=-1.0), mf.SA):
+    for flow in (mf.USA, mf.Flow("none", strength=-1.0), mf.SA):
         problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), flow, LAWS["sphere"])
         start = problem.initial_measure().coefficients
         v = interaction(problem).field(start).velocity(x)

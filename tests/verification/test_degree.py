@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.carriers import DensityRepresentation, density
 from meanfield.errors import SimulationError
-from meanfield.representations import DensityRepresentation, density
 from meanfield.trajectory import trajectory
 
 FLOWS = {"USA": mf.USA, "SA": mf.SA}

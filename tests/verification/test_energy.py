@@ -9,9 +9,9 @@ from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
+from meanfield.carriers import DensityRepresentation, Options, particles, represent
 from meanfield.observables import interaction_energy
-from meanfield.representations import DensityRepresentation, Options, particles, represent
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -19,7 +19,7 @@ SPACES = {"circle": CIRCLE, "sphere": SPHERE}
 FLOWS = {
     "USA": mf.USA,
     "SA": mf.SA,
-    "repulsive USA": mf.Flow(strength=-1.0),
+    "repulsive USA": mf.Flow("none", strength=-1.0),
     "repulsive SA": mf.Flow(True, -0.5),
 }
 BETAS = [-4.0, 0.0, 5.0, 100.0]

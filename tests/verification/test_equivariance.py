@@ -6,8 +6,8 @@ import numpy as np
 from parameters import each
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
-from meanfield.representations import particles
+from meanfield.carriers import particles
+from meanfield.terms.kernels import KERNELS
 
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -1.0)}
 BETAS = [-4.0, 0.0, 5.0, 60.0]

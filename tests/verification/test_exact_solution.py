@@ -43,7 +43,7 @@ def test_radius_equals_the_printed_numbers(time: float, printed: float, verified
 
 def test_repulsion_spreads_the_density(verified: Callable) -> None:
     """Strength -1 runs the same family backwards in time."""
-    problem = poisson(0.9, 1.0, mf.Flow(strength=-1.0))
+    problem = poisson(0.9, 1.0, mf.Flow("none", strength=-1.0))
     run = mf.simulate(problem, until=5.0, save=[1.0, 5.0], tolerance=1e-12)
     expected = poisson_radius(run.time, 0.9, -1.0)
     what = "Poisson density, circle, repulsion"

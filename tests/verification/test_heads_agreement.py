@@ -8,11 +8,11 @@ from head_oracle import carried, turn, vectors
 from oracles import gauss_nodes
 
 import meanfield as mf
-from meanfield.attention import HeadMatrices
+from meanfield.carriers import DensityRepresentation
 from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import HeadsInteraction
-from meanfield.integrators import runge_kutta
-from meanfield.representations import DensityRepresentation
+from meanfield.schemes import runge_kutta
+from meanfield.terms.attention import HeadMatrices
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 MODES = {

@@ -6,7 +6,7 @@ from head_oracle import B1, B3, V1, V3
 from parameters import together
 
 import meanfield as mf
-from meanfield.initial import InitialLaw
+from meanfield.laws.initial import InitialLaw
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 MATRICES = {

@@ -9,7 +9,7 @@ from oracles import gauss_nodes, harmonics
 from scipy.linalg import expm
 
 import meanfield as mf
-from meanfield.initial import InitialLaw
+from meanfield.laws.initial import InitialLaw
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 ONE = np.eye(2)

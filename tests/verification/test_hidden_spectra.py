@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre
 
 import meanfield as mf
+from meanfield.carriers import DensityRepresentation, Options, represent
 from meanfield.errors import SimulationError
-from meanfield.representations import DensityRepresentation, Options, represent
 from meanfield.trajectory import trajectory
 
 TOLERANCE = 1e-10

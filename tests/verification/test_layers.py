@@ -10,8 +10,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.fields.layer_outputs import LayerOutputs
-from meanfield.layers import PLACEMENTS, Layers, Placement
-from meanfield.theory.normalization_schemes import terminal_contraction
+from meanfield.papers.normalization_schemes import terminal_contraction
+from meanfield.schemes.layers import PLACEMENTS, Layers, Placement
 
 ALL = [each for each in PLACEMENTS if each != "sandwich"]
 LAW = mf.perturbed_uniform([[1, 0.1, 0.0], [3, 0.08, 0.0]])
@@ -127,6 +127,39 @@ def test_nodes_are_pushed_forward_as_tokens_are(placement: Placement, step: floa
         run = mf.simulate(problem, until=until, save=[until])
         seen.append(run.measures[-1].moments(4))
     assert np.abs(seen[1] - seen[0]).max() < 1e-6
+
+
+STEEP = mf.Head(score=[[2.04, -2.56], [0.42, -0.57]], value=[[1.0, 0.31], [0.22, 1.0]])
+
+
+@pytest.mark.parametrize("placement, step", [("peri", 0.1), ("post", 1.0), ("ngpt", 0.1)])
+def test_a_layer_that_nodes_do_not_resolve_is_taken_again(
+    placement: Placement, step: float
+) -> None:
+    """The nodes of the start see nothing of a layer: it was refused. Against 4,000 labels."""
+    labels = 2.0 * np.pi * np.arange(4000) / 4000
+    masses = LAW.build(mf.Circle()).at(labels) / 4000
+    layers, seen = Layers(step, 3, placement), []
+    for law in (LAW, mf.from_points(labels, masses / masses.sum())):
+        problem = mf.Problem(mf.Circle(), mf.Attention([STEEP], "softmax", beta=1.0), initial=law,
+                             layers=layers)  # fmt: skip
+        run = mf.simulate(problem, representation="auto" if law is LAW else "particles")
+        seen.append(run.measures[-1].moments(12))
+        if law is LAW:
+            assert run.diagnostics["rejected"][-1] > 0
+    assert np.abs(seen[1] - seen[0]).max() < 1e-11
+
+
+def test_a_layer_that_folds_the_nodes_says_so() -> None:
+    """Finer nodes do not help where the order of the labels changes."""
+    attention = mf.Attention(
+        [mf.Head(value=[[0.0, -1.0], [1.0, 0.0]], score=[[3.0, 0.0], [0.0, -3.0]])],
+        "softmax",
+        beta=3.0,
+    )
+    problem = mf.Problem(mf.Circle(), attention, initial=LAW, layers=Layers(5.0, 3, "post"))
+    with pytest.raises(mf.SimulationError, match="a layer of step 5 folds the nodes"):
+        mf.simulate(problem)
 
 
 @pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
@@ -277,8 +310,8 @@ def test_what_layers_cannot_do_says_so() -> None:
     with pytest.raises(ValueError, match="must be at most 3, the layers' count"):
         mf.simulate(replace(layered, layers=Layers(count=3)), until=4)
     with pytest.raises(ValueError, match="layers and noise exclude each other"):
-        replace(layered, flow=mf.Flow(diffusivity=0.1))
-    grown = mf.Problem(mf.Circle(), mf.exponential(5.0), initial=LAW, layers=Layers(step=0.1))
+        replace(layered, flow=mf.Flow("none", diffusivity=0.1))
+    grown = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW, layers=Layers(step=0.1))
     for study in (mf.convergence_study, lambda p, **_: mf.linear_operator(p)):
         with pytest.raises(ValueError, match="rest on the flow|have another clock"):
             study(grown, until=1, save=[1.0])

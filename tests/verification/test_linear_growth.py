@@ -7,16 +7,16 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.integrators import runge_kutta
-from meanfield.kernels import KERNELS
-from meanfield.representations import DensityRepresentation
+from meanfield.carriers import DensityRepresentation
+from meanfield.schemes import runge_kutta
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 FLOWS = {
     "USA": mf.USA,
     "SA": mf.SA,
-    "repulsive USA": mf.Flow(strength=-1.0),
+    "repulsive USA": mf.Flow("none", strength=-1.0),
     "repulsive SA": mf.Flow(True, -1.0),
 }
 # Acceptance numbers at beta = 5 in the papers' time (theory 1.1).

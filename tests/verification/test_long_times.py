@@ -10,7 +10,7 @@ from parameters import each
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.fields.circle.pairs import exponential_velocity_circle
+from meanfield.engines.pairs.circle import exponential_velocity_circle
 from meanfield.observables.clusters import cluster_radius
 
 KINETIC = [0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835]

@@ -19,9 +19,9 @@ from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.integrators import INTEGRATORS, Start, runge_kutta
-from meanfield.representations import DensityRepresentation
-from meanfield.schemes import usual_scheme
+from meanfield.carriers import DensityRepresentation
+from meanfield.carriers.schemes import usual_scheme
+from meanfield.schemes import INTEGRATORS, Start, runge_kutta
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 # Strength 1.5: a factor that is lost, or squared, shows.

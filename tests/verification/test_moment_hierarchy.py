@@ -14,8 +14,8 @@ from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
-from meanfield.representations import density, particles
+from meanfield.carriers import density, particles
+from meanfield.terms.kernels import KERNELS
 
 DEGREE = 48
 BETAS = [-4.0, 0.0, 1.0, 5.0, 25.0, 100.0]
@@ -61,7 +61,7 @@ def relative(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 def test_density_satisfies_the_hierarchy(beta: float, strength: float, verified: Callable) -> None:
     """Every coefficient of the right-hand side, the highest degree included."""
     c = random_density(3)
-    problem = mf.Problem(mf.Circle(), kernel_of(beta), mf.Flow(strength=strength))
+    problem = mf.Problem(mf.Circle(), kernel_of(beta), mf.Flow("none", strength=strength))
     carrier = density(problem, mf.Density(mf.Circle(), c), tolerance=1e-10)
     reach = problem.kernel_degree
     padded = np.zeros(carrier.grid.max_degree + 1 + 2 * reach + DEGREE, dtype=complex)

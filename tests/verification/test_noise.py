@@ -8,10 +8,10 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.carriers import Options, density, represent
 from meanfield.observables import free_energy
-from meanfield.representations import Options, density, represent
+from meanfield.spaces.manifold import laplacian_eigenvalues
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 MANIFOLDS = {"circle": mf.Circle(), "sphere": mf.Sphere()}

@@ -13,10 +13,10 @@ from scipy.integrate import solve_ivp
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
+from meanfield.carriers import Options, represent
 from meanfield.observables import free_energy
-from meanfield.representations import Options, represent
 from meanfield.stationary.states import stationary_state
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 CIRCLE = mf.Circle()
@@ -196,7 +196,7 @@ def test_noisy_kuramoto_settles_at_its_order_parameter(verified: Callable) -> No
     """Kuramoto with noise: r = I_1(r / D) / I_0(r / D), and f is von Mises' density."""
     diffusivity = 0.3
     law = mf.from_density([1.0, 0.2j, 0.1])
-    problem = mf.Problem(CIRCLE, mf.linear(), mf.Flow(diffusivity=diffusivity), law)
+    problem = mf.Problem(CIRCLE, mf.linear(), mf.Flow("none", diffusivity=diffusivity), law)
     end = run(problem, [80.0], 1e-9)[0].measure.coefficients
     r = abs(end[1])
     assert r == pytest.approx(ive(1, r / diffusivity) / ive(0, r / diffusivity), rel=1e-11)

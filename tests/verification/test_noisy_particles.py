@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.config import load_config
-from meanfield.execute import execute
-from meanfield.kernels import KERNELS
-from meanfield.manifolds.maxima import gaussian_fields
-from meanfield.outputs.run_file import load
+from meanfield.recording import execute
+from meanfield.runfile import load_config
+from meanfield.spaces.maxima import gaussian_fields
+from meanfield.store.run_file import load
+from meanfield.terms.kernels import KERNELS
 
 LAWS = {
     "circle": mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]),
@@ -56,7 +56,7 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
     ],
 )
 @pytest.mark.parametrize(
-    "beta, flow", [(5.0, mf.Flow(diffusivity=0.4)), (3.0, mf.Flow(True, -1.0, 0.3))]
+    "beta, flow", [(5.0, mf.Flow("none", diffusivity=0.4)), (3.0, mf.Flow(True, -1.0, 0.3))]
 )
 def test_noisy_tokens_follow_the_density(
     name: str, beta: float, flow: mf.Flow, tokens: int, verified: Callable
@@ -77,7 +77,7 @@ def test_noisy_tokens_follow_the_density(
 @pytest.mark.slow
 def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable) -> None:
     """W1 on the circle at n^{-1/2}, at the start and at the end."""
-    problem = posed("circle", 5.0, mf.Flow(diffusivity=0.03))
+    problem = posed("circle", 5.0, mf.Flow("none", diffusivity=0.03))
     options = {"tokens": (100, 1000, 10_000), "repetitions": 40, "step": 0.1}
     study = mf.convergence_study(problem, 4.0, save=[2.0, 4.0], **options)
     what = "exponent of W1 from noisy tokens to the density, circle"
@@ -87,7 +87,7 @@ def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable)
 @pytest.mark.slow
 def test_noisy_tokens_approach_the_density_on_the_sphere(verified: Callable) -> None:
     """The same in the negative Sobolev distance, which knows no logarithm."""
-    problem = posed("sphere", 3.0, mf.Flow(diffusivity=0.05))
+    problem = posed("sphere", 3.0, mf.Flow("none", diffusivity=0.05))
     options = {"tokens": (100, 1000, 10_000), "repetitions": 20, "step": 0.2}
     study = mf.convergence_study(problem, 2.0, save=[1.0, 2.0], metric="sobolev", **options)
     what = "exponent of the Sobolev distance from noisy tokens to the density, sphere"
@@ -122,7 +122,7 @@ def test_mean_angle_of_tokens_feels_the_noise_alone(tokens: int, verified: Calla
 def test_saving_more_often_does_not_change_the_path() -> None:
     """Tokens and densities alike, on both manifolds, to the bit."""
     for name in MANIFOLDS:
-        problem = posed(name, 4.0, mf.Flow(diffusivity=0.05))
+        problem = posed(name, 4.0, mf.Flow("none", diffusivity=0.05))
         for options in ({"representation": "particles", "tokens": 40, "step": 0.1}, {}):
             rare = mf.simulate(problem, until=0.43, save=[0.43], **options)
             often = mf.simulate(problem, until=0.43, save=[0.01, 0.25, 0.27, 0.43], **options)
@@ -131,6 +131,7 @@ def test_saving_more_often_does_not_change_the_path() -> None:
 
 TEXT = """\
 [problem]
+normalization = "none"
 manifold = "circle"
 beta = 4.0
 diffusivity = 0.05
@@ -173,13 +174,13 @@ def test_noisy_runs_resume_equal_to_the_bit(tmp_path: Path, name: str) -> None:
 
 def test_tokens_say_that_noise_needs_a_step() -> None:
     """One line that names the key."""
-    problem = posed("circle", 4.0, mf.Flow(diffusivity=0.05))
+    problem = posed("circle", 4.0, mf.Flow("none", diffusivity=0.05))
     with pytest.raises(ValueError, match=r"need a time step: give step \(\[time\] step"):
         mf.simulate(problem, until=1.0, representation="particles", tokens=10)
 
 
 def test_steps_too_long_for_the_drift_are_refused() -> None:
     """The midpoint rule would throw tokens around, and nobody would notice."""
-    problem = posed("sphere", 4.0, mf.Flow(diffusivity=0.05))
+    problem = posed("sphere", 4.0, mf.Flow("none", diffusivity=0.05))
     with pytest.raises(ValueError, match="too long for the drift"):
         mf.simulate(problem, until=20.0, representation="particles", tokens=10, step=10.0)

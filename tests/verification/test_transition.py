@@ -33,9 +33,9 @@ def test_free_energies_cross_at_the_printed_transition(
 ) -> None:
     """A factor in the entropy, the noise or the energy would move the crossing."""
     space = SPACES[d]
-    bare = mf.Problem(space, mf.exponential(beta))
+    bare = mf.Problem(space, mf.exponential(beta), mf.USA)
     diffusivity = mf.critical_diffusivity(bare) / ratio
-    problem = mf.Problem(space, bare.kernel, mf.Flow(diffusivity=diffusivity))
+    problem = mf.Problem(space, bare.kernel, mf.Flow("none", diffusivity=diffusivity))
     state = stationary_state(problem)
     settled, uniform = state.density(), mf.uniform().build(space)
     free, reference = (

@@ -8,29 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.bases.gegenbauer.grid import AxialGrid
+from meanfield.engines.partition import floored
 from meanfield.fields.axial import pairs
 from meanfield.fields.heads import HeadsInteraction
-from meanfield.fields.mean_field import Interaction, Transport, floored
-from meanfield.manifolds.axial.grid import AxialGrid
+from meanfield.fields.mean_field import Interaction, Transport
 
 
 @dataclass(frozen=True)
 class AxialEngines:
-    """Row of the table for S^{d-1}.
+    """Row of the table for S^{d-1}."""
 
-    Attributes
-    ----------
-    ambient : int
-        Given. d.
-    """
+    ambient: int  # d
 
-    ambient: int
-
-    def transport(self, felt: Interaction, max_degree: int) -> Transport:
+    def transport(self, interaction: Interaction, max_degree: int) -> Transport:
         """Transforms by products of matrices."""
 
         def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
-            field = felt.field(density)
+            field = interaction.field(density)
             if field.partition is None and perturbation:
                 density = density.copy()
                 density[0] = 0.0
@@ -38,7 +33,7 @@ class AxialEngines:
 
         return transport
 
-    def heads_transport(self, felt: HeadsInteraction, max_degree: int) -> Transport:
+    def heads_transport(self, interaction: HeadsInteraction, max_degree: int) -> Transport:
         """Refuse heads; see `Problem`."""
         raise ValueError("heads with matrices prefer directions, and keep no density axial.")
 
@@ -59,7 +54,7 @@ class AxialEngines:
             return grid.divergence(flux)
 
     def own_velocity(
-        self, felt: Interaction, points: FloatArray, weights: FloatArray | None
+        self, interaction: Interaction, points: FloatArray, weights: FloatArray | None
     ) -> None:
         """Moments are as fast."""
         return None

@@ -1,6 +1,6 @@
 """Rings that attend to rings: the mean of e^{beta <x, y>} over a latitude, in closed form.
 
-With polar angles t of x and t' of y and c the cosine of the angle between them about the axis,
+x and y have polar angles t and t', and c is the cosine of the angle between them about the axis.
 <x, y> = cos t cos t' + sin t sin t' c, and c has the law of a coordinate on S^{d-2}:
 
     mean e^{z c} = F_nu(z) = Gamma(nu + 1) (2 / z)^nu I_nu(z) = 0F1(; nu + 1; z^2 / 4),
@@ -20,8 +20,8 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.manifolds.axial.grid import nodes
-from meanfield.manifolds.axial.series import harmonics
+from meanfield.bases.gegenbauer.grid import nodes
+from meanfield.bases.gegenbauer.series import harmonics
 
 # Up to here the power series, which has about z / 2 terms; beyond, scaled Bessel functions.
 _SERIES = 300.0
@@ -54,9 +54,9 @@ def velocity(
     >>> bool(abs(moving - u * (1 - u * u) * (1 - ive(1, z) / ive(0, z))) < 1e-15)
     True
     """
-    found, unit = _summed(d, points, weights, beta, targets, False)
+    gradient, unit = _summed(d, points, weights, beta, targets, False)
     with np.errstate(under="ignore"):
-        return found[1] / found[0] if normalized else found[1] * np.exp(unit)
+        return gradient[1] / gradient[0] if normalized else gradient[1] * np.exp(unit)
 
 
 def velocity_and_divergence(
@@ -75,9 +75,9 @@ def relative_errors(
     d: int, points: FloatArray, weights: FloatArray, noise: FloatArray, beta: float
 ) -> FloatArray:
     """Relative error of each ring's Z where masses err by `noise`, at most 1."""
-    seen, _ = _summed(d, points, weights, beta, None, False)
+    sums, _ = _summed(d, points, weights, beta, None, False)
     erring, _ = _summed(d, points, noise, beta, None, False)
-    return np.minimum(erring[0] / seen[0], 1.0)
+    return np.minimum(erring[0] / sums[0], 1.0)
 
 
 def _summed(

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.fields.circle import density as kernels
-from meanfield.fields.circle import heads, pairs, tokens
+from meanfield.bases.fourier import alias_free_size
+from meanfield.engines.fourier import density as kernels
+from meanfield.engines.fourier import tokens
+from meanfield.engines.pairs import circle as pairs
+from meanfield.fields.circle import heads
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
-from meanfield.manifolds.circle.grid import alias_free_size
 
 _LEAST_VELOCITY_DEGREE = 64
 # Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it.
@@ -24,25 +26,25 @@ exponential_velocity = pairs.exponential_velocity_circle
 pairwise_velocity = pairs.pairwise_velocity
 
 
-def transport(felt: Interaction, max_degree: int) -> Transport:
+def transport(field_degree: Interaction, max_degree: int) -> Transport:
     """One compiled call: up to a thousand degrees NumPy's would take as long as the rest."""
     return partial(
         kernels.transport,
-        felt.potential_multipliers,
-        felt.attention_multipliers,
+        field_degree.potential_multipliers,
+        field_degree.attention_multipliers,
         max_degree,
         product_sizes(max_degree),
     )
 
 
-def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+def heads_transport(interaction: HeadsInteraction, max_degree: int) -> Transport:
     """One matrix for the series of all heads, and one compiled call."""
-    if felt.normalization == "sinkhorn":
-        return _balanced_transport(felt, max_degree)
-    largest = np.array(felt.largest)
-    degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], felt.tables))
+    if interaction.normalization == "sinkhorn":
+        return _balanced_transport(interaction, max_degree)
+    largest = np.array(interaction.largest)
+    degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], interaction.tables))
     shape, rows = matrix.shape[:2], matrix.reshape(-1, matrix.shape[-1])
-    sizes, normalized = product_sizes(max_degree, matrix.shape[2] // 2 - 1), felt.normalized
+    sizes, normalized = product_sizes(max_degree, matrix.shape[2] // 2 - 1), interaction.normalized
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         density = np.asarray(density, complex)
@@ -57,15 +59,15 @@ def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     return transport
 
 
-def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Transport:
     """Doubly stochastic heads: each has moments of its own."""
-    tables = cast(Sequence[heads.CircleHead], felt.tables)
+    tables = cast(Sequence[heads.CircleHead], interaction.tables)
     sizes = product_sizes(max_degree, max(table.out_degree for table in tables))
-    largest = np.array(felt.largest)
+    largest = np.array(interaction.largest)
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         density = np.asarray(density, complex)
-        field = felt.of_density(density)
+        field = interaction.of_density(density)
         numerators = [head.numerators[0] for head in field.heads]
         size = max(map(len, numerators))
         above = np.array([heads.resized(each, size - 1) for each in numerators])
@@ -89,11 +91,11 @@ def advection(
 
 
 def own_velocity(
-    felt: Interaction, points: FloatArray, weights: FloatArray | None
+    interaction: Interaction, points: FloatArray, weights: FloatArray | None
 ) -> FloatArray | None:
     """Velocity of few tokens in one compiled call."""
     return tokens.own_velocity(
-        points, weights, felt.potential_multipliers, felt.attention_multipliers
+        points, weights, interaction.potential_multipliers, interaction.attention_multipliers
     )
 
 
@@ -106,7 +108,7 @@ def few_points(degree: int) -> int:
 def product_sizes(max_degree: int, reach: int = 0) -> npt.NDArray[np.int64]:
     """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree.
 
-    The last also holds series up to degree `reach`, as those of heads may be longer.
+    The last also resolves series up to degree `reach`, for heads may have longer ones.
     """
     degrees = [_LEAST_VELOCITY_DEGREE]
     while degrees[-1] < max_degree:

@@ -1,10 +1,9 @@
 """Heads on the circle where series of Z have lost their digits, for many tokens.
 
 Angles are cut into cells within which e^{<z, y>} changes by a factor of a few. There its
-interpolant at Chebyshev nodes has relative accuracy, whatever the value is: tokens become masses of
-the nodes of their cells, nodes are summed over pairs, and fields are interpolated from the nodes of
-a cell to the tokens in it, in units of their own. The cost is n, and the square of some 50 |S|
-nodes.
+interpolant at Chebyshev nodes has relative accuracy, whatever the value is. Tokens become masses of
+the nodes of their cells, and nodes are summed over pairs. Fields are interpolated from the nodes of
+a cell to its tokens, in units of their own. The cost is n, and the square of some 50 |S| nodes.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.attention import HeadMatrices
 from meanfield.fields.head_pairs import tilted
-from meanfield.manifolds.circle.circle import Circle
+from meanfield.spaces.circle.circle import Circle
+from meanfield.terms.attention import HeadMatrices
 
 # With 3 |S| cells <z, y> changes by 1.05 from the middle of a cell to its end: the Chebyshev
 # coefficients of its exponential, of degree 14 on, are below 1e-16 of the value.
@@ -60,11 +59,11 @@ def _of_head(head: HeadMatrices, masses: FloatArray, angles: FloatArray, count: 
     occupied = np.flatnonzero(np.bincount(cells, minlength=count))
     middles = width * (occupied[:, None] + 0.5 * (1.0 + nodes))
     y = Circle().vectors(middles.ravel())
-    felt = tilted(y @ head.score, y, (moments[occupied] @ to_nodes).ravel())
+    moments_of_head = tilted(y @ head.score, y, (moments[occupied] @ to_nodes).ravel())
     # Both sums in the unit of the cell's first node.
-    logs = felt.log_partition.reshape(len(occupied), -1)
+    logs = moments_of_head.log_partition.reshape(len(occupied), -1)
     below = np.exp(logs - logs[:, :1])
-    above = felt.mean.reshape(*below.shape, 2) * below[..., None]
+    above = moments_of_head.mean.reshape(*below.shape, 2) * below[..., None]
     series = np.concatenate([above, below[..., None]], axis=2)  # (occupied, nodes, 3)
     coefficients = np.einsum("cns,nk->csk", series, to_nodes.T)
     row = np.zeros(count, dtype=np.int64)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.attention import HeadMatrices
+from meanfield.engines import fourier as circle_points
+from meanfield.engines.row_scale import RowScale, row_scale
 from meanfield.fields.circle.far_sums import far_velocity as far_velocity
 from meanfield.fields.head_series import HeadField
-from meanfield.fields.row_scale import RowScale, row_scale
-from meanfield.manifolds.circle import points as circle_points
-from meanfield.manifolds.circle.circle import Circle
+from meanfield.spaces.circle.circle import Circle
+from meanfield.terms.attention import HeadMatrices
 
 # What is cut off of the degrees in x, of the largest, at sharpness 0: rounding.
 _CUT = 1e-15
@@ -28,43 +28,33 @@ _CUT = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class CircleHead:
-    """The linear map from moments to the series of a head.
+    """The linear map from moments to the series of a head."""
 
-    Attributes
-    ----------
-    degree : int
-        Derived. Of the moments that are felt.
-    normalized : bool
-        Given. Whether numerators will be divided by partition functions.
-    scale : RowScale
-        Derived. c(x) in the series.
-    matrix : ndarray, shape (2, 2 (out_degree + 1), 2 (degree + 1))
-        Derived. Takes moments as pairs of real numbers to those of numerator and partition.
-    """
-
-    degree: int
-    normalized: bool
-    scale: RowScale
+    degree: int  # of the moments that are felt
+    normalized: bool  # whether numerators will be divided by partition functions
+    scale: RowScale  # c(x) in the series
+    # (2, 2 (out_degree + 1), 2 (degree + 1)): takes moments as pairs of real numbers to those of
+    # numerator and partition.
     matrix: FloatArray
 
     @property
     def out_degree(self) -> int:
-        """Of the series."""
+        """Degree of the series."""
         return int(self.matrix.shape[1] // 2 - 1)
 
     def fields(self, moments: ComplexArray) -> tuple[tuple[ComplexArray, ...], ComplexArray | None]:
         """Coefficients of e^{-c} N, and of e^{-c} G where it divides."""
-        felt = resized(moments, self.degree).view(np.float64)
+        padded = resized(moments, self.degree).view(np.float64)
         if not self.normalized:
-            return ((self.matrix[0] @ felt).view(np.complex128),), None
+            return ((self.matrix[0] @ padded).view(np.complex128),), None
         # The rows of both in one product.
-        numerator, partition = (self.matrix.reshape(-1, len(felt)) @ felt).reshape(2, -1)
+        numerator, partition = (self.matrix.reshape(-1, len(padded)) @ padded).reshape(2, -1)
         return (numerator.view(np.complex128),), partition.view(np.complex128)
 
     def partition(self, moments: ComplexArray) -> ComplexArray:
         """Coefficients of e^{-c} G alone."""
-        felt = resized(moments, self.degree).view(np.float64)
-        return np.asarray((self.matrix[1] @ felt).view(np.complex128))
+        padded = resized(moments, self.degree).view(np.float64)
+        return np.asarray((self.matrix[1] @ padded).view(np.complex128))
 
 
 def resized(moments: ComplexArray, degree: int) -> ComplexArray:
@@ -77,11 +67,8 @@ def resized(moments: ComplexArray, degree: int) -> ComplexArray:
 def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
     """Degree that is felt, and one matrix for the series of all heads.
 
-    Returns
-    -------
-    degree : int
-    matrix : ndarray, shape (series, heads, 2 (out_degree + 1), 2 (degree + 1))
-        Two series where numerators are divided; else one, of all heads together: heads is 1.
+    Returns degree; matrix (series, heads, 2 (out_degree + 1), 2 (degree + 1)): two series where
+    numerators are divided; else one, of all heads together: heads is 1.
     """
     degree = max(table.degree for table in tables)
     rows = max(table.matrix.shape[1] for table in tables)

@@ -8,22 +8,24 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.engines.harmonics import density as by_rings
+from meanfield.engines.harmonics import tokens
+from meanfield.engines.harmonics.scratch import Scratch
+from meanfield.engines.pairs import sphere as pairs
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
-from meanfield.fields.sphere import density as by_rings
-from meanfield.fields.sphere import heads, pairs, tokens
-from meanfield.manifolds.sphere.scratch import Scratch
+from meanfield.fields.sphere import heads
 
 exponential_velocity = pairs.exponential_velocity_sphere
 pairwise_velocity = pairs.pairwise_velocity
 
 
-def transport(felt: Interaction, max_degree: int) -> Transport:
+def transport(field_degree: Interaction, max_degree: int) -> Transport:
     """Transforms by rings, with arrays that are used again."""
     scratch = Scratch()
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
-        field = felt.field(density)
+        field = field_degree.field(density)
         if field.partition is None and perturbation:
             density = density.copy()
             density[0] = 0.0
@@ -35,21 +37,21 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
     return transport
 
 
-def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+def heads_transport(interaction: HeadsInteraction, max_degree: int) -> Transport:
     """Parity blocks for the series of all heads, and rings."""
-    if felt.normalization == "sinkhorn":
-        return _balanced_transport(felt, max_degree)
-    of_density = heads.transport(cast(Sequence[heads.SphereHead], felt.tables), max_degree)
+    if interaction.normalization == "sinkhorn":
+        return _balanced_transport(interaction, max_degree)
+    of_density = heads.transport(cast(Sequence[heads.SphereHead], interaction.tables), max_degree)
     return lambda density, perturbation: of_density(density)
 
 
-def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Transport:
     """Doubly stochastic heads: each has moments of its own."""
-    grid = felt.manifold.grid(max_degree)
+    grid = interaction.manifold.grid(max_degree)
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         with np.errstate(all="ignore"):
-            flux = felt.of_density(density).on_nodes(grid)[0] * grid.to_nodal(density)
+            flux = interaction.of_density(density).on_nodes(grid)[0] * grid.to_nodal(density)
             return np.negative(grid.divergence(flux))
 
     return transport
@@ -66,15 +68,15 @@ def advection(
 
 
 def own_velocity(
-    felt: Interaction, points: FloatArray, weights: FloatArray | None
+    interaction: Interaction, points: FloatArray, weights: FloatArray | None
 ) -> FloatArray | None:
     """Velocity of tokens by solid harmonics."""
     return tokens.own_velocity(
         points,
         weights,
-        felt.potential_multipliers,
-        felt.attention_multipliers,
-        felt.partition_slope,
+        interaction.potential_multipliers,
+        interaction.attention_multipliers,
+        interaction.partition_slope,
     )
 
 

@@ -7,10 +7,10 @@ for heads with score S (beta included) and value V. Both are fields of few degre
 moments of mu, and made as coefficients of e^{-c(x)} G and e^{-c(x)} V m (`head_tables`). Their
 quotient is no field of few degrees: it is taken at tokens, or at the nodes of a grid.
 
-Rounding leaves an absolute error in e^{-c} G, whatever the size of that. For measures that are
-spread out G is about e^{|z|}, and c(x) follows |z|. Where a token sees no mass in the direction of
-z, G is e^{-2|z|} times that at worst, for a Dirac on the other side, and digits are lost in this
-ratio: all of them from |z| = 17 on. Sums over pairs lose none.
+Rounding leaves an absolute error in e^{-c} G, whatever its size. For measures that are spread out
+G is about e^{|z|}, and c(x) follows |z|. A Dirac opposite to z is the worst case: G is smaller by
+e^{-2|z|}, and so is the relative accuracy. From |z| = 17 on no digit remains. Sums over pairs lose
+none.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
-from meanfield.attention import HeadMatrices
-from meanfield.compute.threads import one_blas_thread
+from meanfield.engines.harmonics.coefficients import count_of, resize
+from meanfield.engines.harmonics.head_tables import Block, blocks, decomposed, target_degree
+from meanfield.engines.harmonics.points import evaluate_several
+from meanfield.engines.harmonics.rings import Rings, rings
+from meanfield.engines.harmonics.rotations import rotate, times_coordinates
+from meanfield.engines.harmonics.scratch import Scratch
+from meanfield.engines.partition import floored
+from meanfield.engines.row_scale import RowScale, row_scale
+from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.head_series import HeadField, together
-from meanfield.fields.mean_field import floored
-from meanfield.fields.row_scale import RowScale, row_scale
-from meanfield.fields.sphere.head_tables import Block, blocks, decomposed, target_degree
-from meanfield.manifolds.sphere.coefficients import count_of, resize
-from meanfield.manifolds.sphere.points import evaluate_several
-from meanfield.manifolds.sphere.rings import Rings, rings
-from meanfield.manifolds.sphere.rotations import rotate, times_coordinates
-from meanfield.manifolds.sphere.scratch import Scratch
-from meanfield.manifolds.sphere.sphere import Sphere
+from meanfield.spaces.sphere.sphere import Sphere
+from meanfield.terms.attention import HeadMatrices
 
 HeadSeries = tuple[tuple[ComplexArray, ...], ComplexArray | None]
 """Numerators, one an axis, and partition function; None where nothing is divided."""
@@ -47,42 +47,24 @@ _LARGEST_TABLE = 1 << 30
 class SphereHead:
     """The linear map from moments to the series of a head.
 
-    Attributes
-    ----------
-    degree : int
-        Derived. Of the moments that are felt.
-    out_degree : int
-        Derived. Of the series.
-    normalized : bool
-        Given. Whether numerators will be divided by partition functions.
-    scale : RowScale
-        Derived. c(x) in e^{-c} G and e^{-c} V m.
-    inwards, outwards : ndarray, shape (3, 3)
-        Derived. Rotations Q^T and P, S = P diag(s) Q^T.
-    mixing : ndarray, shape (3, 3)
-        Derived. V Q.
-    blocks : tuple of Block
-        Derived. The table between the rotations.
+    inwards, outwards (3, 3): rotations Q^T and P, S = P diag(s) Q^T.
     """
 
-    degree: int
-    out_degree: int
-    normalized: bool
-    scale: RowScale
+    degree: int  # of the moments that are felt
+    out_degree: int  # of the series
+    normalized: bool  # whether numerators will be divided by partition functions
+    scale: RowScale  # c(x) in e^{-c} G and e^{-c} V m
     inwards: FloatArray
     outwards: FloatArray
-    mixing: FloatArray
-    blocks: tuple[Block, ...]
+    mixing: FloatArray  # (3, 3): V Q
+    blocks: tuple[Block, ...]  # the table between the rotations
 
     def fields(self, moments: ModalArray) -> HeadSeries:
         """Numerators (e^{-c} V m)_a and partition function e^{-c} G, as packed coefficients.
 
         The partition function is None without normalisation; `partition` has it.
 
-        Parameters
-        ----------
-        moments : ndarray, packed
-            Of the measure; degrees above `degree` are not felt, missing ones are zero.
+        moments: of the measure; degrees above `degree` are not felt, missing ones are zero.
         """
         turned = rotate(resize(moments, self.degree), self.inwards)
         axes = times_coordinates(turned)
@@ -90,8 +72,8 @@ class SphereHead:
             axes = np.concatenate([axes, resize(turned, self.degree - 1)[None]])
         series = self._applied(axes)
         series[:3] = self.mixing @ series[:3]
-        found = rotate(series.view(np.complex128), self.outwards)
-        return tuple(found[:3]), found[3] if self.normalized else None
+        rotated = rotate(series.view(np.complex128), self.outwards)
+        return tuple(rotated[:3]), rotated[3] if self.normalized else None
 
     def partition(self, moments: ModalArray) -> ComplexArray:
         """Coefficients of e^{-c} G alone."""
@@ -101,20 +83,15 @@ class SphereHead:
 
     def _applied(self, moments: ComplexArray) -> FloatArray:
         """Table applied to each row of moments; pairs of real numbers."""
-        given = moments.view(np.float64)
-        found = np.zeros((len(moments), 2 * count_of(self.out_degree)))
+        real_moments = moments.view(np.float64)
+        images = np.zeros((len(moments), 2 * count_of(self.out_degree)))
         for block in self.blocks:
-            found[:, block.targets] = given.take(block.sources, axis=1) @ block.table
-        return found
+            images[:, block.targets] = real_moments.take(block.sources, axis=1) @ block.table
+        return images
 
 
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> SphereHead:
     """Table of a head on R^3, see `head_series.HeadEngine`.
-
-    Raises
-    ------
-    ValueError
-        If the table would not fit into 1 GiB.
 
     Examples
     --------
@@ -138,7 +115,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
             "pairs."
         )
     with one_blas_thread():
-        out_degree, found = blocks(values, scale, degree)
+        out_degree, table_blocks = blocks(values, scale, degree)
     return SphereHead(
         degree=degree + 1,
         out_degree=out_degree,
@@ -147,7 +124,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
         inwards=right.T.copy(),
         outwards=outwards,
         mixing=head.value @ right,
-        blocks=tuple(found),
+        blocks=tuple(table_blocks),
     )
 
 
@@ -181,14 +158,14 @@ def far_velocity(
 def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
     """Function of a density that gives -div(f v), up to a degree, in the field of its own.
 
-    Rings and reasons are those of the zonal right-hand side (`density`).
+    Rings are chosen as for the zonal right-hand side (`density`).
     """
     scratch = Scratch()
-    felt = max(table.out_degree for table in tables) + 1
+    field_degree = max(table.out_degree for table in tables) + 1
     divided = any(table.normalized for table in tables)
-    nodes = rings(2 * max_degree + (max(felt, max_degree) if divided else felt))
-    # V Q has the norm of V, and no quotient is larger: far from all mass those of rounding errors
-    # would be, and no step would be stable there.
+    nodes = rings(2 * max_degree + (max(field_degree, max_degree) if divided else field_degree))
+    # V Q has the norm of V, which bounds true quotients. Far from all mass quotients of rounding
+    # errors would be larger, and no step would be stable.
     bounded = [(table, float(np.linalg.norm(table.mixing, 2))) for table in tables]
 
     def transport(density: ComplexArray) -> ComplexArray:

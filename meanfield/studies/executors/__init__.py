@@ -26,26 +26,14 @@ def finished(
     more than a few thousand tasks wait at the executor: the others are taken as it proceeds, so
     there may be any number of them.
 
-    Parameters
-    ----------
-    function : callable (task) -> result
-        For an executor with other processes, defined at the top of a module, as every function
-        in the tasks.
-    tasks : iterable
-        Started in this order.
-    executor : concurrent.futures.Executor, optional
-        Where to call it; here, one after the other, by default.
+    function: for an executor with other processes, defined at the top of a module, as every
+    function in the tasks.
+    tasks: started in this order.
+    executor: where to call it; here, one after the other, by default.
 
     Yields
     ------
     task, result
-
-    Raises
-    ------
-    TypeError
-        If a task holds a function that cannot be sent to other processes, such as a lambda.
-    Exception
-        What the function raises; the first one ends the iteration.
 
     Examples
     --------
@@ -57,25 +45,25 @@ def finished(
             yield task, function(task)
         return
     remaining = iter(tasks)
-    begun: dict[Future[Result], Task] = {}
+    pending: dict[Future[Result], Task] = {}
     done: SimpleQueue[Future[Result]] = SimpleQueue()
 
     def submit(count: int) -> None:
         for task in islice(remaining, count):
-            if not begun and _has_processes(executor):
+            if not pending and _has_processes(executor):
                 _check_sendable((function, task))
             future = executor.submit(function, task)
-            begun[future] = task
+            pending[future] = task
             future.add_done_callback(done.put)
 
     try:
         submit(_AHEAD)
-        while begun:
+        while pending:
             future = done.get()
             submit(1)
-            yield begun.pop(future), future.result()
+            yield pending.pop(future), future.result()
     finally:
-        for future in begun:
+        for future in pending:
             future.cancel()
 
 

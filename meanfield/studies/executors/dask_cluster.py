@@ -23,7 +23,7 @@ from concurrent.futures import (
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from meanfield.compute.threads import set_threads
+from meanfield.engines.threads import set_threads
 
 _CONNECT_SECONDS = 5.0
 _SECONDS_BETWEEN_LOOKS = 2.0
@@ -36,26 +36,12 @@ def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) ->
     Tasks use one thread each. Whatever ends the block, tasks that have not begun are cancelled;
     the cluster goes on.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler, such as "tcp://192.168.0.2:8786".
-    notice : callable (text) -> None, optional
-        Told when the cluster has no workers, and when it has some again: tasks wait meanwhile.
+    address: of the scheduler, such as "tcp://192.168.0.2:8786"; notice: told when the cluster has
+    no workers, and when it has some again: tasks wait meanwhile.
 
     Yields
     ------
     concurrent.futures.Executor
-
-    Raises
-    ------
-    ValueError
-        If Dask is not installed, no scheduler answers at the address, or a worker does not have
-        this version of meanfield.
-    ConnectionError
-        If the scheduler is lost.
-    ChildProcessError
-        If one task lost several workers, as when memory runs out.
     """
     try:
         import distributed
@@ -135,13 +121,7 @@ async def _deliver(client: Any, there: Any, here: Future[Any]) -> None:
 
 
 def received(expected: str, data: bytes) -> Any:
-    """What was sent, on a worker.
-
-    Raises
-    ------
-    ValueError
-        If the worker, which may have come late, has another version than expected.
-    """
+    """Object that a client has sent, on a worker."""
     check_versions({"that came late": version()}, expected)
     return pickle.loads(data)
 
@@ -160,20 +140,11 @@ def version() -> str:
     return __version__
 
 
-def check_versions(found: dict[str, Any], expected: str | None = None) -> None:
+def check_versions(versions: dict[str, Any], expected: str | None = None) -> None:
     """Refuse workers with another version of meanfield, or without.
 
-    Parameters
-    ----------
-    found : dict
-        Version of each worker, or the error that it answered with.
-    expected : str, optional
-        The version of this process by default.
-
-    Raises
-    ------
-    ValueError
-        If one differs.
+    found: version of each worker, or the error that it answered with; expected: the version of this
+    process by default.
 
     Examples
     --------
@@ -183,7 +154,7 @@ def check_versions(found: dict[str, Any], expected: str | None = None) -> None:
     ValueError: worker tcp://node:4000 has meanfield 0.0.9, expected 0.1.0 as here: install it.
     """
     expected = expected or version()
-    for worker, answer in found.items():
+    for worker, answer in versions.items():
         if isinstance(answer, Exception):
             raise ValueError(
                 f"worker {worker} cannot load meanfield {expected}, which is needed there as here "
@@ -206,8 +177,9 @@ def _connected(address: str) -> Iterator[Any]:
             kind = thread.submit(lambda: asyncio.run(_kind(address))).result()
     except TimeoutError:
         kind = "no answer"
-    except (OSError, ValueError) as error:
-        kind = str(error)
+    except Exception as error:
+        # Dask's decoders fail in many ways at the bytes of another server.
+        kind = str(error) or type(error).__name__
     if kind != "Scheduler":
         raise ValueError(
             f"no Dask scheduler at {address!r} ({kind}). Expected an address such as "
@@ -222,12 +194,14 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 async def _kind(address: str) -> str:
-    """What answers at an address."""
+    """Kind of server at an address."""
     from distributed import Security, rpc
     from distributed.comm import get_address_host_port
 
     get_address_host_port(address)
     arguments = Security().get_connection_args("client")
+    if address.startswith("tls://") and arguments["ssl_context"] is None:
+        raise ValueError("TLS needs certificates: set distributed.comm.tls in Dask's configuration")
     async with rpc(address, connection_args=arguments) as there:
         return str((await asyncio.wait_for(there.identity(), _CONNECT_SECONDS))["type"])
 

@@ -15,7 +15,7 @@ from concurrent.futures import Executor, InvalidStateError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from meanfield.compute.threads import set_threads
+from meanfield.engines.threads import set_threads
 
 _POOLS = ProcessPoolExecutor.__module__
 _PATIENCE_SECONDS = 1.0
@@ -32,23 +32,11 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
     Whatever ends the block ends the processes: an error or an interrupt at once, without waiting
     for what they are doing. They also leave when this process is killed.
 
-    Parameters
-    ----------
-    workers : int
-        How many processes, at least 1.
-    threads : int
-        Threads of each process that is started.
+    workers: how many processes, at least 1; threads: threads of each process that is started.
 
     Yields
     ------
     concurrent.futures.Executor or None
-
-    Raises
-    ------
-    ValueError
-        If there is less than one worker.
-    ChildProcessError
-        If a process ended by itself, as when memory runs out.
 
     Examples
     --------
@@ -98,9 +86,9 @@ def _unheard_signals() -> Iterator[None]:
         yield
         return
     numbers = [n for n in _STOPPING if callable(signal.getsignal(n))]
-    heard: list[int] = []
+    pending: list[int] = []
     # Other threads may take the signal in spite of the mask, which is for the children.
-    usual = {n: signal.signal(n, lambda number, frame: heard.append(number)) for n in numbers}
+    usual = {n: signal.signal(n, lambda number, frame: pending.append(number)) for n in numbers}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield
@@ -108,7 +96,7 @@ def _unheard_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in usual.items():
             signal.signal(number, handler)
-        for number in heard[:1]:
+        for number in pending[:1]:
             signal.raise_signal(number)
 
 

@@ -1,1 +1,1 @@
-"""Distances between axial measures: those of their laws of the polar angle."""
+"""Distances between axial measures, by their laws of the polar angle."""

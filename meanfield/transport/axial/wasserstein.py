@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.axial.measure import check_distribution, cumulative, height
-from meanfield.manifolds.legendre import gauss_legendre
+from meanfield.bases.legendre import gauss_legendre
 from meanfield.measures import Density, Measure
+from meanfield.spaces.axial.measure import check_distribution, cumulative, height
 
 _ORDER = 16
 # Panels double until the distance settles to this share of itself.
@@ -113,7 +113,7 @@ def _cuts(one: Density, other: Measure | Density) -> FloatArray:
     """Angles at which an integrand is not smooth: rings, and where F passes their levels."""
     if isinstance(other, Density):
         return np.zeros(0)
-    from meanfield.manifolds.axial.quantiles import polar_angles
+    from meanfield.spaces.axial.quantiles import polar_angles
 
     d = one.manifold.ambient
     levels = np.cumsum(other.mass[np.argsort(other.points, kind="stable")])[:-1]
@@ -164,13 +164,13 @@ def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
 
 def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
     """Square of W_2: int (theta - T(theta))^2 dF, T the monotone map."""
-    from meanfield.manifolds.axial.quantiles import polar_angles
+    from meanfield.spaces.axial.quantiles import polar_angles
 
     d = one.manifold.ambient
     theta, weights = _nodes(edges)
     mass = weights * height(d, theta) * np.maximum(one.at(theta), 0.0)
-    kept = mass > _NO_MASS / len(mass)
-    theta, mass = theta[kept], mass[kept]
+    massive = mass > _NO_MASS / len(mass)
+    theta, mass = theta[massive], mass[massive]
     levels = np.clip(cumulative(d, one.coefficients, theta), 0.0, 1.0)
     if isinstance(other, Density):
         to = polar_angles(d, other.coefficients, levels)

@@ -54,15 +54,10 @@ def minimise_convex(
     zero of the interpolated slope (superlinear where it is smooth), and bisection whenever three
     evaluations have not shrunk the bracket to one quarter.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Position -> (value, slope from the right, curvature).
-    low, high, start : float or int
-        Bracket of the minimum and first position. With integers only integers are tried, and
-        the minimum is exact if all kinks lie on integers.
-    tolerance : float
-        Allowed excess over the minimum, relative to it.
+    evaluate: position -> (value, slope from the right, curvature).
+    low, high, start: bracket of the minimum and first position. With integers only integers are
+    tried, and the minimum is exact if all kinks lie on integers.
+    tolerance: allowed excess over the minimum, relative to it.
 
     Examples
     --------
@@ -115,7 +110,7 @@ def _bound(
 ) -> float:
     """Lower bound of the function on the bracket, from the tangents known at its ends.
 
-    It is none while its own rounding is above what is allowed: an end may be far up.
+    It is -inf while its own rounding is above `allowed`: an end may be far up.
     """
     width = high - low
     bound, scale = -float("inf"), 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.compute.compiled import njit
+from meanfield.engines.compiled import njit
 from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
 
 _TOTAL = 2**60  # sums of two levels stay below 2^63
@@ -98,7 +98,7 @@ def _sorted_levels(
     second: FloatArray,
     second_weights: FloatArray | None,
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Points in increasing order without those of no mass, and the mass up to and with each."""
+    """Points with mass in increasing order, and the cumulative mass including each."""
     n, m = len(first), len(second)
     if first_weights is None and second_weights is None:
         # sort is many times faster than argsort.
@@ -123,7 +123,7 @@ def _first_moment(points: FloatArray, levels: IntArray) -> float:
 
 def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> int:
     """Median of levels weighted by the arcs that begin at the points."""
-    kept = np.arange(len(levels))
+    remaining = np.arange(len(levels))
     before = 0.0
     if len(levels) > _DIRECT:
         # A window from levels at equispaced angles; only what falls inside has to be sorted.
@@ -134,8 +134,8 @@ def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> int:
         under = float(arcs @ (levels < low))
         inside = np.flatnonzero((levels >= low) & (levels <= high))
         if under < np.pi <= under + arcs[inside].sum():
-            kept, before = inside, under
-    order = kept[np.argsort(levels[kept])]
+            remaining, before = inside, under
+    order = remaining[np.argsort(levels[remaining])]
     lengths = np.cumsum(arcs[order]) + before
     return int(levels[order[min(int(np.searchsorted(lengths, np.pi)), len(order) - 1)]])
 

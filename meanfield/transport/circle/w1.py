@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.compiled import njit
-from meanfield.compute.elementary import fma
-from meanfield.transport.circle.cdf import TERMS, polynomial
+from meanfield.engines.compiled import njit
+from meanfield.engines.elementary import fma
+from meanfield.engines.fourier.cdf import TERMS, polynomial
 from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
 from meanfield.transport.circle.w1_pieces import (
     BASE,
@@ -38,34 +38,28 @@ _BLOCK = 64  # points of one cell that are evaluated together
 def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, mass: float) -> float:
     """W_1 between sorted points and a density, or of a difference of densities.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n,)
-        Increasing angles in [0, 2 pi]; empty for two densities.
-    levels : ndarray, shape (n,)
-        Mass up to and with each point; empty means (i + 1) / n.
-    rows : ndarray, shape (M, TERMS)
-        `local_polynomials` of the density, or of the second density minus the first.
-    mass : float
-        Mass of `rows`: 1, or 0 for two densities.
+    points (n,): increasing angles in [0, 2 pi]; empty for two densities.
+    levels (n,): mass up to and with each point; empty means (i + 1) / n.
+    rows (M, TERMS): `local_polynomials` of the density, or of the second density minus the first.
+    mass: mass of `rows`: 1, or 0 for two densities.
     """
     capacity = len(points) + len(rows)
-    kept = np.empty((capacity, COLUMNS))  # memory that is not written costs nothing
+    cells = np.empty((capacity, COLUMNS))  # memory that is not written costs nothing
     low, high, start = -np.inf, np.inf, 0.0
     if capacity > _DIRECT:
         values = np.sort(_samples(points, levels, rows, mass, SAMPLES))
         low = values[int((0.5 - WINDOW) * SAMPLES)]
         high = values[int((0.5 + WINDOW) * SAMPLES)]
         start = values[SAMPLES // 2]
-    count, aside = _sort_out(points, levels, rows, mass, low, high, kept)
+    count, aside = _sort_out(points, levels, rows, mass, low, high, cells)
     if np.isfinite(low):
         # Samples may mislead: the slopes say whether the median is in the window.
-        falling = integrate(kept[:count], rows, low, aside)[1] <= 0.0
-        rising = integrate(kept[:count], rows, high, aside)[1] >= 0.0
+        falling = integrate(cells[:count], rows, low, aside)[1] <= 0.0
+        rising = integrate(cells[:count], rows, high, aside)[1] >= 0.0
         if not (falling and rising):
             low, high = -np.inf, np.inf
-            count, aside = _sort_out(points, levels, rows, mass, low, high, kept)
-    pieces = kept[:count]
+            count, aside = _sort_out(points, levels, rows, mass, low, high, cells)
+    pieces = cells[:count]
     if not np.isfinite(low):
         low, high = float(pieces[:, LEAST].min()), float(pieces[:, LARGEST].max())
         start = _middle(pieces)
@@ -117,7 +111,7 @@ def _sort_out(
     mass: float,
     low: float,
     high: float,
-    kept: FloatArray,
+    store: FloatArray,
 ) -> tuple[int, tuple[float, float, float, float]]:
     """Keep the pieces that may meet ]low, high[; of the others, sum lengths and integrals of D.
 
@@ -167,10 +161,10 @@ def _sort_out(
                     below += half * length
                     below_integral += integral
                 else:
-                    kept[count, CELL], kept[count, BASE] = cell, base
-                    kept[count, START], kept[count, END] = start, end
-                    kept[count, INTEGRAL] = integral
-                    kept[count, LEAST], kept[count, LARGEST] = least, largest
+                    store[count, CELL], store[count, BASE] = cell, base
+                    store[count, START], store[count, END] = start, end
+                    store[count, INTEGRAL] = integral
+                    store[count, LEAST], store[count, LARGEST] = least, largest
                     count += 1
                 start, start_value, start_primitive = end, value, antiderivative
     return count, (above, above_integral, below, below_integral)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.compiled import njit
-from meanfield.transport.circle.cdf import TERMS, polynomial, polynomial_and_slope, primitive
+from meanfield.engines.compiled import njit
+from meanfield.engines.fourier.cdf import TERMS, polynomial, polynomial_and_slope, primitive
 
 # Columns of a piece: where it is, int D over it, and bounds of D on it.
 CELL, START, END, BASE, INTEGRAL, LEAST, LARGEST = range(7)

@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.compiled import njit
-from meanfield.compute.elementary import fma
-from meanfield.transport.circle.cdf import TERMS, cell_edges, quantile
+from meanfield.engines.compiled import njit
+from meanfield.engines.elementary import fma
+from meanfield.engines.fourier.cdf import TERMS, cell_edges, quantile
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
@@ -28,12 +28,8 @@ _FLAT = 1e-15  # dF/dt of rounding: no curvature to trust
 def w2_points_density(points: FloatArray, levels: FloatArray, rows: FloatArray) -> float:
     """W_2 between sorted points and a density.
 
-    Parameters
-    ----------
-    points, levels : ndarray, shape (n,)
-        Increasing angles in [0, 2 pi), and the mass up to and with each.
-    rows : ndarray, shape (M, TERMS)
-        `local_polynomials` of the density.
+    points, levels (n,): increasing angles in [0, 2 pi), and the mass up to and with each; rows (M,
+    TERMS): `local_polynomials` of the density.
     """
     edges = cell_edges(rows)
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.compute.compiled import njit
-from meanfield.compute.newton import narrowed
-from meanfield.transport.circle.cdf import cumulative
+from meanfield.engines.compiled import njit
+from meanfield.engines.fourier.cdf import cumulative
+from meanfield.engines.newton import narrowed
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 
 _MIN_NODES = 256

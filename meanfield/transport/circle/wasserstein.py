@@ -72,7 +72,7 @@ def wasserstein_circle(
     >>> round(wasserstein_circle(dirac, mf.Measure(mf.Circle(), [-0.2]), p=2), 12)
     0.5
     """
-    from meanfield.transport.circle.cdf import check_density
+    from meanfield.engines.fourier.cdf import check_density
 
     if cost != "geodesic":
         raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
@@ -99,7 +99,7 @@ def _between_points(first: Measure, second: Measure, p: int) -> float:
 
 
 def _points_to_density(measure: Measure, coefficients: ComplexArray, p: int) -> float:
-    from meanfield.transport.circle.cdf import local_polynomials
+    from meanfield.engines.fourier.cdf import local_polynomials
     from meanfield.transport.circle.points import reduce_angles, w2_points_uniform
     from meanfield.transport.circle.w1 import w1_with_density
     from meanfield.transport.circle.w2 import w2_points_density
@@ -122,7 +122,7 @@ def _points_to_density(measure: Measure, coefficients: ComplexArray, p: int) -> 
 
 
 def _between_densities(first: ComplexArray, second: ComplexArray, p: int) -> float:
-    from meanfield.transport.circle.cdf import local_polynomials
+    from meanfield.engines.fourier.cdf import local_polynomials
     from meanfield.transport.circle.w1 import w1_with_density
     from meanfield.transport.circle.w2_densities import w2_densities
 

@@ -19,27 +19,15 @@ TOTAL = 2**60  # sums of two masses stay below 2^63
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Masses in small sets.
+    """Masses in small sets."""
 
-    Attributes
-    ----------
-    masses : ndarray of int, shape (n,)
-        Given. Positive.
-    barycentres : ndarray, shape (n, 3)
-        Given.
-    reaches : ndarray, shape (n,)
-        Given. Largest Euclidean distance from the barycentre to a point of the set.
-    keys : ndarray of int, shape (n,)
-        Given. Increasing.
-    """
-
-    masses: IntArray
-    barycentres: FloatArray
+    masses: IntArray  # (n,): positive
+    barycentres: FloatArray  # (n, 3)
+    # (n,): largest Euclidean distance from the barycentre to a point of the set.
     reaches: FloatArray
-    keys: IntArray
+    keys: IntArray  # (n,): increasing
 
     def __len__(self) -> int:
-        """Count of sets."""
         return len(self.masses)
 
     @property

@@ -48,13 +48,9 @@ def lower_bound(
 ) -> float:
     """Value of feasible potentials, W_p^p from below.
 
-    Parameters
-    ----------
-    duals, at : ndarray, Sites
-        Duals g and the places they belong to, from a plan: their transform is f on the first
-        family, and the transform of that, c_ik in place of c, is g on the second.
-    first, second : Cells
-        What is to be transported; reaches of the second may be larger.
+    duals, at: duals g and the places they belong to, from a plan: their transform is f on the first
+    family, and the transform of that, c_ik in place of c, is g on the second; first, second: what
+    is to be transported; reaches of the second may be larger.
     """
     x, y = _places(first, geodesic), _places(second, geodesic)
     index, values = nearest(x, at, duals, 1, None, geodesic, p)
@@ -93,9 +89,9 @@ def lower_bound(
 def cone_bound(duals: FloatArray, at: Sites, first: Cells, second: Cells, geodesic: bool) -> float:
     """W_1 from below, where the first family are points, by a smaller search than `lower_bound`.
 
-    F(x) = min_K (d(x, z_K)^2 + v_K)^(1/2) - g_K does not grow faster than the distance, whatever z,
-    v and g, so that W_1 >= int F dmu - int F dnu. The mean of F over a cell of the second family is
-    bounded above with any K, as in `upper_bound`; d e / (E d^2)^(1/2) <= e.
+    F(x) = min_K (d(x, z_K)^2 + v_K)^(1/2) - g_K grows no faster than the distance, for all z, v and
+    g. So W_1 >= int F dmu - int F dnu. Any K bounds the mean of F over a cell of the second family
+    from above, as in `upper_bound`; d e / (E d^2)^(1/2) <= e.
     """
     places = Sites(first.directions, np.zeros(len(first)))
     f = nearest(places, at, duals, 1, None, geodesic, 1)[1][:, 0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.compute.compiled import njit
+from meanfield.engines.compiled import njit
 
 LARGEST_CHORD = 1.99  # tangents of the geodesic cost are taken no nearer to the antipode
 

@@ -34,11 +34,6 @@ def difference_cells(first: Evaluate, second: Evaluate, degree: int, count: int)
     Where f - g changes its sign inside a cell, the cell is replaced by its net mass,
     spread like |f - g|: that moves W_1 by at most twice the integral of |f - g| there, times the
     distance to the direction of the barycentre.
-
-    Raises
-    ------
-    ValueError
-        If a density is negative.
     """
     squares = refined(lambda x: np.abs(first(x) - second(x)), degree, count, 1, "difference")
     net = np.subtract(

@@ -41,7 +41,7 @@ def keys_of(points: FloatArray) -> IntArray:
 
 
 def key_of_square(face: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Interleave the bits of two numbers below 2^DEPTH, after those of the face."""
+    """Interleave the bits of two numbers below 2^DEPTH, after the bits of the face."""
     return (face << 2 * DEPTH) | (_spread(first) << 1) | _spread(second)
 
 

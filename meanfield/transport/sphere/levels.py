@@ -39,18 +39,11 @@ def bracket(
 ) -> Bracket:
     """Bracket of W_p, finer and finer until it is narrower than tolerance x upper.
 
-    Parameters
-    ----------
-    first, second : Cells
-        The measures. If one of them has no reach, the first.
-    geodesic, p : bool, int
-        The distance.
-    tolerance : float
-        Relative width that is narrow enough.
-    largest : int
-        Cells of a family between which plans are optimised, at most.
-    exact : bool
-        Go on to the cells as they are, and to the optimum over all pairs.
+    first, second: the measures. If one of them has no reach, the first.
+    geodesic, p: the distance.
+    tolerance: relative width that is narrow enough.
+    largest: cells of a family between which plans are optimised, at most.
+    exact: go on to the cells as they are, and to the optimum over all pairs.
     """
     size = _FIRST
     families = (first, second)

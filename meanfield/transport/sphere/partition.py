@@ -1,8 +1,8 @@
 """A density as masses in small cells, refined where its mass has far to go inside a cell.
 
 Cells are squares of `keys`, with great circles for sides. Their mass and barycentre are integrals
-of f and x f, by a product of Gauss-Legendre rules with as many nodes as integrate the highest
-degree of f across the cell; their reach is to one of the corners.
+of f and x f by a product of Gauss-Legendre rules. The rules have enough nodes for the highest
+degree of f across the cell. The reach of a cell is the distance to its farthest corner.
 """
 
 from __future__ import annotations
@@ -29,23 +29,11 @@ _POINTS = 2**20  # at a time
 def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
     """Cells of a density, about `count` of them unless its degree asks for more.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Density at points of shape (n, 3).
-    degree : int
-        Largest degree of the density.
-    count : int
-        Cells wanted; those with most mass x (mean square distance)^(p/2) are divided first.
-    p : int
-        1 or 2.
-    name : str
-        Of the density, for errors.
-
-    Raises
-    ------
-    ValueError
-        If a value is below -1e-10 (relative to the largest, if that is above 1).
+    evaluate: density at points of shape (n, 3).
+    degree: largest degree of the density.
+    count: cells wanted; those with most mass x (mean square distance)^(p/2) are divided first.
+    p: 1 or 2.
+    name: of the density, for errors.
     """
     return finished(refined(evaluate, degree, count, p, name))
 
@@ -140,13 +128,7 @@ def integrals(
     second: IntArray,
     name: str | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Masses and barycentres of cells; those of the whole sphere say the name of a negative one.
-
-    Raises
-    ------
-    ValueError
-        With a name, as `density_cells`.
-    """
+    """Masses and barycentres of cells; `name` is for errors on the whole sphere."""
     width = 0.5 * np.pi / 2.0 ** levels.min()
     nodes, weights = np.polynomial.legendre.leggauss(_node_count((degree + 2) * width))
     pair_weights = np.outer(weights, weights).ravel()

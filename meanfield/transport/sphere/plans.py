@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.compute.compiled import njit
+from meanfield.engines.compiled import njit
 from meanfield.transport.sphere.cells import Cells
 from meanfield.transport.sphere.costs import pair_cost
 from meanfield.transport.sphere.search import Sites, nearest
@@ -164,13 +164,13 @@ def _products(edges: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
         size += (edges[k + 1] - edges[k]) * (ends[k + 1] - ends[k])
     edge = np.empty(size, np.int64)
     part = np.empty(size, np.int64)
-    found = 0
+    count = 0
     for k in range(len(edges) - 1):
         for e in range(edges[k], edges[k + 1]):
             for l in range(ends[k], ends[k + 1]):
-                edge[found] = e
-                part[found] = l
-                found += 1
+                edge[count] = e
+                part[count] = l
+                count += 1
     return edge, part
 
 
@@ -204,12 +204,12 @@ def _north_west(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, 
     source = np.empty(size, np.int64)
     sink = np.empty(size, np.int64)
     flow = np.empty(size, np.int64)
-    i = k = found = 0
+    i = k = count = 0
     left, right = first[0], second[0]
     while True:
         amount = min(left, right)
-        source[found], sink[found], flow[found] = i, k, amount
-        found += 1
+        source[count], sink[count], flow[count] = i, k, amount
+        count += 1
         left -= amount
         right -= amount
         if left == 0:
@@ -220,4 +220,4 @@ def _north_west(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, 
         if right == 0:
             k += 1
             right = second[k]
-    return source[:found], sink[:found], flow[:found]
+    return source[:count], sink[:count], flow[:count]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.compute.compiled import njit
-from meanfield.compute.threads import map_chunks
+from meanfield.engines.compiled import njit
+from meanfield.engines.threads import map_chunks
 from meanfield.transport.sphere.costs import LARGEST_CHORD, pair_cost, pair_slope
 
 LEAF = 8
@@ -50,30 +50,17 @@ def nearest(
 ) -> tuple[IntArray, FloatArray]:
     """The `count` targets of smallest cost less dual, for every query.
 
-    Parameters
-    ----------
-    queries, targets : Sites
-        Both sorted by key.
-    duals : ndarray, shape (m,)
-        g_k of the targets.
-    count : int
-        How many.
-    limits : ndarray, shape (n,), or None
-        Only values below these are wanted.
-    geodesic : bool
-        Which distance.
-    p : int
-        Its power.
-    effort : int
-        Runs of eight that are looked at in all, for every query; beyond, the answer may not be
-        the smallest.
+    - queries, targets: both sorted by key.
+    - duals (m,): g_k of the targets.
+    - count: how many.
+    - limits (n,): only values below these are wanted.
+    - geodesic: which distance.
+    - p: its power.
+    - effort: runs of eight that are looked at in all, for every query; beyond, the answer may not
+      be the smallest.
 
-    Returns
-    -------
-    indices : ndarray, shape (n, count)
-        In increasing order of the value; -1 where there are no more below the limit.
-    values : ndarray, shape (n, count)
-        Values, or infinity.
+    Returns indices (n, count): in increasing order of the value; -1 where there are no more below
+    the limit; values (n, count): values, or infinity.
     """
     tree = build_tree(targets, duals)
     n = len(queries.points)

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.compute.compiled import njit
+from meanfield.engines.compiled import njit
 
 NodeArray = npt.NDArray[np.int32]
 
@@ -36,8 +36,8 @@ _UNBOUNDED = np.int64(2**62)
 class Basis(NamedTuple):
     """Spanning tree of sources 0 to n - 1, sinks n to n + m - 1 and the root n + m.
 
-    `arc` and `flow` are those of the arc from a node to its parent; `child`, `after` and `before`
-    link the children of a node.
+    `arc` and `flow` belong to the arc from a node to its parent; `child`, `after` and `before` link
+    the children of a node.
     """
 
     parent: NodeArray
@@ -62,16 +62,10 @@ def hang(
 ) -> Basis:
     """Basis of a plan.
 
-    Parameters
-    ----------
-    sources, sinks : int
-        Their numbers, n and m.
-    source, sink, cost : ndarray, shape (A,)
-        Arcs.
-    start : ndarray, shape (S,)
-        Positive flows on the first S arcs, which form a forest: the plan to start from.
-    duals : ndarray, shape (n + m,)
-        Duals to hang the trees of that forest by.
+    sources, sinks: their numbers, n and m.
+    source, sink, cost (A,): arcs.
+    start (S,): positive flows on the first S arcs, which form a forest: the plan to start from.
+    duals (n + m,): duals to hang the trees of that forest by.
     """
     nodes = sources + sinks
     basis = Basis(
@@ -103,8 +97,8 @@ def hang(
         depth[top] = 1
         _attach(top, nodes, basis)
         queue[0] = top
-        at, found = 0, 1
-        while at < found:
+        at, count = 0, 1
+        while at < count:
             u = queue[at]
             at += 1
             for position in range(first[u], first[u + 1]):
@@ -117,8 +111,8 @@ def hang(
                     depth[v] = depth[u] + 1
                     dual[v] = cost[a] - dual[u]
                     _attach(v, u, basis)
-                    queue[found] = v
-                    found += 1
+                    queue[count] = v
+                    count += 1
     return basis
 
 
@@ -137,12 +131,12 @@ def improve(
     block = max(64, int(np.sqrt(arcs)))
     pivots = 0
     position = 0
-    seen = 0
-    while seen < arcs:
+    scanned = 0
+    while scanned < arcs:
         # The most violated arc of a block; the next block if it has none.
         best = -tolerance
         entering = _NONE
-        stop = min(block, arcs - seen)
+        stop = min(block, arcs - scanned)
         for _ in range(stop):
             reduced = cost[position] - dual[source[position]] - dual[sources + sink[position]]
             if reduced < best:
@@ -151,9 +145,9 @@ def improve(
             position += 1
             if position == arcs:
                 position = 0
-        seen += stop
+        scanned += stop
         if entering != _NONE:
-            seen = 0
+            scanned = 0
             pivots += 1
             i, k = source[entering], sources + sink[entering]
             _pivot(basis, sources, entering, i, k, best)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.compiled import njit
-from meanfield.compute.threads import map_chunks
+from meanfield.engines.compiled import njit
+from meanfield.engines.threads import map_chunks
 from meanfield.transport.sphere.costs import (
     LARGEST_CHORD,
     cost_of_chord,

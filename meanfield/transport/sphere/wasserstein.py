@@ -77,29 +77,13 @@ def wasserstein_sphere(
     Two densities get 6,000 cells each, then 24,000, which takes ten times as long; a warning says
     in between where the distance lies, if the bracket is going to stay wide.
 
-    Parameters
-    ----------
-    first, second : Measure or Density
-        Measures on the sphere.
-    p : int
-        1 or 2.
-    cost : str
-        "geodesic" or "chordal".
-    tolerance : float
-        Relative width at which a bracket is narrow enough; points against points are exact anyway.
+    - first, second: measures on the sphere.
+    - p: 1 or 2.
+    - cost: "geodesic" or "chordal".
+    - tolerance: relative width at which a bracket is narrow enough; points against points are exact
+      anyway.
 
-    Returns
-    -------
-    Bracket
-        lower <= W_p <= upper, and the middle: W_p itself, not its power.
-
-    Raises
-    ------
-    TypeError
-        If one is neither a Measure nor a Density.
-    ValueError
-        If p is not 1 or 2, the cost is not known, a measure does not live on the sphere, or a
-        density is negative.
+    Returns lower <= W_p <= upper, and the middle: W_p itself, not its power.
 
     See Also
     --------
@@ -165,9 +149,9 @@ def wasserstein_sphere(
     if isinstance(first, Measure) and (
         _CELLS_OF_A_TOKEN * max(len(first.points), _LEAST_SAMPLE) <= _FEW[0] * tolerance**2
     ):
-        found = attempt(*_FEW)
-        if found.width <= tolerance * found.upper:
-            return found
+        best = attempt(*_FEW)
+        if best.width <= tolerance * best.upper:
+            return best
     return _finer(attempt, stages, tolerance)
 
 
@@ -190,8 +174,8 @@ def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: fl
                 f"% wide. tolerance = {width + 0.01:.2f} is content with this one.",
                 stacklevel=4,
             )
-        found = attempt(*stage)
-        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        bracket = attempt(*stage)
+        lower, upper = max(lower, bracket.lower), min(upper, bracket.upper)
         if upper - lower <= tolerance * upper:
             break
     lower = min(lower, upper)
@@ -203,20 +187,11 @@ def sample_floor(tokens: int) -> float:
 
         ((2.5 + 1.38 ln n) / n)^(1/2)
 
-    The form is that of the matching theorem in two dimensions [1]_; the numbers are fitted to exact
-    distances at n = 100, 500, 1,000, 2,000 and 4,000, where n^(1/2) W_1 = 2.98, 3.33, 3.47, 3.62
-    and 3.74, with deviations of 1 to 3 %. A smaller distance between two sets of tokens says
-    nothing about their laws.
+    The matching theorem in two dimensions has this form [1]_. The numbers are fitted to exact
+    distances: n^(1/2) W_1 = 2.98, 3.33, 3.47, 3.62 and 3.74 at n = 100, 500, 1,000, 2,000 and
+    4,000, with deviations of 1 to 3 %. Two laws may agree if their tokens are closer than this.
 
-    Parameters
-    ----------
-    tokens : int
-        Size of each sample, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If there are no tokens.
+    tokens: size of each sample, at least 1.
 
     References
     ----------
@@ -260,11 +235,11 @@ def _cells(measure: Measure | Density, count: int, p: int, name: str) -> Cells:
 
     if isinstance(measure, Measure):
         return token_cells(measure.points, integer_masses(measure.mass))
-    known = _partitions.setdefault(measure, {})
-    if (count, p) not in known:
+    partitions = _partitions.setdefault(measure, {})
+    if (count, p) not in partitions:
         evaluate, degree = _evaluation(measure)
-        known[count, p] = density_cells(evaluate, degree, count, p, name)
-    return known[count, p]
+        partitions[count, p] = density_cells(evaluate, degree, count, p, name)
+    return partitions[count, p]
 
 
 def _evaluation(density: Density) -> tuple[Callable[[FloatArray], FloatArray], int]:
@@ -287,8 +262,8 @@ def _between_densities(
     parts = difference_cells(f, g, max(degree, other), count)
     if parts.mass <= parts.error:  # rounding is all there is
         return Bracket(0.0, np.pi * parts.mass + parts.error)
-    found = bracket(
+    answer = bracket(
         parts.positive, parts.negative, geodesic, 1, tolerance=tolerance, largest=largest
     )
-    lower, upper = parts.mass * found.lower, parts.mass * found.upper
+    lower, upper = parts.mass * answer.lower, parts.mass * answer.upper
     return Bracket(max(lower - parts.error, 0.0), upper + parts.error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import socket
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.compute.threads import set_threads, threads
+from meanfield.engines.threads import set_threads, threads
 from meanfield.problem import Problem
 from meanfield.studies import convergence
 from meanfield.studies import study as study_module
@@ -155,6 +156,7 @@ def test_versions_of_the_workers_are_asked_for(
         ("node", "missing port number in address 'node'"),
         ("", "missing port number"),
         ("carrier://pigeon:1", "unknown address scheme 'carrier'"),
+        ("tls://127.0.0.1:1", "TLS needs certificates: set distributed.comm.tls"),
     ],
 )
 def test_address_without_scheduler_is_refused(
@@ -168,6 +170,26 @@ def test_address_without_scheduler_is_refused(
         scheduler_pool(address),
     ):
         pass
+
+
+@pytest.mark.parametrize("answer", [bytes(400), b"HTTP/1.0 200 OK\r\n\r\n Hello, hello!"])
+def test_another_server_is_no_scheduler(answer: bytes) -> None:
+    """Decoders of Dask fail in many ways: a struct.error, or no memory for a huge length."""
+    pytest.importorskip("distributed")
+
+    def reply() -> None:
+        connection, _ = listener.accept()
+        connection.sendall(answer)
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=reply, daemon=True).start()
+        address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with (
+            pytest.raises(ValueError, match=f"no Dask scheduler at '{address}' .\\w+"),
+            scheduler_pool(address),
+        ):
+            pass
 
 
 def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

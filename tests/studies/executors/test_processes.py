@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from meanfield.compute.threads import threads
+from meanfield.engines.threads import threads
 from meanfield.studies.executors.processes import worker_pool
 
 

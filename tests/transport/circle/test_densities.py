@@ -15,7 +15,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ive, ndtri
 
 import meanfield as mf
-from meanfield.transport.circle.cdf import local_polynomials
+from meanfield.engines.fourier.cdf import local_polynomials
 from meanfield.transport.circle.w2 import w2_points_density
 from meanfield.transport.circle.w2_densities import w2_densities
 from meanfield.transport.circle.wasserstein import wasserstein_circle

@@ -5,7 +5,7 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.transport.circle.cdf import local_polynomials
+from meanfield.engines.fourier.cdf import local_polynomials
 from meanfield.transport.circle.w1 import _sort_out
 from meanfield.transport.circle.w1_pieces import COLUMNS, integrate
 from meanfield.transport.circle.wasserstein import wasserstein_circle

@@ -221,7 +221,7 @@ def test_order_does_not_matter() -> None:
 @pytest.mark.slow
 def test_threads_do_not_change_a_bit() -> None:
     """Results would depend on the machine."""
-    from meanfield.compute.threads import set_threads
+    from meanfield.engines.threads import set_threads
 
     tokens = random_measure("shifted", 2100, np.random.default_rng(0))
     other = random_measure("uniform", 2100, np.random.default_rng(1))

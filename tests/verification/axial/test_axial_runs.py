@@ -1,12 +1,14 @@
 """Axial densities against other manifolds, exact solutions and printed numbers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from exact_solutions import ring_height
+from scipy.special import expit, logit
 
 import meanfield as mf
-from meanfield.theory.rings import limit_velocity, ring_height, ring_height_limit
 
 LAW = mf.perturbed_uniform([[1, 0.3], [2, 0.2]])
 FLOWS = {"USA": mf.USA, "SA": mf.SA}
@@ -93,7 +95,8 @@ def test_a_ring_moves_by_its_law(
     problem = mf.Problem(mf.Axial(d), mf.exponential(5.0), FLOWS[flow], law)
     run = mf.simulate(problem, until=times[-1], save=times, unit="paper")
     found = np.array([np.cos(measure.points[0]) for measure in run.measures])
-    law_ = ring_height(problem, np.array(times) * np.exp(problem.log_scale), 0.3)
+    scaled = np.array(times) * np.exp(problem.log_scale)
+    law_ = ring_height(d, 5.0, list(scaled), 0.3, normalized=flow == "SA")
     verified("exact solutions", "one ring on S^(d-1) and its law", found - law_, 1e-10)
     assert law_ == pytest.approx(printed, abs=1e-11 if flow == "SA" else 1e-8)
 
@@ -104,20 +107,24 @@ def test_tokens_on_a_ring_move_with_it() -> None:
     tokens = np.stack([sine * np.cos(phi), sine * np.sin(phi), np.full(64, 0.3)], axis=1)
     problem = mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.SA, mf.from_points(tokens))
     run = mf.simulate(problem, until=1.0, save=[1.0], representation="particles")
-    expected = ring_height(problem, [1.0], 0.3)[0]
+    expected = ring_height(3, 5.0, [1.0], 0.3)[0]
     assert run.measures[-1].points[:, 2] == pytest.approx(np.full(64, expected), abs=1e-8)
 
 
 def test_the_ring_tends_to_its_limit_like_one_over_the_dimension() -> None:
     """D (u - limit) = -0.2905 at beta = 1, t = 1, d = 1024; and the law of many rings."""
-    problem = mf.Problem(mf.Sphere(1024), mf.exponential(1.0), mf.SA)
-    error = ring_height(problem, [1.0], 0.3) - ring_height_limit([1.0], 0.3)
-    assert 1024 * error[0] == pytest.approx(-0.2905, rel=1e-2)
+    # As d grows, u^2 / (1 - u^2) grows like e^{2t}.
+    limit = np.sqrt(expit(logit(0.09) + 2.0))
+    error = ring_height(1024, 1.0, [1.0], 0.3)[0] - limit
+    assert 1024 * error == pytest.approx(-0.2905, rel=1e-2)
     rings, weights = np.array([1.2, 1.4, 1.9]), np.array([0.2, 0.5, 0.3])
     from meanfield.fields.axial.pairs import velocity
 
     moved = -np.sin(rings) * velocity(1000, rings, weights, 1.0, True)
-    assert moved == pytest.approx(limit_velocity(1.0, np.cos(rings), weights), abs=2.0 / 1000)
+    heights = np.cos(rings)
+    attends = weights * np.exp(heights[:, None] * heights)
+    limit = np.sin(rings) ** 2 * (attends @ heights) / attends.sum(axis=1)
+    assert moved == pytest.approx(limit, abs=2.0 / 1000)
 
 
 def test_small_modes_grow_at_their_rates(verified: Callable) -> None:
@@ -164,3 +171,24 @@ def test_noise_holds_the_density_stationary() -> None:
     l = np.arange(1, 3)
     decay = run.moments[1, 1:3] / run.moments[0, 1:3]
     assert decay == pytest.approx(np.exp(-l * (l + 6) * 0.05), rel=1e-10)
+
+
+@pytest.mark.slow
+def test_noisy_tokens_follow_the_density() -> None:
+    """Wrong noise of tokens above S^2 would show in the first two degrees about the axis."""
+    d, flow = 5, mf.Flow(normalized=True, diffusivity=0.2)
+    problem = mf.Problem(mf.Sphere(d), mf.exponential(3.0), flow, mf.von_mises_fisher(4.0))
+    exact = mf.simulate(problem, until=0.5, save=[0.5]).moments[0, 1:3].real
+    still = mf.simulate(replace(problem, kernel=mf.exponential(3.0), flow=mf.SA), 0.5, save=[0.5])
+    assert (np.abs(still.moments[0, 1:3].real - exact) > 0.2).all()
+    found = []
+    for seed in range(4):
+        run = mf.simulate(
+            problem, 0.5, save=2, step=0.05, seed=seed, representation="particles", tokens=2000
+        )
+        first, last = (measure.points for measure in run.measures)
+        axis = int(np.abs(first.mean(axis=0)).argmax())
+        c = last[:, axis]
+        found.append([c.mean(), (d * c**2 - 1.0).mean() / (d - 1)])
+    # Four standard errors of 8,000 cosines.
+    assert np.mean(found, axis=0) == pytest.approx(exact, abs=0.02)

@@ -10,8 +10,8 @@ from oracles import gauss_nodes, harmonics
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
-from meanfield.representations import characteristics, density
-from meanfield.representations.characteristics import resumed_characteristics
+from meanfield.carriers import characteristics, density
+from meanfield.carriers.characteristics import resumed_characteristics
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import trajectory
 

@@ -11,9 +11,9 @@ import pytest
 from parameters import each
 
 import meanfield as mf
+from meanfield.carriers import particles
 from meanfield.fields.mean_field import interaction
-from meanfield.representations import particles
-from meanfield.theory.cluster_rates import ClusterRates, cluster_rates
+from meanfield.spectrum.cluster_rates import ClusterRates, cluster_rates
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.representations import DensityRepresentation
+from meanfield.carriers import DensityRepresentation
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()

@@ -9,8 +9,8 @@ from parameters import each
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
-from meanfield.representations import Options, particles, represent
+from meanfield.carriers import Options, particles, represent
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()

@@ -8,7 +8,7 @@ from exact_solutions import hyperbolic_poisson_moments, hyperbolic_poisson_radiu
 from oracles import harmonics
 
 import meanfield as mf
-from meanfield.representations import Options, density, represent
+from meanfield.carriers import Options, density, represent
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
@@ -68,7 +68,7 @@ def test_default_run_equals_the_printed_numbers(verified: Callable) -> None:
 
 def test_repulsion_spreads_the_density(verified: Callable) -> None:
     """Strength -1 runs the same family backwards in time."""
-    problem = problem_from(0.55, AXES["generic"], mf.Flow(strength=-1.0))
+    problem = problem_from(0.55, AXES["generic"], mf.Flow("none", strength=-1.0))
     carrier = density(problem, problem.initial_measure(), tolerance=1e-13)
     for snapshot in trajectory(problem, carrier, [1.0, 4.0], tolerance=1e-13):
         radius = float(hyperbolic_poisson_radius(snapshot.time, 0.55, -1.0))

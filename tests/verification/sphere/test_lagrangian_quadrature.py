@@ -17,8 +17,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.integrators import runge_kutta
-from meanfield.representations import DensityRepresentation, Options, particles, represent
+from meanfield.carriers import DensityRepresentation, Options, particles, represent
+from meanfield.schemes import runge_kutta
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()

@@ -9,11 +9,11 @@ from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre, spherical_in
 
 import meanfield as mf
+from meanfield.carriers import Options, represent
 from meanfield.fields.mean_field import interaction
-from meanfield.kernels import KERNELS
 from meanfield.observables import free_energy
-from meanfield.representations import Options, represent
 from meanfield.stationary.states import stationary_state
+from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()

@@ -8,8 +8,8 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.integrators import INTEGRATORS, runge_kutta
-from meanfield.representations import Options, ParticleRepresentation, represent
+from meanfield.carriers import Options, ParticleRepresentation, represent
+from meanfield.schemes import INTEGRATORS, runge_kutta
 from meanfield.snapshot import Checkpoint
 from meanfield.trajectory import trajectory
 
@@ -117,7 +117,8 @@ def test_checkpoints_continue_equal_to_the_bit(name: str) -> None:
         for a, b in zip(whole[which:], resumed, strict=True):
             assert np.array_equal(a.moments, b.moments)
             assert np.array_equal(a.checkpoint.state, b.checkpoint.state)
-            assert a.diagnostics == b.diagnostics
+            # The first saved time is computed again.
+            assert a.diagnostics | {"evaluations": 0} == b.diagnostics | {"evaluations": 0}
             assert a.checkpoint.step == b.checkpoint.step
     if name == "density USA":
         # The run crosses a change of representation.

@@ -15,8 +15,8 @@ from oracles import gauss_nodes, harmonics, plain_velocity
 from parameters import each
 
 import meanfield as mf
-from meanfield.kernels import KERNELS
-from meanfield.representations import DensityRepresentation, particles
+from meanfield.carriers import DensityRepresentation, particles
+from meanfield.terms.kernels import KERNELS
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -0.5)}

@@ -1,0 +1,493 @@
+"""Front doors from Python: evolve a problem, or what a run file says, into a `Run`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal
+
+from meanfield.arrays import FloatArray
+from meanfield.carriers import Options
+from meanfield.carriers.axes import carried
+from meanfield.carriers.effects import STATIONARY, check_options, is_stationary
+from meanfield.carriers.options import MOST_NODES
+from meanfield.checks import checked
+from meanfield.errors import SimulationError
+from meanfield.files.replacing import OutputError
+from meanfield.finite.fluctuations import (
+    FluctuationOptions,
+    fluctuations_at,
+    settings_of,
+    with_bar,
+)
+from meanfield.measures import Density, Measure
+from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
+from meanfield.problem import Problem
+from meanfield.progress import followed
+from meanfield.recording import (
+    Record,
+    complete_fluctuations,
+    evolution_of,
+    origin,
+    record_of,
+    recorded,
+)
+from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile.output import check_path
+from meanfield.runfile.python_file import Permission
+from meanfield.runfile.written import written
+from meanfield.runs import Run, assembled
+from meanfield.simulation import Evolution, evolve, timing
+from meanfield.snapshot import Snapshot
+from meanfield.status import COMPLETED, cut_short, stopped
+from meanfield.store.locks import replaced_at_once
+from meanfield.store.output_file import OutputFile
+from meanfield.store.provenance import provenance
+from meanfield.store.recorder import record_whole
+from meanfield.store.run_file import load
+from meanfield.version import __version__
+
+_log = logging.getLogger("meanfield")
+
+# Options of the command, and the arguments of a call that do the same.
+_ARGUMENTS = {
+    "--resume": "resume=True",
+    "--overwrite": "overwrite=True",
+    "--allow-code": "allow_code=True",
+    "-o ": "output=",
+}
+
+Callback = Callable[[float, Density | Measure], object]
+"""What is called at every saved time, with the time, in its unit, and the measure."""
+
+
+@checked
+def simulate(
+    problem: Problem,
+    until: float | None = None,
+    *,
+    save: int | Sequence[float] | None = None,
+    unit: Literal["scaled", "paper", "growth"] = "scaled",
+    spacing: Literal["linear", "log"] = "linear",
+    first: float | None = None,
+    stop: Literal["one_cluster"] | Callable[[float, Density | Measure], bool] | None = None,
+    representation: Literal[
+        "auto", "density", "characteristics", "atoms", "labelled", "particles"
+    ] = "auto",
+    tolerance: float | None = None,
+    max_degree: int | None = None,
+    max_nodes: int = MOST_NODES,
+    tokens: int | None = None,
+    seed: int = 0,
+    step: float | None = None,
+    labels: int | None = None,
+    perturb: float | None = None,
+    observables: Iterable[Any] | Mapping[str, Any] | None = None,
+    fluctuations: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    state: Literal["all", "last", "none"] = "all",
+    resume: bool = False,
+    overwrite: bool = False,
+) -> Run:
+    """Evolve a problem and collect the run.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is solved, with its initial law. On `Sphere(d)`, d > 3, a density is symmetric about
+        the last axis, and evolves as one on `Axial(d)`; "particles" are drawn on the sphere itself.
+    until : float
+        End time, in `unit`; of layers their number, by default all.
+    save : int or sequence of float, optional
+        Number of times, by default 61 that are equally spaced, 0 and the end included; or the times
+        themselves. Default of layers: after each.
+    unit : str
+        "scaled" (the kernel's largest value is 1), "paper" (that of e^{beta <x, y>}) or "growth"
+        (1 / largest growth rate of the uniform state).
+    spacing : str
+        "linear", or "log": `save` times from `first` to the end.
+    first : float, optional
+        First of logarithmically spaced times, in `unit`.
+    stop : str or callable (time, measure) -> bool, optional
+        Ends the run after the first saved time at which it holds: "one_cluster", or your own.
+        `until` is the end in any case; where it is far, take spacing="log".
+    representation : str
+        What carries the measure. "density": a series in Fourier modes or spherical harmonics, of up
+        to `max_degree`. "characteristics": up to `max_nodes` nodes that the flow carries, through
+        the collapse of a density. "particles": `tokens` points drawn with `seed` from an initial
+        density, or the points that the law gives; with diffusivity they need a `step`. "atoms": few
+        points, for any time. "labelled": densities of `labels` positions or frequencies, for masks
+        and natural frequencies. "auto": a density, or the points of the law as particles; it hands
+        over to characteristics when the spectrum is full, and to atoms once clusters have met.
+    tolerance : float, optional
+        Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
+        for characteristics on the sphere.
+    max_degree : int, optional
+        Largest degree of a density; default: 4096 on the circle, 512 on the sphere, 1024
+        of axial ones.
+    max_nodes : int
+        Largest number of nodes of characteristics.
+    tokens : int, optional
+        Number of particles that are drawn from an initial density.
+    seed : int
+        Seed of that draw, and of the noise.
+    step : float, optional
+        Time step of noisy particles, in `unit`.
+    labels : int, optional
+        Labels of labelled densities that are stored, default: 64; more are taken as the tolerance
+        needs them.
+    perturb : float, optional
+        Size of a random disturbance of the start, drawn with `seed`, such as 1e-12: it breaks the
+        symmetry of the start, which is kept exactly without it.
+    observables : sequence or mapping, optional
+        Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
+        "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
+        "attention_entropy", "attended_tokens", "attended_share", "renyi_centres"),
+        (name, function), `observable(...)`, or a mapping of names to functions f(measure); energy
+        and clusters are always there. Default: the first seven; of tokens on other spheres and in
+        R^d order parameter and mean cosine.
+    fluctuations : int, optional
+        Degree of the moments of which the run then also tells how far N tokens are from the limit
+        at every saved time, as far as that is resolved; see `fluctuations`, the function.
+    callback : callable (time, measure), optional
+        Called at every saved time, the time in `unit`.
+    progress : bool
+        Show a bar of the saved times, in a notebook or on a terminal.
+    output : path, optional
+        File (.h5) that is written on the way and whole at every moment, see `load`.
+    state : str
+        Which states the file of `output` keeps: "all", "last" or "none".
+    resume, overwrite : bool
+        Go on with a file that is there, or replace it. What it holds stays: a later `until` adds
+        times, an earlier one takes none away.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, out of range, or cannot act on this run.
+    SimulationError
+        If the run cannot go on. `error.run` is the run so far, as it is of everything else that
+        ends a run early: an interrupt (`sys.last_value.run` in a notebook), an error of a callback.
+
+    Notes
+    -----
+    The logger "meanfield" tells hand-overs and merges (INFO), and runs in which nothing can happen
+    (WARNING).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> run = mf.simulate(problem, until=0.05, unit="paper", save=2)
+    >>> run.moments[-1, 3].real.round(9)
+    np.float64(0.126185441)
+
+    Until one cluster is left, on a logarithmic scale of time, with an observable of one's own. The
+    start above is three-fold symmetric, and its three clusters stay for ever; this one is not:
+
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.01, 0.5]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> def c3(measure):
+    ...     return abs(measure.moments(3)[3])
+    >>> run = mf.simulate(problem, until=1e6, save=31, spacing="log", first=1.0,
+    ...     stop="one_cluster", observables={"c3": c3})
+    >>> run.observables["c3"][-1].round(6), run.observables["clusters/count"][-1]
+    (np.float64(1.0), np.float64(1.0))
+    """
+    problem = carried(problem, representation)
+    times, scaled_step = timing(
+        problem, until, save, unit=unit, spacing=spacing, first=first, step=step
+    )
+    options = Options(
+        representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step, labels, perturb
+    )
+    check_options(problem, options)
+    wanted = usual_observables(problem.manifold) if observables is None else observables
+    chosen = chosen_observables(wanted)
+    evolution = Evolution(problem, options, times, unit, stop, chosen)
+    count = len(times) if save is None else save
+    arguments = {
+        "end": float(times[-1]) if until is None else until,
+        "unit": unit,
+        "save": count if isinstance(count, int) else [float(time) for time in count],
+        "spacing": spacing,
+        "first": first,
+        "stop": stop if isinstance(stop, str) else None,
+        "step": step,
+    }
+    ours = [each.name for each in chosen if each.name in OBSERVABLES]
+    tables = written(problem, options, arguments) | {"output": {"observables": ours}}
+    linearised = None if fluctuations is None else FluctuationOptions(fluctuations)
+    if linearised is not None:
+        settings_of(problem, times, linearised, unit=unit)
+        tables["fluctuations"] = {"degree": linearised.degree}
+    record = Record(_path(output) or Path(), state, "simulate", tables)
+    return _run(
+        evolution,
+        record,
+        linearised,
+        written_to=output is not None,
+        resume=resume,
+        overwrite=overwrite,
+        callback=callback,
+        progress=progress,
+    )
+
+
+@checked
+def run(
+    path: str | os.PathLike[str],
+    *,
+    problem: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    representation: Mapping[str, Any] | None = None,
+    time: Mapping[str, Any] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    observables: Iterable[Any] | Mapping[str, Any] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    allow_code: bool = False,
+) -> Run:
+    r"""Evolve what a run file says, with some of its keys as given here.
+
+    Parameters
+    ----------
+    path : path
+        TOML file, as for `meanfield run`.
+    problem, initial, representation, time : mapping, optional
+        Keys that win over the file's; an `initial` with a name replaces the law as a whole.
+    output : path, optional
+        File to write during the run; None writes no file, whatever [output] path says.
+    observables : sequence or mapping, optional
+        In place of the file's, see `simulate`.
+    callback, progress, resume, overwrite
+        As for `simulate`.
+    allow_code : bool
+        Whether the file may name Python outside of its folder.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ValueError
+        If the file is wrong: file, section, key, what is allowed.
+    SimulationError
+        If the run cannot go on; see `simulate`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import meanfield as mf
+    >>> _ = Path("x.toml").write_text(
+    ...     "problem = {manifold = 'circle', beta = 2, normalization = 'none'}\n"
+    ...     "initial = {name = 'von_mises_fisher', concentration = 1}\ntime = {end = 5}\n")
+    >>> mf.run("x.toml", problem={"beta": 3}, time={"save": 11})
+    Run(circle, 11 saved times from t = 0 to 5, completed)
+    >>> Path("x.toml").unlink()
+    """
+    overrides = {
+        "problem": problem,
+        "initial": initial,
+        "representation": representation,
+        "time": time,
+    }
+    sections = {name: dict(keys) for name, keys in overrides.items() if keys is not None}
+    code: Permission = "anywhere" if allow_code else "inside"
+    with python_words():
+        config = load_config(Path(path), output=_path(output), sections=sections, code=code)
+    evolution = evolution_of(config)
+    if observables is not None:
+        evolution = replace(evolution, observables=chosen_observables(observables))
+    return _run(
+        evolution,
+        record_of(config),
+        config.fluctuations,
+        written_to=output is not None,
+        resume=resume,
+        overwrite=overwrite,
+        callback=callback,
+        progress=progress,
+    )
+
+
+def _run(
+    evolution: Evolution,
+    record: Record,
+    linearised: FluctuationOptions | None,
+    *,
+    written_to: bool,
+    resume: bool,
+    overwrite: bool,
+    callback: Callback | None,
+    progress: bool,
+) -> Run:
+    if is_stationary(evolution.problem, evolution.options):
+        _log.warning(STATIONARY)
+    for name, called in (("callback", callback), ("stop", evolution.stop)):
+        _check_called(name, called)
+    if not written_to:
+        if resume or overwrite:
+            raise ValueError("resume and overwrite need output=, the file that they speak of.")
+        collected = _collected(evolution, record, callback, progress)
+        if linearised is None or collected.scaled_time[-1] == 0.0:
+            return collected
+        times, unit = collected.scaled_time, evolution.unit
+        follow = with_bar if progress else None
+        try:
+            fluctuations = fluctuations_at(
+                evolution.problem, times, linearised, unit=unit, follow=follow
+            )
+        except BaseException as error:
+            _attach(error, lambda: collected)
+            raise
+        return replace(collected, fluctuations=fluctuations)
+    if resume and overwrite:
+        raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
+    with python_words():
+        check_path(f"output={record.path}", record.path, ())
+        snapshots = _kept(evolution, record, resume, overwrite, callback, progress)
+        if linearised is None:
+            return snapshots
+        complete_fluctuations(evolution, record, linearised, with_bar if progress else None)
+        return replace(load(record.path), given_problem=evolution.problem)
+
+
+def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a run into a file at once; see `Run.save`.
+
+    The file tells of its origin what the run tells, else where it is written.
+    """
+    target = Path(path)
+    facts = provenance() | {"meanfield_version": __version__} | run.attributes
+    with python_words():
+        check_path(f"output={target}", target, ())
+        with replaced_at_once(target, overwrite=overwrite) as output:
+            record_whole(output, run, facts)
+
+
+def _check_called(name: str, function: object) -> None:
+    """Refuse a function that does not take a time and a measure, before anything is computed."""
+    if callable(function):
+        with suppress(ValueError):  # builtins may not tell their arguments
+            try:
+                signature(function).bind(0.0, None)
+            except TypeError as error:
+                text = f"{name} is called as {name}(time, measure), which this function does not"
+                raise TypeError(f"{text} take: {error}.") from None
+
+
+def _collected(
+    evolution: Evolution, record: Record, callback: Callback | None, progress: bool
+) -> Run:
+    """Run in memory."""
+    rows: list[tuple[Snapshot, dict[str, FloatArray]]] = []
+    endings: list[str] = []
+    facts = origin(evolution) | record.attributes
+
+    def so_far(status: str) -> Run:
+        return assembled(evolution.problem, rows, facts | {"status": status})
+
+    stream = evolve(evolution, ended=endings.append)
+    try:
+        for snapshot in _watched(stream, evolution, progress):
+            rows.append((snapshot, evolution.observe(snapshot)))
+            _call(callback, evolution, snapshot)
+    except BaseException as error:
+        reached = rows[-1][0].time if rows else 0.0
+        if isinstance(error, SimulationError):
+            status = stopped(error)
+        else:
+            status = cut_short(error, f"at t = {reached:.6g}")
+        _attach(error, lambda: so_far(status))
+        raise
+    return so_far(endings[0] if endings else COMPLETED)
+
+
+def _kept(
+    evolution: Evolution,
+    record: Record,
+    resume: bool,
+    overwrite: bool,
+    callback: Callback | None,
+    progress: bool,
+) -> Run:
+    """Run that a file keeps."""
+
+    def so_far() -> Run:
+        return replace(load(record.path), given_problem=evolution.problem)
+
+    started, before = False, OutputFile(record.path)
+    try:
+        with closing(recorded(evolution, record, resume=resume, overwrite=overwrite)) as stream:
+            for snapshot in _watched(stream, evolution, progress):
+                started = True
+                _call(callback, evolution, snapshot)
+    except BaseException as error:
+        earlier = overwrite and before.unchanged()
+        if not earlier and (started or isinstance(error, SimulationError)):
+            _attach(error, so_far)
+        raise
+    return so_far()
+
+
+def _watched(
+    stream: Iterable[Snapshot], evolution: Evolution, progress: bool
+) -> Iterator[Snapshot]:
+    """Pass snapshots through; log what happened, and show how far it is."""
+    length = evolution.unit_length
+    if progress:
+        stream = followed(
+            stream,
+            len(evolution.times),
+            "simulate",
+            note=lambda snapshot: f"t = {snapshot.time / length:.4g}",
+        )
+    for snapshot in stream:
+        for event in snapshot.events:
+            if event.text:
+                _log.info("t = %.6g: %s", event.time / length, event.text)
+        yield snapshot
+
+
+def _call(callback: Callback | None, evolution: Evolution, snapshot: Snapshot) -> None:
+    if callback is not None:
+        callback(snapshot.time / evolution.unit_length, snapshot.measure)
+
+
+def _path(path: str | os.PathLike[str] | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _attach(error: BaseException, so_far: Callable[[], Run]) -> None:
+    """Hand the run so far to whoever catches the error."""
+    # An error in telling of an error helps nobody: the file, or the memory, may be gone.
+    with suppress(Exception):
+        error.run = so_far()  # type: ignore[attr-defined]
+
+
+@contextmanager
+def python_words() -> Iterator[None]:
+    """Errors about outputs in the words of a call, not of the command."""
+    try:
+        yield
+    except (OutputError, ConfigError) as error:
+        text = str(error)
+        for option, argument in _ARGUMENTS.items():
+            text = text.replace(option, argument)
+        raise type(error)(text) from None

@@ -1,0 +1,1 @@
+"""Bases: densities as series, on grids where they are exact."""

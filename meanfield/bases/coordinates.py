@@ -1,0 +1,102 @@
+"""Real coordinates of fields without degree 0, on the circle and the sphere.
+
+Real fields have complex coefficients of which not all parts are free: one of order 0 is real on
+the sphere, and degree 0 is the mass. What is free, scaled, is a vector of real numbers whose
+Euclidean product is int g h dsigma. Linear algebra wants those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
+from meanfield.engines.harmonics.coefficients import degrees_orders
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where the free real numbers are among packed coefficients.
+
+    Real parts first, then imaginary parts, times sqrt(2) where a coefficient of order m stands for
+    -m too.
+    """
+
+    degrees: IntArray  # (count of coefficients,): degree of each complex coefficient
+    orders: IntArray  # (count of coefficients,): its order: where it is 0 the coefficient is real
+
+    @cached_property
+    def real(self) -> IntArray:
+        """Coefficients whose real parts come first."""
+        return np.flatnonzero(self.degrees > 0)
+
+    @cached_property
+    def imaginary(self) -> IntArray:
+        """Coefficients whose imaginary parts come then."""
+        return np.flatnonzero(self.orders > 0)
+
+    @cached_property
+    def _scale(self) -> FloatArray:
+        return np.where(self.orders == 0, 1.0, np.sqrt(2.0))
+
+    @property
+    def size(self) -> int:
+        """How many there are: 2 K on the circle, (L + 1)^2 - 1 on the sphere."""
+        return len(self.real) + len(self.imaginary)
+
+    @cached_property
+    def vector_degrees(self) -> IntArray:
+        """Degree of each real number, shape (size,)."""
+        return self.degrees[self.coefficient_of]
+
+    @cached_property
+    def coefficient_of(self) -> IntArray:
+        """Coefficient of which each real number is a part, shape (size,)."""
+        return np.concatenate([self.real, self.imaginary])
+
+    def to_vector(self, coefficients: ModalArray) -> FloatArray:
+        """Real numbers of coefficients, shape (..., size)."""
+        scaled = self._scale * coefficients
+        parts = [scaled.real[..., self.real], scaled.imag[..., self.imaginary]]
+        return np.concatenate(parts, axis=-1)
+
+    def to_coefficients(self, vector: npt.ArrayLike) -> ComplexArray:
+        """Coefficients of real numbers (..., size); that of degree 0 is 0."""
+        numbers = np.asarray(vector, dtype=np.float64)
+        shape = (*numbers.shape[:-1], len(self.degrees))
+        coefficients = np.zeros(shape, dtype=np.complex128)
+        coefficients.real[..., self.real] = numbers[..., : len(self.real)]
+        coefficients.imag[..., self.imaginary] = numbers[..., len(self.real) :]
+        return np.asarray(coefficients / self._scale)
+
+
+@lru_cache(maxsize=16)
+def coordinates(dimension: int, max_degree: int) -> Coordinates:
+    """Coordinates of fields up to a degree, on the circle (dimension 1) or the sphere (2).
+
+    Examples
+    --------
+    >>> circle = coordinates(1, 2)
+    >>> circle.size
+    4
+    >>> circle.to_coefficients([1.0, 0.0, 0.0, 1.0]).round(3)
+    array([0.   +0.j   , 0.707+0.j   , 0.   +0.707j])
+    """
+    if dimension == 1:
+        degrees = np.arange(max_degree + 1)
+        return Coordinates(degrees, degrees)
+    return Coordinates(*degrees_orders(max_degree))
+
+
+def coordinate_count(dimension: int, degree: int) -> int:
+    """Number of real coordinates up to a degree, however large; see `Coordinates.size`.
+
+    Examples
+    --------
+    >>> coordinate_count(1, 2), coordinate_count(2, 2)
+    (4, 8)
+    """
+    return 2 * degree if dimension == 1 else (degree + 1) ** 2 - 1

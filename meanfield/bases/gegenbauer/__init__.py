@@ -1,0 +1,1 @@
+"""Axial densities on spheres of any dimension: Gegenbauer polynomials of the height."""

@@ -1,0 +1,114 @@
+"""Polynomials on one interval of label space: nodes, Legendre coefficients, interpolation.
+
+Everything is a matrix for a fixed number p of Gauss-Legendre nodes on [-1, 1], applied to many
+intervals at once. The nodes resolve polynomials of degree p - 1 and integrate degree 2 p - 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+
+Carry = Callable[[FloatArray], FloatArray]
+"""Values (n, k) at the old nodes -> values (n', k) at the new ones."""
+
+
+@lru_cache(maxsize=8)
+def gauss_legendre(order: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes on [-1, 1] and weights summing to 1 (means, not integrals), shape (order,) each.
+
+    Examples
+    --------
+    >>> nodes, weights = gauss_legendre(2)
+    >>> float(weights @ nodes**2)
+    0.3333333333333333
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(order)
+    weights = 0.5 * weights
+    for array in (nodes, weights):
+        array.setflags(write=False)
+    return nodes, weights
+
+
+@lru_cache(maxsize=8)
+def to_coefficients(order: int) -> FloatArray:
+    """Matrix (order, order) from nodal values to coefficients c_n of sum_n c_n P_n.
+
+    c_n = (2 n + 1) sum_i w_i P_n(x_i) g(x_i), weights summing to 1: exact for degree order - 1.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(3)
+    >>> (to_coefficients(3) @ nodes).round(12) + 0.0
+    array([0., 1., 0.])
+    """
+    nodes, weights = gauss_legendre(order)
+    values = np.polynomial.legendre.legvander(nodes, order - 1)  # (nodes, degrees)
+    return np.asarray((2.0 * np.arange(order) + 1.0)[:, None] * (values * weights[:, None]).T)
+
+
+def interpolation(order: int, targets: FloatArray) -> FloatArray:
+    """Matrix (m, order) from values at the nodes to those at m targets.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(4)
+    >>> float((interpolation(4, np.array([0.3])) @ nodes**3)[0].round(12))
+    0.027
+    """
+    values = np.polynomial.legendre.legvander(np.asarray(targets), order - 1)
+    return np.asarray(values @ to_coefficients(order))
+
+
+@lru_cache(maxsize=8)
+def halving(order: int) -> FloatArray:
+    """Matrix (2 order, order) from an interval to its lower half and its upper half.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(2)
+    >>> (halving(2) @ nodes).round(4)
+    array([-0.7887, -0.2113,  0.2113,  0.7887])
+    """
+    nodes, _ = gauss_legendre(order)
+    return interpolation(order, np.concatenate([nodes - 1.0, nodes + 1.0]) / 2.0)
+
+
+@lru_cache(maxsize=8)
+def joining(order: int) -> FloatArray:
+    """Matrix (order, 2 order) from the lower half and the upper half of an interval to it.
+
+    Values of the halves' polynomials at the nodes of the whole; the middle is the lower one's.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(2)
+    >>> (joining(2) @ halving(2) @ nodes).round(4)
+    array([-0.5774,  0.5774])
+    """
+    nodes, _ = gauss_legendre(order)
+    upper = nodes > 0.0
+    matrix = np.zeros((order, 2 * order))
+    matrix[~upper, :order] = interpolation(order, 2.0 * nodes[~upper] + 1.0)
+    matrix[upper, order:] = interpolation(order, 2.0 * nodes[upper] - 1.0)
+    return matrix
+
+
+@lru_cache(maxsize=8)
+def differentiation(order: int) -> FloatArray:
+    """Matrix (order, order) from values at the nodes to values of the derivative there.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(2)
+    >>> (differentiation(2) @ nodes).round(12)
+    array([1., 1.])
+    """
+    nodes, _ = gauss_legendre(order)
+    slopes = np.polynomial.legendre.legder(np.eye(order), axis=0)
+    values = np.polynomial.legendre.legvander(nodes, max(order - 2, 0))
+    return np.asarray(values @ slopes @ to_coefficients(order))

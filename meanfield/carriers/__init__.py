@@ -1,0 +1,284 @@
+"""Representations: carriers of a measure through time, one file each, one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, State
+from meanfield.carriers.atoms import AtomRepresentation, atoms
+from meanfield.carriers.automatic import (
+    HandOver,
+    carriers,
+    first_carrier,
+    hand_over_rule,
+    hands_over,
+    never,
+    nodes,
+    stay_met,
+)
+from meanfield.carriers.carrier import Representation
+from meanfield.carriers.characteristics import (
+    CharacteristicsRepresentation,
+    characteristics,
+    resumed_characteristics,
+)
+from meanfield.carriers.density import DensityRepresentation, density
+from meanfield.carriers.disturbance import disturbed
+from meanfield.carriers.labelled import LabelledRepresentation, labelled, labelled_degree
+from meanfield.carriers.layered import (
+    LayeredTokens,
+    layered_again,
+    layered_tokens,
+    needs_vectors,
+)
+from meanfield.carriers.options import Options, usual_degree
+from meanfield.carriers.particles import ParticleRepresentation, particles
+from meanfield.carriers.spectra import check_degrees
+from meanfield.carriers.step_limits import (
+    NOISY,
+    check_movable,
+    check_no_diffusion,
+    check_no_labels,
+    check_step,
+)
+from meanfield.errors import known_names
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+
+__all__ = [
+    "REPRESENTATIONS",
+    "AtomRepresentation",
+    "CharacteristicsRepresentation",
+    "DensityRepresentation",
+    "Family",
+    "HandOver",
+    "LabelledRepresentation",
+    "Options",
+    "ParticleRepresentation",
+    "Representation",
+    "atoms",
+    "characteristics",
+    "density",
+    "hand_over_rule",
+    "labelled",
+    "never",
+    "particles",
+    "represent",
+    "resumed",
+    "under",
+]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a representation begins, and how it goes on from what a checkpoint keeps."""
+
+    begin: Callable[[Problem, Density | Measure, Options], Representation]
+    resume: Callable[[Problem, Options, State, FixedArrays], Representation]
+    # What a representation in a state is to be resumed from under another problem.
+    kept: Callable[[Problem, Any, State], tuple[State, FixedArrays]] = lambda _, here, state: (
+        state,
+        here.fixed,
+    )
+
+
+def _tokens(
+    problem: Problem, measure: Density | Measure, options: Options
+) -> ParticleRepresentation:
+    start = particles(
+        problem,
+        measure,
+        tokens=options.tokens,
+        seed=options.seed,
+        step=options.step,
+        tolerance=options.step_tolerance,
+    )
+    return layered_tokens(start) if needs_vectors(problem) else start
+
+
+def _resumed_tokens(
+    problem: Problem, options: Options, state: State, fixed: FixedArrays
+) -> ParticleRepresentation:
+    weights, tolerance = fixed.get("weights"), options.step_tolerance
+    if needs_vectors(problem):
+        late = "late" in fixed
+        return LayeredTokens(problem, state, weights, tolerance=tolerance, late=late)
+    return ParticleRepresentation(
+        problem,
+        state,
+        weights,
+        step=options.step,
+        seed=options.seed,
+        tolerance=tolerance,
+        frequencies=fixed.get("frequencies"),
+    )
+
+
+def _resumed_nodes(
+    problem: Problem, options: Options, state: State, fixed: FixedArrays
+) -> CharacteristicsRepresentation:
+    nodes = resumed_characteristics(
+        problem,
+        state,
+        fixed,
+        tolerance=options.cell_tolerance(problem),
+        max_nodes=options.max_nodes,
+        enough=options.enough(problem),
+    )
+    return layered_again(nodes, "late" in fixed) if needs_vectors(problem) else nodes
+
+
+REPRESENTATIONS: dict[str, Family] = {
+    "density": Family(
+        lambda problem, measure, options: density(
+            problem, measure, tolerance=options.step_tolerance, max_degree=options.max_degree
+        ),
+        lambda problem, options, state, _: DensityRepresentation(
+            problem,
+            state,
+            options.step_tolerance,
+            options.max_degree or usual_degree(problem),
+        ),
+        # A sharper kernel is carried by more degrees.
+        lambda problem, here, state: (
+            problem.space.resize(state, max(here.grid.max_degree, problem.kernel_degree)),
+            {},
+        ),
+    ),
+    "characteristics": Family(
+        nodes,
+        _resumed_nodes,
+        lambda problem, here, state: (here.state_under(problem, state), here.fixed),
+    ),
+    "atoms": Family(
+        lambda problem, measure, options: atoms(problem, measure, tolerance=options.step_tolerance),
+        lambda problem, options, state, fixed: AtomRepresentation(
+            problem,
+            state,
+            fixed["weights"],
+            fixed["numbers"],
+            options.step_tolerance,
+            resting=bool(fixed["resting"]),
+        ),
+        # What rests here may move there.
+        lambda _, here, state: (state, here.fixed | {"resting": np.zeros(())}),
+    ),
+    "labelled": Family(
+        lambda problem, measure, options: labelled(
+            problem,
+            measure,
+            tolerance=options.step_tolerance,
+            max_degree=options.max_degree,
+            count=options.labels,
+        ),
+        lambda problem, options, state, fixed: LabelledRepresentation(
+            problem,
+            replace(
+                problem.labels(options.labels, int(fixed["refinement"])), band=float(fixed["band"])
+            ),
+            state,
+            options.step_tolerance,
+            options.max_degree or labelled_degree(problem),
+        ),
+        lambda problem, here, state: (here.state_under(problem, state), here.fixed),
+    ),
+    "particles": Family(
+        _tokens,
+        _resumed_tokens,
+    ),
+}
+"""Representations that a run file names."""
+
+
+def represent(problem: Problem, options: Options) -> Representation:
+    """Representation in which a problem starts.
+
+    "auto" begins as the initial measure does: a density as a density (as characteristics where Z
+    may get lost in its rounding), tokens as particles, atoms as atoms.
+    """
+    whole, measure = problem, problem.initial_measure()
+    name = carriers(whole, options)[0]
+    if name not in REPRESENTATIONS:
+        allowed = known_names(name, [*REPRESENTATIONS, "auto"])
+        raise ValueError(f"representation {name!r} is not known. {allowed}")
+    if whole.layers is not None and name in ("atoms", "labelled"):
+        raise ValueError(
+            f"{name} cannot carry layers: take the representation 'particles' or 'characteristics'."
+        )
+    problem = whole.staged[0]
+    first = None
+    if hands_over(whole, options) and isinstance(measure, Density):
+        first = first_carrier(problem, measure, options)
+    if first is None:
+        first = REPRESENTATIONS[name].begin(problem, measure, options_of(problem, options))
+    for number, stage in enumerate(whole.staged[1:], 2):
+        try:
+            _check_later_stage(stage, first.name, measure, options)
+        except ValueError as error:
+            raise ValueError(f"stage {number}: {error}") from None
+    if first.name == "atoms" and whole.stages and not stay_met(whole.staged):
+        raise ValueError(
+            "atoms that meet become one, and not all stages hold together what has met: use "
+            '"particles".'
+        )
+    return first if options.perturb is None else disturbed(first, options)
+
+
+def options_of(stage: Problem, options: Options) -> Options:
+    """Options of one stage: particles without noise drop the step."""
+    noisy = stage.flow.diffusivity > 0.0
+    return options if noisy or options.step is None else replace(options, step=None)
+
+
+def _check_later_stage(
+    stage: Problem, carrier: str, measure: Density | Measure, options: Options
+) -> None:
+    """Refuse at the beginning what a carrier could not go on with later."""
+    check_movable(stage, measure)
+    if carrier == "labelled" and not stage.has_labels:
+        raise ValueError(
+            "densities of labels need a mask, or frequencies, in every stage: use representation "
+            "'particles'."
+        )
+    if carrier not in ("labelled", "particles"):
+        check_no_labels(stage, carrier)
+    if carrier in ("characteristics", "atoms"):
+        check_no_diffusion(stage, carrier, NOISY)
+    if carrier == "particles":
+        check_step(stage, options_of(stage, options).step)
+    if carrier in ("density", "labelled") and options.max_degree:
+        check_degrees({"kernel": stage.unlabelled.kernel_degree}, options.max_degree)
+
+
+def under(
+    problem: Problem, options: Options, representation: Representation, state: State
+) -> Representation:
+    """The same representation in a state, under another problem: what begins its stage.
+
+    Nothing is lost: tokens, nodes and coefficients stay what they are.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> one, other = (mf.Problem(mf.Circle(), mf.exponential(b), mf.SA, law) for b in (2.0, 99.0))
+    >>> here = represent(one, Options())
+    >>> there = under(other, Options(), here, here.state)
+    >>> len(here.state), len(there.state), there.problem.beta
+    (65, 91, 99.0)
+    """
+    family = REPRESENTATIONS[representation.name]
+    return resumed(
+        problem, options, representation.name, *family.kept(problem, representation, state)
+    )
+
+
+def resumed(
+    problem: Problem, options: Options, name: str, state: State, fixed: FixedArrays
+) -> Representation:
+    """Representation of a name under the problem of one stage, from what a checkpoint keeps."""
+    return REPRESENTATIONS[name].resume(problem, options_of(problem, options), state, fixed)

@@ -1,0 +1,291 @@
+"""Which representation takes over from which, and when: what "auto" means.
+
+    density -> characteristics     when its spectrum is full, or Z near to be lost in its rounding
+    characteristics -> atoms       when every cluster has met and next to no mass lies between
+    particles -> atoms             when tokens that have met leave few enough
+
+Mass is conserved exactly and every stored moment to the tolerance: a hand-over that would change
+one by more waits. With diffusion a density stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from meanfield.arrays import State
+from meanfield.carriers.atoms import atoms
+from meanfield.carriers.carrier import Representation
+from meanfield.carriers.characteristics import (
+    CharacteristicsRepresentation,
+    characteristics,
+)
+from meanfield.carriers.density import DensityRepresentation
+from meanfield.carriers.labelled import labelled_degree
+from meanfield.carriers.layered import layered_nodes, needs_vectors
+from meanfield.carriers.meeting import gathered, groups_of, may_meet, narrow_groups, reach
+from meanfield.carriers.options import Options, full_degree, usual_degree
+from meanfield.carriers.particles import ParticleRepresentation
+from meanfield.fields.engines import few_points
+from meanfield.fields.lost_digits import sees_far, series_noise
+from meanfield.fields.positive_sums import sums_pairs
+from meanfield.measures import Density, Measure
+from meanfield.observables.clusters import cluster_radius
+from meanfield.problem import Problem
+from meanfield.spaces.neighbourhoods import linked, mean_points
+
+Successor = tuple[Representation, str]
+"""Who takes over, and why."""
+
+HandOver = Callable[[Representation, float, State, bool], Successor | None]
+"""(representation, time, state, whether its next step failed) -> successor, or None."""
+
+# Tokens that cross less than this share of a cluster's radius in the longest step of particles are
+# at rest on the time scale of particles.
+_AT_REST = 0.01
+# Who may follow whom.
+_FOLLOWERS = {
+    "density": ("characteristics", "atoms"),
+    "characteristics": ("atoms",),
+    "particles": ("atoms",),
+}
+# Share of the tolerance at which rounding of Z makes a density hand over, before it ends.
+_LOST = 0.1
+
+
+def never(representation: Representation, time: float, state: State, failed: bool) -> None:
+    """Nobody takes over."""
+    return None
+
+
+def largest_degree(problem: Problem, options: Options) -> int:
+    """Degree to which a density may grow before it ends, or characteristics take over."""
+    usual = labelled_degree(problem) if problem.has_labels else usual_degree(problem)
+    if hands_over(problem, options):
+        usual = max(full_degree(problem), problem.kernel_degree)
+    return min(options.max_degree or usual, problem.space.largest_degree)
+
+
+def hands_over(problem: Problem, options: Options) -> bool:
+    """True if one representation may follow another: paths of a diffusing measure are no curves.
+
+    Other representations cannot carry positions under a mask or frequencies. A density cannot
+    follow points where a later stage diffuses. Vectors of any dimension remain tokens.
+    """
+    if options.name != "auto" or problem.manifold.family == "vectors":
+        return False
+    return not any(
+        stage.flow.diffusivity or stage.has_labels for stage in (problem, *problem.staged)
+    )
+
+
+def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
+    """Names of the representations that may carry a run, the first of them first.
+
+    "auto" begins as the initial measure does: a density as a density, labelled where tokens have
+    labels, tokens as particles, atoms as atoms.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> carriers(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA), Options())
+    ('density', 'characteristics', 'atoms')
+    """
+    name = options.name
+    if name == "auto":
+        few = problem.initial.name == "atoms" and problem.manifold.family != "vectors"
+        few = few and (not problem.stages or stay_met(problem.staged))
+        points = "atoms" if few and problem.layers is None else "particles"
+        densities = "labelled" if problem.staged[0].has_labels else "density"
+        if problem.layers is not None:
+            densities = "density" if problem.layers.moves_densities else "characteristics"
+        name = points if isinstance(problem.initial_measure(), Measure) else densities
+    followers = _FOLLOWERS.get(name, ()) if hands_over(problem, options) else ()
+    if not stay_met(problem.staged):
+        followers = tuple(each for each in followers if each != "atoms")
+    return (name, *followers)
+
+
+def hand_over_rule(problem: Problem, options: Options) -> HandOver:
+    """Rule of hand-overs; no representation but "auto" hands over."""
+    if not hands_over(problem, options):
+        return never
+    meets = stay_met(problem.staged)
+
+    def rule(here: Representation, time: float, state: State, failed: bool) -> Successor | None:
+        if isinstance(here, DensityRepresentation):
+            return _from_density(options, here, time, state, failed)
+        if not meets:
+            return None
+        if isinstance(here, CharacteristicsRepresentation):
+            return _from_characteristics(options, here, state)
+        if isinstance(here, ParticleRepresentation):
+            return _from_particles(options, here, time, state)
+        return None
+
+    return rule
+
+
+def stay_met(stages: Sequence[Problem]) -> bool:
+    """True if points that have met stay together in every stage.
+
+    A later repulsive stage would separate points that an earlier stage has merged.
+    """
+    if len(stages) == 1:
+        return may_meet(stages[0])
+    return all(may_meet(stage) and _attracts(stage) for stage in stages)
+
+
+def _attracts(problem: Problem) -> bool:
+    """True if points in one place stay there by their own attraction: strength a(1) > 0."""
+    if problem.attention is not None:
+        return True  # or they would not meet
+    return bool(problem.flow.strength * problem.own_kernel.attention(np.ones(1))[0] > 0.0)
+
+
+def _from_density(
+    options: Options, here: DensityRepresentation, time: float, state: State, failed: bool
+) -> Successor | None:
+    full, degree = options.max_degree or full_degree(here.problem), here.grid.max_degree
+    lost, noise = here.lost_share(state), series_noise(here.problem.space, state)
+    if noise > here.tolerance:
+        # Nodes would begin from it.
+        return None
+    if max(lost, noise) <= _LOST * here.tolerance and (
+        degree < full or not (failed or here.adapt(time, state) is not None)
+    ):
+        return None
+    successor = _on_characteristics(here.problem, here.measure(state), options)
+    if successor is None:
+        return None
+    if degree >= full:
+        return successor, f"spectral tail {here.tail(state):.1e} at degree {degree}"
+    if noise > _LOST * here.tolerance:
+        return successor, f"rounding of the series changes coefficients by {noise:.1e}"
+    if not sums_pairs(here.problem, len(successor.masses)):
+        return None
+    return successor, f"rounding of Z changes velocities by {lost:.1e}"
+
+
+def first_carrier(problem: Problem, measure: Density, options: Options) -> Representation | None:
+    """Characteristics that carry a density from the start, if Z may get lost in its rounding.
+
+    Or if coefficients of a known mixture are so large that each other's are lost in theirs.
+
+    None if the density is as good: it, too, knows its smallest values to rounding only, or
+    sums over pairs of nodes would be too dear.
+    """
+    if carriers(problem, options)[0] == "characteristics":
+        return nodes(problem, measure, options)
+    if not measure.components:
+        return None
+    noisy = series_noise(problem.space, measure.coefficients) > _LOST * options.step_tolerance
+    if noisy and hands_over(problem, options):
+        return _on_characteristics(problem, measure, options)
+    if not sees_far(problem):
+        return None
+    start = _on_characteristics(problem, measure, options)
+    return start if start is not None and sums_pairs(problem, len(start.masses)) else None
+
+
+def _on_characteristics(
+    problem: Problem, measure: Density, options: Options
+) -> CharacteristicsRepresentation | None:
+    """Characteristics of a density; None if they would take more nodes than allowed."""
+    try:
+        return nodes(problem, measure, options)
+    except ValueError:
+        return None
+
+
+def nodes(
+    problem: Problem, measure: Density | Measure, options: Options
+) -> CharacteristicsRepresentation:
+    """Characteristics of a density, under layers where the problem has some."""
+    start = characteristics(
+        problem,
+        measure,
+        tolerance=options.cell_tolerance(problem),
+        max_nodes=options.max_nodes,
+        enough=options.enough(problem),
+    )
+    return layered_nodes(start) if needs_vectors(problem) else start
+
+
+def _from_characteristics(
+    options: Options, here: CharacteristicsRepresentation, state: State
+) -> Successor | None:
+    problem, measure = here.problem, here.measure(state)
+    extent = reach(problem, here.tolerance)
+    why = f"no longer than {extent:.1e}"
+    if not problem.space.point_shape or sees_far(problem):
+        groups = groups_of(problem, measure, extent)
+    else:
+        groups = narrow_groups(problem, measure, here.tolerance)
+        why = f"of mean width below {0.5 * extent:.1e}"
+    # Groups so light that together they weigh less than the tolerance lie between the clusters,
+    # as do nodes that have met nobody; their mass goes to the nearest atom.
+    order = np.argsort(groups.mass)
+    light = np.zeros(groups.count, dtype=bool)
+    if not sees_far(problem):
+        # Else next to no mass may move all of it.
+        light[order] = np.cumsum(groups.mass[order]) <= here.tolerance
+    heavy = groups.met & ~light
+    if sees_far(problem) and not heavy.all():
+        return None
+    if not heavy.any() or groups.mass[~heavy].sum() > here.tolerance:
+        return None
+    number, mass = groups.number, measure.mass
+    centres = mean_points(problem.space, measure.points, mass, number, groups.count)[heavy]
+    weights = groups.mass[heavy]
+    for i in np.flatnonzero(~heavy[number]):
+        nearest = np.argmin(problem.space.distance(measure.points[i], centres))
+        weights[nearest] += mass[i]
+    gathered_ = Measure(problem.space, centres, weights)
+    return _as_atoms(
+        options, here, state, gathered_, f"{len(weights)} clusters {why}", here.tolerance
+    )
+
+
+def _from_particles(
+    options: Options, here: ParticleRepresentation, time: float, state: State
+) -> Successor | None:
+    problem, measure = here.problem, here.measure(state)
+    few = few_points(problem.space, problem.kernel_degree)
+    extent = reach(problem, options.step_tolerance)
+    if linked(problem.space, measure.points, extent).max() >= few:
+        return None
+    groups = groups_of(problem, measure, extent)
+    if groups.size[~groups.met].sum() + groups.met.sum() > few:
+        return None
+    # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
+    if groups.mass[groups.met].sum() < 0.5:
+        fastest = np.abs(here.rhs(time, state)).max()
+        # Where nothing moves steps have no bound.
+        moved = here.largest_step(time, state) * fastest if fastest else 0.0
+        if moved > _AT_REST * cluster_radius(problem.beta):
+            return None
+    points, weights, _ = gathered(measure, groups)
+    why = f"{len(measure.points)} tokens have met in {len(weights)} places"
+    met = Measure(problem.space, points, weights)
+    return _as_atoms(options, here, state, met, why, options.step_tolerance)
+
+
+def _as_atoms(
+    options: Options,
+    here: CharacteristicsRepresentation | ParticleRepresentation,
+    state: State,
+    measure: Measure,
+    why: str,
+    tolerance: float,
+) -> Successor | None:
+    """Atoms take over, unless a moment that the run stores would change by the tolerance."""
+    problem = here.problem
+    degree = problem.moment_degree
+    change = here.moments(state, degree) - measure.moments(degree)
+    largest = float(problem.space.sizes_by_degree(change).max())
+    if largest > tolerance:
+        return None
+    successor = atoms(problem, measure, tolerance=options.step_tolerance)
+    return successor, f"{why}; moments change by {largest:.1e}"

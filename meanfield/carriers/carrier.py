@@ -1,0 +1,81 @@
+"""Interface of representations: all that the time loop uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from meanfield.arrays import FixedArrays, ModalArray, State
+from meanfield.events import Event
+from meanfield.measures import Density, Measure
+from meanfield.schemes import Stepper
+
+
+class Representation(Protocol):
+    """A measure as a state vector with its right-hand side, in scaled time since the run began.
+
+    A representation does not change: the time loop holds the state, and `adapt` returns a
+    new representation when the state has outgrown the old one. What may ask for a velocity gets
+    the time. `refined` and `arrival` do not; `events` has the stepper's clock. Atoms that rest,
+    meetings (`meeting.py`) and the ascent of the energy are of flows that do not depend on it.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in run files."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """State vector to start from."""
+        ...
+
+    @property
+    def tolerance(self) -> float:
+        """Largest error of moments that it may leave unresolved."""
+        ...
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Arrays that, beside a later state, are enough to make it again."""
+        ...
+
+    def rhs(self, time: float, state: State) -> State:
+        """Time derivative of the state, in scaled time."""
+        ...
+
+    def measure(self, state: State) -> Density | Measure:
+        """Measure that the state stands for."""
+        ...
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of that measure."""
+        ...
+
+    def largest_step(self, time: float, state: State) -> float:
+        """Largest stable time step of an explicit method from this state."""
+        ...
+
+    def adapt(self, time: float, state: State) -> Representation | None:
+        """Representation to go on with from this state, None to go on as it is."""
+        ...
+
+    def refined(self, state: State, rejected: State) -> Representation | None:
+        """Finer representation of a state, for a rejected step; None if it cannot be refined."""
+        ...
+
+    def failure(self, time: float, state: State) -> str | None:
+        """Reason to distrust this state, or None."""
+        ...
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """Events within the last step, in order, on the stepper's clock."""
+        ...
+
+    def arrival(self) -> Sequence[Event]:
+        """Events at the start of this representation, on a clock that starts there."""
+        ...
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Numbers that say how well the state is represented."""
+        ...

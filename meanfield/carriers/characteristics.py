@@ -1,0 +1,337 @@
+"""The measure as quadrature nodes that the flow carries, with the masses they began with.
+
+    dx/dt = v(x),    d log J/dt = div v(x),    f(x) = f_0(label) / J
+
+A label is where a characteristic starts and J the Jacobian of the flow from labels to positions.
+Integrals over the measure are sums over the nodes of label cells with masses f_0(label) * weight,
+which never change. So the measure may collapse: what the cells must resolve is the flow, and
+they split where it stretches. The density at the nodes is positive whatever happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers.label_refinement import LabelMap, beginning, halved, joined
+from meanfield.carriers.options import MOST_NODES
+from meanfield.carriers.step_limits import (
+    LINEAR,
+    NOISY,
+    STABLE,
+    check_movable,
+    check_no_diffusion,
+    check_no_labels,
+    contraction_rate,
+    linear_rate,
+    longest,
+    lost_digits,
+)
+from meanfield.events import Event
+from meanfield.fields.felt import Felt, Field, felt_by
+from meanfield.fields.lost_digits import lost_share_at, sees_far
+from meanfield.fields.mean_field import Interaction
+from meanfield.fields.positive_sums import (
+    Project,
+    noise_share,
+    sums_pairs,
+    velocity,
+    velocity_and_divergence,
+)
+from meanfield.fields.tokens import dissipation
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.schemes import Stepper
+from meanfield.spaces.label_cells import LabelCells, cells_of
+
+_SPLIT_EARLIER = 1e-2  # after a failed step, of the usual threshold of cells
+_LARGEST_LOG = np.log(1e300)
+# Share of what is enough for the cells at which their steps are as good.
+_STEPS = 1e-2
+# While no moment is larger than this, steps are those of a linear growth.
+_NEAR_UNIFORM = 0.1
+UNRESOLVED = 1e-3
+"""Share of the tolerance that a density may leave where it hands over."""
+
+
+@dataclass(frozen=True, eq=False)
+class CharacteristicsRepresentation:
+    """Nodes of label cells carried by the flow.
+
+    base, masses, scale (n,): f_0 at the labels; its masses, summing to 1; how much errors of the
+    nodes count; contraction, linear_rate: rate at which nodes meet, and at which perturbations of
+    uniform grow.
+    """
+
+    problem: Problem
+    # Positions, then log J, shape (n,), both times `scale`. Positions are on the circle unwrapped
+    # angles (n,), on the sphere vectors (3 n,) of which only the directions count.
+    state: FloatArray
+    cells: LabelCells  # cells of n nodes
+    initial: Density  # density f_0 where the characteristics start
+    tolerance: float  # no cell leaves more than that unresolved
+    max_nodes: int  # number to which nodes may grow
+    # Tolerance to which steps and velocities need be no better; 0 leaves out nothing.
+    enough: float = 0.0
+    # Projection to the symmetry of the run, of the moments that move the nodes.
+    symmetric: Project | None = None
+    interaction: Felt = field(init=False)
+    base: FloatArray = field(init=False)
+    masses: FloatArray = field(init=False)
+    scale: FloatArray = field(init=False)
+    contraction: float = field(init=False)
+    linear_rate: float = field(init=False)
+    name: str = field(default="characteristics", init=False)
+
+    def __post_init__(self) -> None:
+        interaction = felt_by(self.problem, felt_degree(self.problem, self.enough))
+        object.__setattr__(self, "interaction", interaction)
+        object.__setattr__(self, "contraction", contraction_rate(self.problem))
+        object.__setattr__(self, "linear_rate", linear_rate(self.problem))
+        space, points = self.problem.space, self.cells.points
+        base = self.initial.at(points)
+        far = sees_far(self.problem)
+        here = LabelMap(space, self.cells, base, points, np.zeros(len(base)), far)
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "masses", here.masses())
+        object.__setattr__(self, "scale", here.scale())
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Bounds of the cells, and coefficients of the initial density."""
+        return {"bounds": self.cells.bounds, "initial": self.initial.coefficients}
+
+    def rhs(self, time: float, state: State) -> State:
+        """Velocity of every node, and its divergence there.
+
+        On the sphere d x/dt = |x| v(x / |x|), as for particles.
+        """
+        points, lengths = self._retracted(state)
+        velocity, divergence = velocity_and_divergence(
+            self.problem, self.interaction, points, self.masses, self.symmetric
+        )
+        if self.problem.layers is not None:
+            clock = self.problem.clock(time)
+            velocity *= clock
+            divergence *= clock
+        velocity *= self.problem.space.per_point(lengths)
+        divergence *= self.scale
+        return np.concatenate([velocity.ravel(), divergence])
+
+    @property
+    def step_tolerance(self) -> float:
+        """Tolerance to which steps need be no finer: a share of what is enough."""
+        return _STEPS * self.enough
+
+    def measure(self, state: State) -> Measure:
+        """Nodes with their masses."""
+        return Measure(self.problem.space, self._points(state), self.masses, self.cells.order)
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of the measure: the quadrature of its density."""
+        return self.problem.space.moments(self._points(state), self.masses, max_degree)
+
+    def density(self, state: State) -> FloatArray:
+        """Density at the nodes relative to sigma, f_0(label) / J, shape (n,), at most 1e300."""
+        base = np.maximum(self.base, 0.0)
+        most = _LARGEST_LOG - np.log(max(float(base.max()), 1.0))
+        return np.asarray(base * np.exp(np.minimum(-self._log_stretch(state), most)))
+
+    def largest_step(self, time: float, state: State) -> float:
+        """Stability limit of nodes that have met; near uniform, a share of the growth time."""
+        stable = longest(STABLE, self.contraction)
+        sizes = self.problem.space.sizes_by_degree(self.moments(state, self.interaction.degree))
+        if sizes[1:].max() > _NEAR_UNIFORM:
+            return stable
+        return min(stable, longest(LINEAR, self.linear_rate))
+
+    def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
+        """Cells split where they begin to be too coarse; joined where nothing is left in them."""
+        degree = self.problem.moment_degree
+        here = self._map(state)
+        coarse = here.too_coarse(self.tolerance, degree)
+        finer = halved(here, self.initial, coarse, self.max_nodes)
+        fewer = joined(finer or here, self.initial, self.tolerance, degree)
+        return self._on(fewer or finer)
+
+    def refined(self, state: State, rejected: State) -> CharacteristicsRepresentation | None:
+        """Cells split that are well below the usual threshold, or coarse after the step."""
+        here, degree = self._map(state), self.problem.moment_degree
+        coarse = here.too_coarse(self.tolerance, degree, _SPLIT_EARLIER)
+        if not coarse.any():
+            coarse = self._map(rejected).too_coarse(self.tolerance, degree)
+        return self._on(halved(here, self.initial, coarse, self.max_nodes))
+
+    def failure(self, time: float, state: State) -> str | None:
+        """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
+        here = self._map(state)
+        lost = self._lost_share(here.points)
+        if lost > self.tolerance:
+            return lost_digits(lost, self.tolerance)
+        folded = self.cells.fold(here.points, here.allowance(self.tolerance))
+        if folded is not None:
+            return f"labels fold in cell {folded}: the flow keeps their order. Check the state"
+        worst = float(here.errors().max())
+        if worst <= self.tolerance:
+            return None
+        return (
+            f"under-resolved: on {len(self.masses)} nodes a cell leaves "
+            f"{worst / self.tolerance:.7g} times the tolerance; raise tolerance or max_nodes"
+        )
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """Nothing to tell."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to tell."""
+        return ()
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Nodes, cells, error, smallest density, and dissipation of energy.
+
+        The error is the sum over cells of what each does not resolve; the dissipation is
+        int Z |v|^2 dmu / strength, dE/dt along the flow.
+        """
+        points, interaction = self._points(state), self.interaction
+        values = {
+            "nodes": float(len(self.masses)),
+            "cells": float(len(self.cells.bounds)),
+            "error": float(self._map(state).errors().max(axis=1).sum()),
+            "density_min": float(self.density(state).min()),
+        }
+        if not isinstance(interaction, Interaction) or self.problem.layers is not None:
+            return values
+        field_ = interaction.of_points(points, self.masses)
+        moving = velocity(self.problem, field_, points, self.masses)
+        rate = dissipation(self.problem, interaction, field_.partition, points, self.masses, moving)
+        return values | {"energy_dissipation": rate}
+
+    def state_under(self, problem: Problem, state: State) -> State:
+        """The same nodes in units of `scale` under another problem, whose Z may be small."""
+        return replace(self._map(state), everywhere=sees_far(problem)).state()
+
+    def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
+        return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
+
+    def _field(self, points: FloatArray) -> Field:
+        return self.interaction.of_points(points, self.masses)
+
+    def _lost_share(self, points: FloatArray) -> float:
+        """Relative error of velocities by rounding: of Z, or of the masses that make it."""
+        if not sees_far(self.problem):
+            return 0.0
+        if not sums_pairs(self.problem, len(points)):
+            return lost_share_at(self._field(points), points, self.masses)
+        error = UNRESOLVED * self.tolerance
+        return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
+
+    def _map(self, state: State) -> LabelMap:
+        return LabelMap(
+            self.problem.space,
+            self.cells,
+            self.base,
+            self._points(state),
+            self._log_stretch(state),
+            sees_far(self.problem),
+        )
+
+    def _log_stretch(self, state: State) -> FloatArray:
+        return np.asarray(state[-len(self.base) :] / self.scale)
+
+    def _points(self, state: State) -> FloatArray:
+        return self._retracted(state)[0]
+
+    def _retracted(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Positions as the manifold stores them, and the units in which the state has them."""
+        space = self.problem.space
+        points, lengths = space.retract(space.unflattened(state[: -len(self.base)]))
+        return (points / self.scale, self.scale) if lengths is None else (points, lengths)
+
+
+def felt_degree(problem: Problem, tolerance: float) -> int:
+    """Degree of the kernel that many nodes on the sphere feel, where velocities are the cost.
+
+    Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
+    and Z is below the tolerance for next to no mass: int dmu / Z is at most what one cluster has,
+    1, times how many fit on the sphere, about |beta|.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
+    >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
+    [15, 17, 22, 27]
+    """
+    if not problem.space.point_shape or not tolerance or problem.attention or sees_far(problem):
+        return problem.kernel_degree
+    return min(problem.kernel_degree, problem.degree_felt(tolerance**2))
+
+
+def characteristics(
+    problem: Problem,
+    measure: Density | Measure,
+    *,
+    tolerance: float,
+    max_nodes: int = MOST_NODES,
+    enough: float = 0.0,
+) -> CharacteristicsRepresentation:
+    """Characteristics that start from a density, on cells that resolve it.
+
+    No cell leaves more than the tolerance unresolved, in units of mass times position.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> begun = characteristics(problem, problem.initial_measure(), tolerance=1e-10)
+    >>> begun.moments(begun.state, 3).round(12).real + 0.0
+    array([1.  , 0.  , 0.  , 0.05])
+    """
+    if isinstance(measure, Measure):
+        raise TypeError(
+            "representation 'characteristics' needs an initial density, got points. Use "
+            "'particles' or 'atoms'."
+        )
+    check_no_labels(problem, "characteristics")
+    check_movable(problem)
+    check_no_diffusion(problem, "characteristics", NOISY)
+    degree, far = problem.moment_degree, sees_far(problem)
+    here = beginning(problem.space, measure, tolerance, degree, max_nodes, far)
+    return CharacteristicsRepresentation(
+        problem, here.state(), here.cells, measure, tolerance, max_nodes, enough
+    )
+
+
+def resumed_characteristics(
+    problem: Problem,
+    state: State,
+    fixed: FixedArrays,
+    *,
+    tolerance: float,
+    max_nodes: int = MOST_NODES,
+    enough: float = 0.0,
+) -> CharacteristicsRepresentation:
+    """Characteristics in a later state, from what `fixed` gave."""
+    check_no_labels(problem, "characteristics")
+    check_movable(problem)
+    check_no_diffusion(problem, "characteristics", NOISY)
+    space = problem.space
+    cells = cells_of(space, fixed["bounds"])
+    expected = cells.points.size + len(cells.weights)
+    if state.shape != (expected,):
+        raise ValueError(
+            f"state has shape {state.shape}, expected ({expected},) for {len(cells.bounds)} cells."
+        )
+    initial = Density(space, fixed["initial"])
+    # The law's own density, which may know its values better than the coefficients do.
+    law = problem.initial_measure()
+    if isinstance(law, Density) and np.array_equal(law.coefficients, initial.coefficients):
+        initial = law
+    return CharacteristicsRepresentation(
+        problem, state, cells, initial, tolerance, max_nodes, enough
+    )

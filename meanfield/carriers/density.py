@@ -1,0 +1,294 @@
+"""The density as coefficients on a grid that doubles its degree as the spectrum fills.
+
+    d_t f = -div(f grad Phi / Z) + diffusivity * Laplacian f,    Phi, Z from its own moments.
+
+The coefficient of degree 0 of a divergence is exactly zero, so mass never changes. With diffusion
+the part that is linear about uniform, diffusion included, is exact in every step. What truncation
+leaves out, the tail (`observables/resolution.py`), is watched: the degree doubles long before it
+matters, and a tail above tolerance at the largest degree ends the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.bases.gegenbauer.grid import AxialGrid
+from meanfield.bases.grid import Grid
+from meanfield.carriers import step_limits
+from meanfield.carriers.options import usual_degree
+from meanfield.carriers.spectra import (
+    EFOLDS,
+    TRANSFORM_NOISE,
+    LastSeen,
+    courant_limit,
+    first_degree,
+    per_coefficient,
+    visible,
+)
+from meanfield.engines.partition import floored
+from meanfield.events import Event
+from meanfield.fields.felt import Felt, felt_by, transport
+from meanfield.fields.lost_digits import lost_share_of_density, series_noise
+from meanfield.fields.mean_field import Interaction, Transport
+from meanfield.measures import Density, Measure
+from meanfield.observables.resolution import Resolution, watch
+from meanfield.problem import Problem
+from meanfield.schemes import Stepper
+from meanfield.spaces.manifold import laplacian_eigenvalues
+from meanfield.spectrum.stability import couplings, growth_rate_max
+
+_FIRST_DEGREE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class DensityRepresentation:
+    """Pseudo-spectral density."""
+
+    problem: Problem
+    state: ModalArray  # coefficients f_l up to the present degree
+    tolerance: float  # the density is resolved while the tail is below it
+    max_degree: int  # largest degree to which the grid may grow
+    interaction: Felt = field(init=False)  # multipliers of the problem
+    grid: Grid = field(init=False)  # free of aliasing for the products of the equation
+    # Largest modulus of the rates of small perturbations of uniform.
+    linear_rate: float = field(init=False)
+    name: str = field(default="density", init=False)
+
+    def __post_init__(self) -> None:
+        space = self.problem.space
+        interaction = felt_by(self.problem)
+        object.__setattr__(self, "interaction", interaction)
+        object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
+        object.__setattr__(self, "linear_rate", step_limits.linear_rate(self.problem))
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Nothing: coefficients are all there is."""
+        return {}
+
+    def rhs(self, time: float, state: State) -> State:
+        """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
+        derivative = self._transport(state, False)
+        if self.problem.layers is not None:
+            derivative *= self.problem.clock(time)
+        if self.problem.flow.diffusivity:
+            derivative -= self._linear.diffusion * state
+        return derivative
+
+    @property
+    def linear_rates(self) -> FloatArray:
+        """Rates about uniform, one for each coefficient, diffusion included."""
+        return self._linear.rates
+
+    def remainder(self, time: float, state: State) -> State:
+        """Transport without its linear part about uniform."""
+        if not self.problem.flow.normalized and self.problem.attention is None:
+            # The linear part is what uniform contributes, -div(grad Phi).
+            return self._transport(state, True)
+        derivative = self._transport(state, False)
+        derivative -= self._linear.transport * state
+        return derivative
+
+    def measure(self, state: State) -> Density:
+        """Density of the state."""
+        return Density(self.problem.space, state)
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments: the coefficients themselves."""
+        return self.problem.space.resize(state, max_degree)
+
+    def tail(self, state: State) -> float:
+        """Truncation error; the mass is 1."""
+        return self._seen(state).tail
+
+    def largest_step(self, time: float, state: State) -> float:
+        """Courant limit: step * degree * max|v| below the stability limit of the stepper."""
+        fastest, degree = self._seen(state).fastest, self.grid.max_degree
+        if fastest == 0:
+            return np.inf
+        courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
+        return min(courant, self._growth_limit, self._noise_limit(state, fastest))
+
+    def _noise_limit(self, state: State, fastest: float) -> float:
+        """Longest step in which rounding of an axial series stays below the tolerance.
+
+        |f| grows at half of max|div v| at most, about (d - 1) max|v| / 2 next to a pole: no step
+        may jump over the moment to hand over.
+        """
+        noise = series_noise(self.problem.space, state)
+        if noise == 0.0:
+            return np.inf
+        left = max(np.log(self.tolerance / noise), 1.0)
+        return float(2.0 * left / (self.problem.space.dimension * fastest))
+
+    def adapt(self, time: float, state: State) -> DensityRepresentation | None:
+        """Twice the degree as soon as the tail becomes visible, long before it matters."""
+        noise = max(self.lost_share(state), series_noise(self.problem.space, state))
+        full = self.tail(state) > max(visible(self.tolerance), noise)
+        return self.refined(state, state) if full else None
+
+    def refined(self, state: State, rejected: State) -> DensityRepresentation | None:
+        """Twice the degree; None at the largest."""
+        degree = self.grid.max_degree
+        if degree >= self.max_degree:
+            return None
+        wider = min(2 * degree, self.max_degree)
+        return replace(self, state=self.problem.space.resize(state, wider))
+
+    def failure(self, time: float, state: State) -> str | None:
+        """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
+        resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
+        lost = self.lost_share(state)
+        if lost > least:
+            return step_limits.lost_digits(lost, least)
+        noise = series_noise(self.problem.space, state)
+        if noise > least:
+            return step_limits.noisy_series(noise, least, self.problem.flow.diffusivity)
+        what = resolution.impossible(self.problem.space, step_limits.GROWN * least)
+        if not resolution.tail < least:
+            what = f"spectral tail {resolution.tail:.1e}"
+        if what is None:
+            return None
+        return step_limits.under_resolved(what, self.grid.max_degree, self.problem.flow.diffusivity)
+
+    def lost_share(self, state: State) -> float:
+        """Relative error of velocities by the rounding of Z, in the mean over the mass."""
+        return lost_share_of_density(self.problem, self.interaction, self.grid, state)
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to say."""
+        return ()
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Tail, degree, smallest nodal value, and the balance of energy.
+
+        The energy rate is dE/dt from the moments, sum_l w_l m_l dm_l/dt; the dissipation is
+        int (Z |v|^2 + diffusivity * Laplacian Phi) dmu / strength on the grid. They agree where
+        the products are resolved. Of heads and fixed fields there is no such balance.
+        """
+        values = self.grid.to_nodal(state)
+        facts = {
+            "tail": self.tail(state),
+            "degree": float(self.grid.max_degree),
+            "density_min": float(values[self._known(state)].min(initial=np.inf)),
+        }
+        if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:
+            return facts
+        return facts | self._energy_balance(self.interaction, time, state, values)
+
+    def _known(self, state: State) -> npt.NDArray[np.bool_] | slice:
+        """Nodes at which values are known: all, but for those where sigma has no mass."""
+        return self.grid.known(state) if isinstance(self.grid, AxialGrid) else slice(None)
+
+    def _energy_balance(
+        self, interaction: Interaction, time: float, state: State, values: FloatArray
+    ) -> dict[str, float]:
+        mean_field = interaction.field(state)
+        derivative = self.rhs(time, state)
+        strength = self.problem.flow.strength * interaction.scale
+        rate = self.problem.space.inner(mean_field.potential, derivative) / strength
+        squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
+        if mean_field.partition is not None:
+            squared = squared / floored(self.grid.to_nodal(mean_field.partition))
+        dissipation = float(self.grid.weights @ (values * squared)) / strength
+        if self.problem.flow.diffusivity:
+            diffused = self.problem.space.inner(
+                mean_field.potential, self._linear.diffusion * state
+            )
+            dissipation -= diffused / strength
+        return {"energy_rate": rate, "energy_dissipation": dissipation}
+
+    @cached_property
+    def _seen(self) -> LastSeen[Resolution]:
+        return LastSeen(partial(watch, self.interaction, self.grid))
+
+    @cached_property
+    def _transport(self) -> Transport:
+        return transport(self.interaction, self.grid.max_degree)
+
+    @cached_property
+    def _linear(self) -> LinearPart:
+        return linear_part(self.problem, self.interaction, self.grid.max_degree)
+
+    @cached_property
+    def _growth_limit(self) -> float:
+        """Longest step, by what grows about uniform."""
+        problem = self.problem
+        if not problem.flow.diffusivity:
+            return step_limits.longest(step_limits.LINEAR, self.linear_rate)
+        if problem.attention is None:
+            rate = growth_rate_max(problem.undriven)
+        else:
+            # Heads bounded alike: diffusion is exact, so damped modes need no shorter steps.
+            rate = float(problem.isotropic_bound.growth_rates(problem.kernel_degree).max())
+        # What drives a density from uniform is no perturbation: it moves all of the mass.
+        rate = max(rate, 0.0) + step_limits.steepness(problem)
+        return step_limits.longest(EFOLDS, rate)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPart:
+    """Rates about uniform, one for each coefficient of a density.
+
+        d_t f_lm = l(l + d - 2) (A_l - diffusivity) f_lm + what is quadratic
+
+    with A_l = strength w_l / z.
+    """
+
+    # L(l + d - 2) A_l, up to the degree that is felt. Complex as the state is: NumPy multiplies
+    # real by complex numbers through a buffer.
+    transport: ModalArray
+    diffusion: ModalArray  # l(l + d - 2) times the diffusivity, complex
+
+    @property
+    def rates(self) -> FloatArray:
+        """Both together, real: growth rates of the uniform state."""
+        return np.asarray((self.transport - self.diffusion).real)
+
+
+def linear_part(problem: Problem, interaction: Felt, max_degree: int) -> LinearPart:
+    """Linear part for densities of a degree; of heads, which couple degrees, diffusion alone."""
+    space = problem.space
+    eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)
+    transport = np.zeros(max_degree + 1)
+    if problem.attention is None:
+        transport = eigenvalues * couplings(problem.undriven, max_degree)
+        # What the transport does not feel would not cancel.
+        transport[interaction.degree + 1 :] = 0.0
+    return LinearPart(
+        per_coefficient(space, transport),
+        per_coefficient(space, eigenvalues * problem.flow.diffusivity),
+    )
+
+
+def density(
+    problem: Problem,
+    measure: Density | Measure,
+    *,
+    tolerance: float,
+    max_degree: int | None = None,
+) -> DensityRepresentation:
+    """Density representation of an initial density; max_degree by default the usual one."""
+    if isinstance(measure, Measure):
+        raise TypeError(
+            "representation 'density' needs an initial density, got points. Use 'auto'."
+        )
+    step_limits.check_no_labels(problem, "density")
+    step_limits.check_movable(problem)
+    step_limits.check_density_follows(problem)
+    if max_degree is None:
+        max_degree = usual_degree(problem)
+    sizes = problem.space.sizes_by_degree(measure.coefficients)
+    first = first_degree(problem, sizes, "initial density", max_degree, _FIRST_DEGREE)
+    state = problem.space.resize(measure.coefficients, first)
+    return DensityRepresentation(problem, state, tolerance, max_degree)

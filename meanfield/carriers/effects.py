@@ -1,0 +1,143 @@
+"""Effects on a run: options that concern its carriers, and whether anything moves at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.carriers.automatic import carriers
+from meanfield.carriers.options import Options
+from meanfield.carriers.step_limits import check_movable, contraction_rate
+from meanfield.fields.felt import felt_by, transport
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.problem import Problem
+
+# Rounding of div v of uniform, by the size of v: degrees of the tables times that of doubles.
+_STILL = 1e-12
+# Degree of a grid on which the divergence of fixed fields is seen.
+_SEEN_DEGREE = 16
+
+_WORDS = {"density": "a density", "labelled": "labelled densities"}
+# Who has an option.
+_CONCERNS = {
+    "max_degree": "a density",
+    "max_nodes": "characteristics",
+    "tokens": "particles drawn from a density",
+    "seed": "drawn particles and noise",
+    "step": "noisy particles",
+    "labels": "labelled densities",
+}
+
+
+_CARRIED_BY = {
+    "max_degree": "density",
+    "max_nodes": "characteristics",
+    "labels": "labelled",
+} | dict.fromkeys(("tokens", "seed", "step"), "particles")
+
+STATIONARY = (
+    "uniform is stationary: nothing will happen. Give another initial law, or take the "
+    'representation "particles" with tokens = 1000.'
+)
+"""Said of a run that will stay what it begins as."""
+
+
+def is_stationary(problem: Problem, options: Options) -> bool:
+    """True if a run stays at its start: a uniform density, without random draws.
+
+    Uniform is stationary for every kernel, flow and diffusivity, for some heads, and where a drift
+    rotates; particles drawn from it are not uniform.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
+    >>> is_stationary(problem, Options())
+    True
+    >>> is_stationary(problem, Options(name="particles", tokens=1000))
+    False
+    """
+    measure = problem.initial_measure()
+    uniform = isinstance(measure, Density) and not np.any(measure.coefficients[1:])
+    if isinstance(measure, LabelledDensity):
+        uniform = not np.any(measure.parts[:, 1:])
+    return (
+        uniform
+        and carriers(problem, options)[0] != "particles"
+        and options.perturb is None
+        and all(uniform_is_stationary(stage) for stage in problem.staged)
+    )
+
+
+def uniform_is_stationary(problem: Problem) -> bool:
+    """True if uniform is stationary: div v vanishes to rounding, as for a rigid rotation.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> of = [mf.Attention([mf.Head(value=v)], beta=3.0) for v in ([[1, -1], [1, 1]], [2, 1])]
+    >>> [uniform_is_stationary(mf.Problem(mf.Circle(), each)) for each in of]
+    [True, False]
+    """
+    if problem.attention is None and not problem.terms:
+        return True
+    # Before tables are made that would be too large.
+    check_movable(problem)
+    space, degree = problem.space, problem.kernel_degree
+    uniform = space.resize(space.from_modes([]), degree)
+    if problem.terms:
+        # Fixed fields have degrees of their own: div v at points, not coefficients of it.
+        points = space.grid(max(degree, _SEEN_DEGREE)).points
+        field = felt_by(problem).of_density(uniform)
+        change = field.velocity_and_divergence(points)[1]
+    else:
+        change = transport(felt_by(problem), degree)(uniform, False)
+    return bool(np.abs(change).max() <= _STILL * contraction_rate(problem))
+
+
+def idle_options(problem: Problem, options: Options) -> list[str]:
+    """Options that cannot act on a run, whatever their values.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
+    >>> idle_options(problem, Options(name="density"))
+    ['max_nodes', 'tokens', 'seed', 'step', 'labels']
+    """
+    names = carriers(problem, options)
+    particles = "particles" in names
+    drawn = particles and isinstance(problem.initial_measure(), Density)
+    noisy = particles and any(stage.flow.diffusivity > 0 for stage in problem.staged)
+    turning = particles and problem.frequencies is not None
+    acting = {
+        "max_degree": "density" in names or "labelled" in names,
+        "max_nodes": "characteristics" in names,
+        "tokens": drawn,
+        "seed": drawn or noisy or turning or options.perturb is not None,
+        "step": noisy,
+        "labels": "labelled" in names,
+    }
+    return [name for name, acts in acting.items() if not acts]
+
+
+def idle_told(name: str, value: object, problem: Problem, options: Options) -> str:
+    """Why an option cannot act, in words, and what to do."""
+    names = carriers(problem, options)
+    first = _WORDS.get(names[0], names[0])
+    if first == "particles":
+        first = f"particles {'with' if problem.flow.diffusivity else 'without'} noise"
+        if isinstance(problem.initial_measure(), Measure):
+            first += " from given points"
+    run = f"{first}, then {' and '.join(names[1:])}" if len(names) > 1 else first
+    return (
+        f"{name} = {value} cannot act: it is for {_CONCERNS[name]}, and this "
+        f'run is {run}. Leave it out, or take the representation "{_CARRIED_BY[name]}".'
+    )
+
+
+def check_options(problem: Problem, options: Options) -> None:
+    """Refuse options that cannot act on a run and are not what they are by default."""
+    for name in idle_options(problem, options):
+        value = getattr(options, name)
+        if value != getattr(Options, name):
+            raise ValueError(idle_told(name, value, problem, options))

@@ -1,0 +1,119 @@
+"""How many labels a run takes: enough for its start, and more where an error estimate asks.
+
+A law that is a function of the label may vary between labels. At time 0 its expansion in waves of
+u (`labels`) is therefore compared with that by a second rule, of a number of nodes without a factor
+in common: both take a wave that is too fast for a slower one, but not for the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.errors import Final
+from meanfield.labels import MOST_LABELS, MOST_POSITIONS, Labels, position_samples
+from meanfield.laws.initial import from_labels
+from meanfield.problem import Problem
+from meanfield.terms.frequencies import Lorentzian
+
+# Labels that a run takes by itself; it may be asked to store more.
+_MOST_FREQUENCIES = 4096
+_MOST_USUAL_POSITIONS = MOST_POSITIONS // 3
+# A run with too few labels takes this many times as many: an odd number, so that the former labels
+# are among them.
+_MORE = 3
+# Nodes of the second rule, a prime. What is narrower than their distance may be missed.
+_SAMPLES = 1009
+_PLURAL = {"position": "positions", "frequency": "frequencies"}
+
+
+def next_refinement(problem: Problem, labels: Labels) -> int | None:
+    """Refinement of three times as many labels; None at the most, and for laws that are arrays."""
+    most = _MOST_FREQUENCIES if labels.name == "frequency" else _MOST_USUAL_POSITIONS
+    law = problem.initial
+    arrays = isinstance(law, from_labels) and law.count is not None
+    fixed = arrays or _MORE * len(labels.values) > most
+    return None if fixed else _MORE * labels.refinement
+
+
+def resolving_labels(
+    problem: Problem, count: int | None, refinement: int, tolerance: float
+) -> tuple[Labels, ModalArray]:
+    """Labels that resolve the initial law to a tolerance, and the coefficients at each.
+
+    Raises
+    ------
+    ValueError
+        If the law varies too fast; the message has a number of labels that would do.
+    """
+    law = problem.initial
+    while True:
+        labels = problem.labels(count, refinement)
+        parts = problem.label_parts(labels)
+        if not isinstance(law, from_labels) or law.count is not None or not len(labels.residual):
+            return labels, parts
+        samples = _samples(problem, len(labels.values))
+        spectrum = _spectrum(problem, law, samples)
+        error = _difference(problem, labels.name, labels.spectrum(parts), spectrum)
+        if error <= tolerance:
+            return labels, parts
+        more = next_refinement(problem, labels)
+        if more is None:
+            break
+        count, refinement = len(labels.values) // refinement, more
+    finer = _samples(problem, len(samples.values))
+    waves = _spectrum(problem, law, finer)
+    count = len(labels.values)
+    most = min(len(spectrum), MOST_POSITIONS if labels.name == "position" else MOST_LABELS)
+    enough = 1.2 * max(count, _waves(labels.name, np.abs(waves).max(axis=1), tolerance))
+    advice = f"give labels = {enough:.0f} or more"
+    if enough > most or _difference(problem, labels.name, spectrum, waves) > tolerance:
+        advice = f"even {most} would not do: let it vary less with the label"
+    raise ValueError(
+        f"the initial law varies between {count} {_PLURAL[labels.name]}, which leave "
+        f"an error of {error:.1g} in its moments, allowed is {tolerance:.1g}; {advice}, or take a "
+        "larger tolerance"
+    )
+
+
+def too_few_labels(problem: Problem, labels: Labels, error: float, allowed: float) -> Final:
+    """Reason to end where the flow has made labels differ more than their rule resolves."""
+    count = len(labels.values)
+    enough = float(_MORE * count)
+    if isinstance(problem.frequencies, Lorentzian):
+        # For data that do not decay the error has order 3/4.
+        enough = max(enough, count * (error / allowed) ** (4.0 / 3.0))
+    return Final(
+        f"{count} {_PLURAL[labels.name]} resolve moments to {allowed:.1g} until here, then to "
+        f"{error:.1g}: about {enough:.2g} would do; take a larger tolerance, or particles"
+    )
+
+
+def _samples(problem: Problem, count: int) -> Labels:
+    """Second rule beside one of so many labels, free of common factors with it."""
+    samples = max(_SAMPLES, 2 * count + 1)
+    if problem.frequencies is not None:
+        return Labels("frequency", *problem.frequencies.nodes(samples))
+    return position_samples(samples)
+
+
+def _spectrum(problem: Problem, law: from_labels, labels: Labels) -> ModalArray:
+    return labels.spectrum(law.parts(problem.space, labels.values))
+
+
+def _difference(problem: Problem, name: str, few: ModalArray, many: ModalArray) -> float:
+    """Largest difference between two spectra in the waves of the first."""
+    space = problem.space
+    degree = max(space.degree_of(few), space.degree_of(many))
+    waves = np.arange(len(few)) - (len(few) // 2 if name == "frequency" else 0)
+    differences = space.resize(few, degree)[waves] - space.resize(many, degree)[waves]
+    return float(np.abs(differences).max())
+
+
+def _waves(name: str, sizes: FloatArray, tolerance: float) -> int:
+    """Number of labels up to the fastest wave of a spectrum that is above the tolerance."""
+    waves = np.arange(len(sizes))
+    if name == "frequency":
+        # Of both signs: 0, 1, ..., -2, -1.
+        waves = 2 * np.minimum(waves, len(sizes) - waves)
+    return int(waves[sizes > tolerance].max(initial=0))

@@ -1,0 +1,230 @@
+"""Where label cells split and join, so that they resolve what the flow has made of them.
+
+Functions of the label are polynomials on each cell. What a cell does not resolve counts by the
+mass that it carries. Its error is the largest of the last two Legendre coefficients of position,
+times the mass of the cell; for the initial density, times the share of the cell in sigma. A cell
+that the flow has made long must also not be too long for the fastest wave e^{-iKx} that is summed
+over it. The log stretch asks for nothing: until cells join it is as well resolved as positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import EPS, FloatArray
+from meanfield.bases.legendre import Carry
+from meanfield.measures import Density
+from meanfield.spaces.label_cells import LabelCells, label_cells
+from meanfield.spaces.manifold import Manifold
+
+# A cell splits when its error passes this share of the tolerance. Errors of the moments to degree
+# 12 are proportional to the share: measured through collapses at beta = 4 and 25, tolerance 1e-7
+# and 1e-10, they are 6 tolerances at 0.1, 0.7 (elsewhere up to 3) at 0.01, and 0.07 at 0.001 with a
+# sixth more nodes.
+SPLIT_EARLY = 1e-2
+# Cells may join when their image is shorter than this share of the tolerance over their mass, and
+# do when what they become is as far below the error at which it would split again. Moments do not
+# feel it (0.01 to 10 were tried); larger shares join and split the same cells in turn.
+_JOIN_LATE = 1e-1
+# Rounding of what the flow carries, relative to the largest value: tails below say nothing.
+_CARRIED_NOISE = 1e-14
+# Length of cells before they split, in radians.
+_LONGEST_CELL = 1.0
+# Share of the tolerance by which moments of the start may differ from those of the density. Cells
+# that resolve it are a hundred times nearer; a peak between the nodes is missed with all its mass.
+_MISSED = 1e-1
+# Cells of less mass are left alone: sums over the measure do not know it from rounding.
+_LEAST_MASS = 1e-14
+
+# Errors of nodes count by their mass up to this share of the mean mass, fully above it.
+_COUNT_MORE = 10.0
+# Keeps nodes of no mass at all where they can be seen.
+_NO_MASS = 1e-20
+
+BooleanArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMap:
+    """Label cells, the initial density on them, and where the flow has taken their nodes."""
+
+    space: Manifold
+    cells: LabelCells
+    base: FloatArray  # (n,): initial density at the labels
+    points: FloatArray  # (n,) or (n, 3): where the nodes are: on the circle unwrapped angles
+    log_stretch: FloatArray  # (n,): logarithm of the Jacobian of the flow
+    # Whether cells count by their share of the labels too, where that is more than their mass: what
+    # next to no mass lies in may move all of it (`positive_sums`).
+    everywhere: bool = False
+
+    def masses(self) -> FloatArray:
+        """Mass of every node, shape (n,), summing to 1; rounding below 0 is clipped."""
+        masses = np.maximum(self.base * self.cells.weights, 0.0)
+        return np.asarray(masses / masses.sum())
+
+    def cell_masses(self) -> FloatArray:
+        """Mass of every cell."""
+        return np.asarray(self.masses().reshape(-1, self.cells.per_cell).sum(axis=1))
+
+    def cell_counts(self) -> FloatArray:
+        """How much every cell counts: its mass, or its share of the labels if that is more."""
+        mass = self.cell_masses()
+        return np.maximum(mass, self._cell_shares()) if self.everywhere else mass
+
+    def errors(self) -> FloatArray:
+        """Error of every cell along each direction, (cells, directions)."""
+        cells, mass = self.cells, self.cell_counts()[:, None]
+        share = self._cell_shares()[:, None]
+        errors = np.maximum(share * _tails(cells, self.base), mass * _tails(cells, self.points))
+        return np.where(mass > _LEAST_MASS, errors, 0.0)
+
+    def scale(self) -> FloatArray:
+        """How much the error of each node counts, (n,): its mass; a tenth of the mean is 1.
+
+        A step whose errors stay below the tolerance in these units moves no moment by more than a
+        tenth of it. Nodes of next to no mass may err: far from all other mass their velocity is a
+        quotient of two rounding errors.
+        """
+        masses = self.masses()
+        if self.everywhere:
+            return np.ones(len(masses))
+        return np.minimum(_COUNT_MORE * len(masses) * (masses + _NO_MASS), 1.0)
+
+    def state(self) -> FloatArray:
+        """Positions and log stretch in units of `scale`, as the representation keeps them."""
+        scale = self.scale()
+        positions = self.points.reshape(len(scale), -1) * scale[:, None]
+        return np.concatenate([np.ravel(positions), self.log_stretch * scale])
+
+    def allowance(self, tolerance: float) -> FloatArray:
+        """Error that positions of every cell may have: the tolerance over the mass."""
+        return np.asarray(tolerance / np.maximum(self.cell_counts(), _LEAST_MASS))
+
+    def too_coarse(self, tolerance: float, degree: int, earlier: float = 1.0) -> BooleanArray:
+        """Cells, by direction, that should split: by their error, or the length of their image.
+
+        `earlier` is the share of the usual threshold for errors.
+        """
+        too_long = degree * self.cells.lengths(self.points) > self.cells.order
+        heavy = self.cell_counts()[:, None] > tolerance
+        return np.asarray((self.errors() > earlier * SPLIT_EARLY * tolerance) | (too_long & heavy))
+
+    def extents(self) -> FloatArray:
+        """Count of every cell, times the length of its image, (cells,)."""
+        return np.asarray(self.cell_counts() * self.cells.lengths(self.points).max(axis=1))
+
+    def moved(self, cells: LabelCells, carry: Carry, initial: Density) -> LabelMap:
+        """The same map on other cells."""
+        count = len(self.points)
+        carried = carry(np.column_stack([self.points.reshape(count, -1), self.log_stretch]))
+        points = carried[:, :-1].reshape(-1, *self.points.shape[1:])
+        points, _ = self.space.retract(points)
+        base = initial.at(cells.points)
+        return LabelMap(self.space, cells, base, points, carried[:, -1], self.everywhere)
+
+    def _cell_shares(self) -> FloatArray:
+        return np.asarray(self.cells.weights.reshape(-1, self.cells.per_cell).sum(axis=1))
+
+
+def beginning(
+    space: Manifold,
+    initial: Density,
+    tolerance: float,
+    degree: int,
+    max_nodes: int,
+    everywhere: bool = False,
+) -> LabelMap:
+    """Nodes at their labels, on cells that resolve the initial density.
+
+    Cells split by values at their nodes, and a peak may lie between all nodes. The density has
+    exact moments: where the nodes' moments differ, cells start with half the length.
+    """
+    exact, largest = initial.moments(degree), space.largest_sizes(degree)
+    length = min(_LONGEST_CELL, label_cells(space, _LONGEST_CELL).order / degree)
+    while True:
+        here = _resolved(space, initial, tolerance, degree, max_nodes, length, everywhere)
+        moments = space.moments(here.points, here.base * here.cells.weights, degree)
+        rounding = float(EPS * np.abs(here.base).max())
+        missed = np.abs(moments - exact)
+        # Values of a density of many dimensions are so large that their rounding excuses all:
+        # of a moment int P_l dmu itself it is no excuse.
+        shares = missed / largest if space.family == "axial" else 0.0
+        if missed.max() <= _MISSED * tolerance + rounding and np.max(shares) <= tolerance:
+            return here
+        length *= 0.5
+
+
+def _resolved(
+    space: Manifold,
+    initial: Density,
+    tolerance: float,
+    degree: int,
+    max_nodes: int,
+    length: float,
+    everywhere: bool,
+) -> LabelMap:
+    """Nodes at their labels, on cells of at most a length that split where they see a need."""
+    cells = label_cells(space, length)
+    while True:
+        base = initial.at(cells.points)
+        here = LabelMap(space, cells, base, cells.points, np.zeros(len(base)), everywhere)
+        which = here.too_coarse(tolerance, degree)
+        needed = _count_after(cells, which) if which.any() else len(base)
+        if needed > max_nodes:
+            raise ValueError(
+                f"the initial density needs {needed} nodes or more, max_nodes is {max_nodes}: "
+                "raise it or the tolerance."
+            )
+        if not which.any():
+            return here
+        finer, _ = cells.split(which)
+        if len(finer.bounds) == len(cells.bounds):
+            raise ValueError(
+                "the initial density varies within a rounding of its angles: raise the tolerance."
+            )
+        cells = finer
+
+
+def halved(
+    here: LabelMap, initial: Density, which: BooleanArray, max_nodes: int
+) -> LabelMap | None:
+    """Map on halved cells; None without cells to halve, or with too many."""
+    if not which.any() or _count_after(here.cells, which) > max_nodes:
+        return None
+    cells, carry = here.cells.split(which)
+    return here.moved(cells, carry, initial) if len(cells.bounds) > len(which) else None
+
+
+def joined(here: LabelMap, initial: Density, tolerance: float, degree: int) -> LabelMap | None:
+    """Map on fewer cells where these still resolve it; None without cells to join.
+
+    Cells join on trial. Those that would soon split again do not join.
+    """
+    which = here.extents() < _JOIN_LATE * tolerance
+    numbers = np.repeat(np.arange(len(which), dtype=np.float64), here.cells.per_cell)
+    while which.any():
+        result = here.cells.join(which)
+        if result is None:
+            return None
+        cells, carry = result
+        map_ = here.moved(cells, carry, initial)
+        unresolved = map_.too_coarse(tolerance, degree, _JOIN_LATE).any(axis=1)
+        # The old cell under each new node.
+        old = np.rint(carry(numbers[:, None])[:, 0]).astype(int).reshape(len(cells.bounds), -1)
+        refused = unresolved & (old != old[:, :1]).any(axis=1)
+        if not refused.any():
+            return map_
+        which[old[refused]] = False
+    return None
+
+
+def _count_after(cells: LabelCells, which: BooleanArray) -> int:
+    return int(cells.per_cell * (1 << which.sum(axis=1)).sum())
+
+
+def _tails(cells: LabelCells, values: FloatArray) -> FloatArray:
+    tails = cells.tails(values.reshape(len(values), -1))
+    return np.where(tails > _CARRIED_NOISE * np.abs(values).max(), tails, 0.0)

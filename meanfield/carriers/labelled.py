@@ -1,0 +1,309 @@
+"""Densities of labels, each a series: layers of a causal attention, tokens with frequencies.
+
+    d_t f_j = -div(f_j v[nu_j]) - omega_j d f_j / d theta + diffusivity * Laplacian f_j
+
+with nu_j the measure that label j attends to (`labels`). Each density is stored in the frame that
+turns with its frequency. Rotations are exact there; attention and the spread of frequencies limit
+steps, not degrees times frequencies. All labels have one degree, which doubles as spectra fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as derived
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers import step_limits
+from meanfield.carriers.label_counts import (
+    next_refinement,
+    resolving_labels,
+    too_few_labels,
+)
+from meanfield.carriers.spectra import (
+    EFOLDS,
+    TRANSFORM_NOISE,
+    LastSeen,
+    courant_limit,
+    first_degree,
+    per_coefficient,
+    visible,
+)
+from meanfield.events import Event
+from meanfield.fields.labelled import LabelledField, turned
+from meanfield.labels import Labels
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.observables.resolution import spectral_tail
+from meanfield.problem import Problem
+from meanfield.schemes import Stepper
+from meanfield.spaces.manifold import laplacian_eigenvalues
+from meanfield.spectrum.stability import growth_rates
+
+_FIRST_DEGREE = 32
+# Longest step times the largest frequency: small moments, of which the error control sees nothing,
+# are driven at it. DOP853 follows e^{i omega t} to 1e-10 in steps of this.
+_TURN = 0.7
+
+# Share of the tolerance at which waves leave the band.
+_LEAVE_EARLY = 0.1
+
+
+class _Seen(NamedTuple):
+    """Tail, largest speed, least value, largest moment, and errors of the mean over labels.
+
+    `label_error` is that of the mean as it is taken, `sum_error` that of the plain sum.
+    """
+
+    tail: float
+    fastest: float
+    lowest: float
+    largest: float
+    label_error: float
+    sum_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRepresentation:
+    """Pseudo-spectral densities, one a label."""
+
+    problem: Problem
+    labels: Labels
+    # Coefficients of all labels, one after the other, each in its turning frame; then the time by
+    # which the frames have turned.
+    state: State
+    tolerance: float  # densities are resolved while the tail of each is below it
+    max_degree: int  # largest degree to which the grid may grow
+    # What moves them, on a grid free of aliasing for the products of the equation.
+    field: LabelledField = derived(init=False)
+    name: str = derived(default="labelled", init=False)
+
+    def __post_init__(self) -> None:
+        degree = self.problem.space.degree_of(self._frames(self.state))
+        grid = self.problem.space.grid(degree)
+        object.__setattr__(self, "field", LabelledField(self.problem, self.labels, grid))
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """How many times as many labels as are stored, and the band of their waves."""
+        labels = self.labels
+        return {"refinement": np.asarray(labels.refinement), "band": np.asarray(labels.band)}
+
+    def rhs(self, time: float, state: State) -> State:
+        """Coefficients of -div(f_j v[nu_j]) + diffusivity * Laplacian f_j, and 1 for the time."""
+        derivative = self.remainder(time, state)
+        if self.problem.flow.diffusivity:
+            derivative += self.linear_rates * state
+        return derivative
+
+    @cached_property
+    def linear_rates(self) -> FloatArray:
+        """Rates at which diffusion damps, one for each coefficient; 0 for the time."""
+        space, degree = self.problem.space, self.field.grid.max_degree
+        decay = -self.problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
+        rates = per_coefficient(space, decay).real
+        return np.append(np.tile(rates, len(self.labels.values)), 0.0)
+
+    def remainder(self, time: float, state: State) -> State:
+        """Coefficients of -div(f_j v[nu_j]), and 1 for the time."""
+        parts = self.parts(state)
+        # What is not finite stays so, and the stepper rejects the step.
+        with np.errstate(all="ignore"):
+            velocities = self.field.velocities(parts, state[-1].real)
+            change = -self.field.divergence(parts, velocities)
+            if self.labels.turns:
+                change = turned(self.labels, change, -state[-1].real)
+        return np.append(change, 1.0)
+
+    def parts(self, state: State) -> ModalArray:
+        """Coefficients of each label, shape (M, ...)."""
+        frames = self._frames(state)
+        return turned(self.labels, frames, state[-1].real) if self.labels.turns else frames
+
+    def measure(self, state: State) -> LabelledDensity:
+        """Densities of the labels, and their mean."""
+        time = float(state[-1].real)
+        return LabelledDensity.of(self.problem.space, self.parts(state), self.labels, time)
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of the mean over labels."""
+        mean = self.labels.mean(self.parts(state), float(state[-1].real))
+        mean[0] = 1.0
+        return self.problem.space.resize(mean, max_degree)
+
+    def tail(self, state: State) -> float:
+        """Largest truncation error of a label."""
+        return self._seen(state).tail
+
+    def largest_step(self, time: float, state: State) -> float:
+        """Courant limit, as of a density; and a share of a turn at the largest frequency."""
+        fastest, degree = self._seen(state).fastest, self.field.grid.max_degree
+        courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
+        return min(self._turn_limit, self._growth_limit, courant)
+
+    def adapt(self, time: float, state: State) -> LabelledRepresentation | None:
+        """Twice the degree as soon as a tail becomes visible, long before it matters."""
+        resolution = self._seen(state)
+        leaves = (
+            np.isfinite(self.labels.band) and resolution.label_error > _LEAVE_EARLY * self.tolerance
+        )
+        if leaves and resolution.sum_error < self.tolerance:
+            # Waves leave the band: from here on the sum is the mean.
+            return replace(self, state=state, labels=replace(self.labels, band=np.inf))
+        lost = self.field.lost_share(self.parts(state), float(state[-1].real))
+        full = self.tail(state) > max(visible(self.tolerance), lost)
+        return self.refined(state, state) if full else None
+
+    def refined(self, state: State, rejected: State) -> LabelledRepresentation | None:
+        """Twice the degree; None at the largest."""
+        degree = self.field.grid.max_degree
+        if degree >= self.max_degree:
+            return None
+        return replace(self, state=self._resized(state, min(2 * degree, self.max_degree)))
+
+    def state_under(self, problem: Problem, state: State) -> State:
+        """State to go on with under another problem: a sharper kernel asks for more degrees."""
+        degree = max(self.field.grid.max_degree, problem.unlabelled.kernel_degree)
+        return self._resized(state, degree)
+
+    def _resized(self, state: State, degree: int) -> State:
+        return np.append(self.problem.space.resize(self._frames(state), degree), state[-1])
+
+    def failure(self, time: float, state: State) -> str | None:
+        """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""
+        resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
+        lost = self.field.lost_share(self.parts(state), float(state[-1].real))
+        if lost > least:
+            return step_limits.lost_digits(lost, least)
+        if not min(resolution.label_error, resolution.sum_error) <= least:
+            return too_few_labels(self.problem, self.labels, resolution.label_error, least)
+        error, degree = step_limits.GROWN * least, self.field.grid.max_degree
+        what = None
+        if not resolution.largest <= 1.0 + error:
+            what = f"a moment is {resolution.largest:.4g} times a single point's"
+        allowed = error * self.problem.space.largest_sizes(degree).sum()
+        if not resolution.lowest >= -2.0 * allowed:
+            what = f"the density of a label falls to {resolution.lowest:.2g}"
+        if not resolution.tail < least:
+            what = f"spectral tail {resolution.tail:.1e} of a label"
+        if what is None:
+            return None
+        other = "take particles, or a diffusivity, which limits how sharp a label becomes"
+        return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to say."""
+        return ()
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Tail, degree and least value, of the labels where they are worst; labels, their error."""
+        resolution = self._seen(state)
+        return {
+            "tail": resolution.tail,
+            "degree": float(self.field.grid.max_degree),
+            "density_min": resolution.lowest,
+            "labels": float(len(self.labels.values)),
+            "label_error": resolution.label_error,
+        }
+
+    def with_more_labels(self) -> LabelledRepresentation | None:
+        """The beginning with three times as many labels; None at the most."""
+        problem, more = self.problem, next_refinement(self.problem, self.labels)
+        if more is None:
+            return None
+        return labelled(
+            problem,
+            problem.initial_measure(),
+            tolerance=self.tolerance,
+            max_degree=self.max_degree,
+            count=len(self.labels.values) // self.labels.refinement,
+            refinement=more,
+        )
+
+    def _frames(self, state: State) -> ModalArray:
+        return np.reshape(state[:-1], (len(self.labels.values), -1))
+
+    @cached_property
+    def _seen(self) -> LastSeen[_Seen]:
+        return LastSeen(self._watched)
+
+    def _watched(self, state: State) -> _Seen:
+        """As `observables.resolution.watch`, of all labels."""
+        space, grid, parts = self.problem.space, self.field.grid, self.parts(state)
+        degree = grid.max_degree
+        with np.errstate(all="ignore"):
+            velocities = self.field.velocities(parts, float(state[-1].real))
+            fastest = float(np.sqrt(grid.squared_norm(velocities).max()))
+            sizes = np.array([space.sizes_by_degree(part) for part in parts])
+            tail = spectral_tail(sizes.max(axis=0))
+            if fastest != 0:
+                beyond = self.field.divergence(parts, velocities, degree + (degree + 1) // 2)
+                lost = np.array([space.sizes_by_degree(row)[degree + 1 :] for row in beyond])
+                degrees = np.arange(degree + 1, degree + 1 + lost.shape[1])
+                noise = self.field.felt.rounding * degrees
+                tail = float(np.max((lost - noise) / (fastest * degrees), initial=tail))
+            largest = float((sizes / space.largest_sizes(degree)).max())
+            lowest = float(grid.to_nodal(parts).min())
+            return _Seen(tail, fastest, lowest, largest, *self._label_errors(state, parts))
+
+    def _label_errors(self, state: State, parts: ModalArray) -> tuple[float, float]:
+        def largest(moments: ModalArray) -> float:
+            return float(self.problem.space.sizes_by_degree(self.labels.error(moments)).max())
+
+        of_sum = largest(parts)
+        return (largest(self._frames(state)) if np.isfinite(self.labels.band) else of_sum), of_sum
+
+    @cached_property
+    def _turn_limit(self) -> float:
+        return step_limits.longest(_TURN, float(np.abs(self.labels.turning).max()))
+
+    @cached_property
+    def _growth_limit(self) -> float:
+        """Longest step, by what grows about uniform."""
+        alone = self.problem.unlabelled
+        if self.problem.flow.diffusivity and alone.is_isotropic:
+            rates = growth_rates(alone, alone.kernel_degree)
+            return step_limits.longest(EFOLDS, float(rates.max()))
+        return step_limits.longest(step_limits.LINEAR, step_limits.linear_rate(alone))
+
+
+def labelled(
+    problem: Problem,
+    measure: Density | Measure,
+    *,
+    tolerance: float,
+    max_degree: int | None = None,
+    count: int | None = None,
+    refinement: int = 1,
+) -> LabelledRepresentation:
+    """Densities of `count` labels times `refinement`; with most laws all start alike."""
+    if isinstance(measure, Measure):
+        raise TypeError(
+            "representation 'labelled' needs an initial density, got points. Use 'particles'."
+        )
+    space = problem.space
+    step_limits.check_movable(problem.unlabelled)
+    if max_degree is None:
+        max_degree = labelled_degree(problem)
+    allowed = max(tolerance, TRANSFORM_NOISE)
+    labels, parts = resolving_labels(problem, count, refinement, allowed)
+    sizes = np.max([space.sizes_by_degree(part) for part in parts], axis=0)
+    first = first_degree(problem, sizes, "initial densities", max_degree, _FIRST_DEGREE)
+    state = np.append(space.resize(parts, first), 0.0)
+    return LabelledRepresentation(problem, labels, state, tolerance, max_degree)
+
+
+def labelled_degree(problem: Problem) -> int:
+    """Largest degree of labelled densities unless told otherwise: 512 on the circle, 64 else.
+
+    The kernel's if that is larger.
+    """
+    usual = 512 if problem.manifold.dimension == 1 else 64
+    return max(usual, problem.unlabelled.kernel_degree)

@@ -1,0 +1,290 @@
+"""Tokens and nodes whose lengths may matter: what discrete layers, or their flow, carry.
+
+    x = r theta,    x <- layer(x),    or x' as `layers` says where the step is 0
+
+The measure is that of the directions theta. Nodes of a density are pushed forward as tokens are,
+with their masses; what the cells must resolve is again the map from labels to directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, FloatArray, State
+from meanfield.carriers.characteristics import (
+    UNRESOLVED,
+    CharacteristicsRepresentation,
+)
+from meanfield.carriers.particles import ParticleRepresentation, out_of_range
+from meanfield.carriers.step_limits import LINEAR, STABLE, longest
+from meanfield.events import Event
+from meanfield.fields.layer_outputs import LayerOutputs
+from meanfield.fields.lost_digits import sees_far
+from meanfield.fields.positive_sums import noise_share
+from meanfield.problem import Problem
+from meanfield.schemes import Stepper
+from meanfield.schemes.layers import Layers, lengths, unit
+
+# Share of the length at depth 0: the direction of a shorter vector is lost.
+_VANISHED = 1e-6
+
+
+def layers_of(problem: Problem) -> Layers:
+    """Layers of a problem that has some."""
+    return LayerOutputs(problem, None).layers
+
+
+def needs_vectors(problem: Problem) -> bool:
+    """True if tokens go through layers as vectors; flows of another clock alone do not."""
+    return problem.layers is not None and not problem.layers.moves_densities
+
+
+def limited(limit: float, layers: Layers, time: float, late: bool) -> float:
+    """Longest step of a flow that ends where "mix" turns."""
+    return min(limit, layers.tau - time) if layers.placement == "mix" and not late else limit
+
+
+def vanished(layers: Layers, x: FloatArray) -> str | None:
+    """Reason to end where the length of a token has gone to 0."""
+    r = lengths(x)[:, 0]
+    first = int(r.argmin())
+    allowed = _VANISHED * (layers.radius if layers.has_radius else 1.0)
+    if not r[first] < allowed:
+        return None
+    return (
+        f"the length of token {first} fell to {r[first]:.1e}, where it has no direction: attention "
+        "points against it. Take another placement, a larger radius or an end before"
+    )
+
+
+def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
+    """Largest factor by which a flow is faster than theta' = P A: 1 / s over the tokens."""
+    layers = outputs.layers
+    if layers.placement in ("pre", "mix"):
+        return float(max(1.0, 1.0 / max(lengths(x).min(), 1e-300)))
+    if layers.placement in ("peri", "sandwich", "ngpt"):
+        theta = unit(x)
+        sizes = [lengths(outputs.output(part, theta)) for part, _ in outputs.parts]
+        smallest = np.min(sizes, axis=0)
+        factor = layers.alpha if layers.placement == "ngpt" else 1.0 / lengths(x)
+        return float((factor / np.maximum(smallest, 1e-6)).max())
+    return 1.0
+
+
+def shrinking(outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:
+    """Longest step in which no length falls to less than half, once one is below half of the first.
+
+    Longer ones lead beyond 0, where directions have turned round, and back again for ever.
+    """
+    layers, r = outputs.layers, lengths(x)
+    if not (layers.has_radius and r.min() < 0.5 * layers.radius):
+        return np.inf
+    falling = -(unit(x) * outputs.rate(time, x, late=late)).sum(axis=1) / r[:, 0]
+    return longest(0.5, float(falling.max()))
+
+
+def radii(layers: Layers, x: FloatArray, weights: FloatArray | None) -> dict[str, float]:
+    """Mean, least and largest length of tokens, where lengths matter."""
+    if not layers.has_radius:
+        return {}
+    r = lengths(x)[:, 0]
+    mean = r.mean() if weights is None else weights @ r
+    return {
+        "radius_mean": float(mean),
+        "radius_min": float(r.min()),
+        "radius_max": float(r.max()),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredTokens(ParticleRepresentation):
+    """Tokens under layers, or their flow.
+
+    state: vectors (n d,) on every space: r theta, where lengths matter.
+    """
+
+    late: bool = False  # whether "mix" has turned
+
+    @cached_property
+    def outputs(self) -> LayerOutputs:
+        """Increments of layers."""
+        return LayerOutputs(self.problem, self.weights)
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Weights where they are not equal, and whether "mix" has turned."""
+        return super().fixed | ({"late": np.array(1.0)} if self.late else {})
+
+    def layer(self, number: float, state: State) -> State:
+        """State after the layer that has so many before it."""
+        return self.outputs.layer(number, self._vectors(state)).ravel()
+
+    def rhs(self, time: float, state: State) -> State:
+        """Flow of every token that layers of step 0 are."""
+        return self.outputs.rate(time, self._vectors(state), late=self.late).ravel()
+
+    def largest_step(self, time: float, state: State) -> float:
+        """As that of tokens, in the clock of the placement; to where "mix" turns."""
+        x = self._vectors(state)
+        faster, falls = slowness(self.outputs, x), shrinking(self.outputs, x, time, self.late)
+        limit = min(longest(STABLE, self.contraction * faster), falls)
+        return limited(limit, self.outputs.layers, time, self.late)
+
+    def adapt(self, time: float, state: State) -> LayeredTokens | None:  # type: ignore[override]
+        """The same after "mix" has turned."""
+        layers = layers_of(self.problem)
+        if self.late or not (layers.is_flow and layers.is_late(time)):
+            return None
+        return replace(self, state=state, late=True)
+
+    def failure(self, time: float, state: State) -> str | None:
+        """A length has gone to 0, or R^d is too small."""
+        if not self.problem.manifold.is_sphere:
+            return out_of_range(state)
+        return vanished(layers_of(self.problem), self._vectors(state))
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Lengths of tokens, where they matter."""
+        return radii(layers_of(self.problem), self._vectors(state), self.weights)
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def _vectors(self, state: State) -> FloatArray:
+        return state.reshape(-1, self.problem.manifold.ambient)
+
+    def _points(self, state: State) -> FloatArray:
+        return self.problem.space.points_of(self._vectors(state))
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredCharacteristics(CharacteristicsRepresentation):
+    """Nodes of a density under layers, or their flow.
+
+    state: positions, then log r in the place of the stretch, both times `scale`.
+    """
+
+    late: bool = False  # whether "mix" has turned
+
+    @cached_property
+    def outputs(self) -> LayerOutputs:
+        """Increments of layers."""
+        return LayerOutputs(self.problem, self.masses)
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """As that of characteristics, and whether "mix" has turned."""
+        return super().fixed | ({"late": np.array(1.0)} if self.late else {})
+
+    def layer(self, number: float, state: State) -> State:
+        """State after the layer that has so many before it."""
+        points, x = self._vectors(state)
+        moved = self.outputs.layer(number, x)
+        space = self.problem.space
+        if space.dimension == 1:
+            # Unwrapped: by how much each direction turned.
+            turned = np.arctan2(
+                x[:, 0] * moved[:, 1] - x[:, 1] * moved[:, 0], (x * moved).sum(axis=1)
+            )
+            points = points + turned
+        else:
+            points = space.points_of(moved)
+        return self._state(points, np.log(lengths(moved)[:, 0]))
+
+    def rhs(self, time: float, state: State) -> State:
+        """Velocity of every node, and (log r)'."""
+        space = self.problem.space
+        points, scales = self._retracted(state)
+        _, x = self._vectors(state)
+        rate = self.outputs.rate(time, x, late=self.late) / lengths(x)
+        theta = unit(x)
+        velocity = space.project(points, rate) * space.per_point(scales)
+        growing = (theta * rate).sum(axis=1) * self.scale
+        return np.concatenate([velocity.ravel(), growing])
+
+    def largest_step(self, time: float, state: State) -> float:
+        """As that of characteristics, in the clock of the placement; to where "mix" turns."""
+        _, x = self._vectors(state)
+        faster, falls = slowness(self.outputs, x), shrinking(self.outputs, x, time, self.late)
+        limit = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
+        return limited(min(limit / faster, falls), self.outputs.layers, time, self.late)
+
+    def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
+        """Finer cells; the same after "mix" has turned."""
+        adapted, layers = super().adapt(time, state), layers_of(self.problem)
+        if self.late or not (layers.is_flow and layers.is_late(time)):
+            return adapted
+        return layered_again(adapted or replace(self, state=state), True)
+
+    def failure(self, time: float, state: State) -> str | None:
+        """As that of characteristics; or a length has gone to 0, or a layer is no small motion."""
+        layers = layers_of(self.problem)
+        reason = vanished(layers, self._vectors(state)[1]) or super().failure(time, state)
+        if reason is not None and reason.startswith("labels fold") and not layers.is_flow:
+            return (
+                f"a layer of step {layers.step:g} folds the nodes, or turns them round: they stand "
+                "for no map of labels any more. Take particles, or a smaller step"
+            )
+        return reason
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Nodes, cells and error, and lengths of nodes where they matter."""
+        _, x = self._vectors(state)
+        values = {
+            "nodes": float(len(self.masses)),
+            "cells": float(len(self.cells.bounds)),
+            "error": float(self._map(state).errors().max(axis=1).sum()),
+        }
+        return values | radii(layers_of(self.problem), x, self.masses)
+
+    def _lost_share(self, points: FloatArray) -> float:
+        """Relative error of sums over pairs by rounding of the masses."""
+        if not sees_far(self.problem):
+            return 0.0
+        error = UNRESOLVED * self.tolerance
+        return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
+
+    def _vectors(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Points, and vectors r theta."""
+        space = self.problem.space
+        points = self._points(state)
+        return points, space.vectors(points) * np.exp(self._log_stretch(state))[:, None]
+
+    def _state(self, points: FloatArray, log_r: FloatArray) -> State:
+        positions = points.reshape(len(log_r), -1) * self.scale[:, None]
+        return np.concatenate([positions.ravel(), log_r * self.scale])
+
+
+def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
+    """Tokens under layers where others would begin, all as long as the layers say."""
+    problem = start.problem
+    layers, space = layers_of(problem), problem.space
+    x = space.vectors(space.retract(space.unflattened(start.state))[0])
+    if layers.has_radius:
+        x = layers.radius * x
+    return LayeredTokens(problem, x.ravel(), start.weights, tolerance=start.tolerance)
+
+
+def layered_nodes(start: CharacteristicsRepresentation) -> LayeredCharacteristics:
+    """Nodes under layers where characteristics would begin, all as long as the layers say."""
+    layers, space = layers_of(start.problem), start.problem.space
+    if space.family == "axial":
+        raise ValueError(
+            f"{space.name}: nodes stand for whole rings, and go through no layers but flows of "
+            f'"post" and "depth_scaled": take tokens, representation "particles".'
+        )
+    state = start.state.copy()
+    log_r = np.log(layers.radius) if layers.has_radius else 0.0
+    state[-len(start.base) :] = log_r * start.scale
+    return layered_again(replace(start, state=state), False)
+
+
+def layered_again(carrier: CharacteristicsRepresentation, late: bool) -> LayeredCharacteristics:
+    """Nodes under layers, of a state that has their lengths."""
+    arguments = {each.name: getattr(carrier, each.name) for each in fields(carrier) if each.init}
+    return LayeredCharacteristics(**(arguments | {"late": late}))

@@ -1,0 +1,104 @@
+"""User's options for the representation of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from meanfield.checks import at_least, at_most
+from meanfield.labels import MOST_LABELS
+from meanfield.measures import MOST_TOKENS
+from meanfield.problem import Problem
+from meanfield.spaces.manifold import of_space
+
+DEFAULT_TOLERANCE = 1e-10
+# On the sphere cells crowd along the edges between basins, which are curves: about tolerance^-1/2
+# of them, 100 nodes each, where the circle has points and log(1 / tolerance).
+_SPHERE_CELLS = 1e-4
+MOST_NODES = 2_000_000
+TOLERANCE_RANGE = (1e-13, 1e-2)
+_USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
+# A density that steepens further is carried at less cost by lines.
+_FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a representation; each uses those that concern it."""
+
+    name: str = "auto"  # "auto", "density", "characteristics", "atoms", "labelled" or "particles"
+    # Relative and absolute tolerance of a time step, the size of the spectral tail up to which a
+    # density counts as resolved, and what a cell of characteristics may leave unresolved. From
+    # 1e-13 to 1e-2; None is 1e-10, and 1e-4 for characteristics on the sphere.
+    tolerance: float | None = None
+    # Largest degree of a density; None is 4096 on the circle, 512 on the sphere, 1024 of axial
+    # ones, or the kernel's if that is larger. "auto" hands over there, by default at 512, on
+    # spheres 256. Of labelled densities None is 512, on the sphere 64.
+    max_degree: int | None = None
+    max_nodes: int = MOST_NODES  # largest number of nodes of characteristics
+    tokens: int | None = None  # number of particles drawn from an initial density
+    seed: int = 0  # seed of that draw, and of the noise
+    # Time step of noisy particles, scaled time; everything else chooses its own.
+    step: float | None = None
+    # Labels that are stored of labelled densities, which may take more; None is 64.
+    labels: int | None = None
+    perturb: float | None = None  # size of a random disturbance of the start, drawn with the seed
+
+    def __post_init__(self) -> None:
+        low, high = TOLERANCE_RANGE
+        if not low <= self.step_tolerance <= high:
+            raise ValueError(
+                f"tolerance must lie between {low:g} and {high:g}, got {self.tolerance:g}."
+            )
+        if self.max_degree is not None and self.max_degree < 1:
+            raise ValueError(f"max_degree must be at least 1, got {self.max_degree}.")
+        if self.max_nodes < 1:
+            raise ValueError(f"max_nodes must be at least 1, got {self.max_nodes}.")
+        if self.tokens is not None and self.tokens < 1:
+            raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
+        at_most(MOST_TOKENS, tokens=self.tokens or 0)
+        if self.labels is not None:
+            at_least(1, labels=self.labels)
+            at_most(MOST_LABELS, labels=self.labels)
+        if self.perturb is not None and not 0.0 < self.perturb <= 1e-3:
+            raise ValueError(f"perturb must be positive, at most 0.001, got {self.perturb:g}.")
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, got {self.seed}.")
+        if self.step is not None and not 0.0 < self.step < math.inf:
+            raise ValueError(f"step must be positive and finite, got {self.step:g}.")
+
+    @property
+    def step_tolerance(self) -> float:
+        """Tolerance of everything but characteristics."""
+        return DEFAULT_TOLERANCE if self.tolerance is None else self.tolerance
+
+    def cell_tolerance(self, problem: Problem) -> float:
+        """Tolerance of characteristics: as given, by default what a user can wait for."""
+        if self.tolerance is None and problem.space.family == "sphere":
+            return _SPHERE_CELLS
+        return self.step_tolerance
+
+    def enough(self, problem: Problem) -> float:
+        """Tolerance to which characteristics step: theirs by default; as asked, 0, if one is given.
+
+        The loop has one tolerance for all carriers, by default that of the finest.
+        """
+        return self.cell_tolerance(problem) if self.tolerance is None else 0.0
+
+
+def usual_degree(problem: Problem) -> int:
+    """Largest degree unless told otherwise: the manifold's, or the kernel's if that is larger.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> usual_degree(mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA))
+    512
+    """
+    usual = max(of_space(_USUAL_DEGREE, problem.space, "density"), problem.kernel_degree)
+    return min(usual, problem.space.largest_degree)
+
+
+def full_degree(problem: Problem) -> int:
+    """Degree at which characteristics take a density over that steepens further."""
+    return of_space(_FULL_DEGREE, problem.space, "density")

@@ -1,0 +1,227 @@
+"""n tokens with weights, each moved by the mean field of all of them.
+
+    dx_i = v(x_i) dt + sqrt(2 diffusivity) dB_i,    v = strength grad Phi / Z,
+
+mu = sum_j w_j delta_{x_j}, B_i independent Brownian motions on the manifold. With natural
+frequencies omega_i dt is added.
+
+The field comes from the moments, at a cost linear in n. Few tokens are summed pair by pair: that
+is faster there, and it keeps relative accuracy when clusters have become so
+far apart that their attraction is below the rounding of the moments (1e-18).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field as derived
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers.options import DEFAULT_TOLERANCE
+from meanfield.carriers.step_limits import (
+    STABLE,
+    check_movable,
+    check_step,
+    contraction_rate,
+    longest,
+    lost_digits,
+)
+from meanfield.engines.limits import check_tokens
+from meanfield.events import Event
+from meanfield.fields.felt import attended
+from meanfield.fields.tokens import MOST_PAIRED, TokenField
+from meanfield.laws.sampling import tokens_of
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.problem import Problem
+from meanfield.schemes import Stepper
+from meanfield.terms.frequencies import Frequencies, GivenFrequencies
+
+# Scores of tokens of R^d are products of two coordinates.
+_FARTHEST = 1e140
+# Beside the seed, of the stream of random numbers that frequencies are drawn from.
+_OF_FREQUENCIES = 7
+
+
+@dataclass(frozen=True, eq=False)
+class ParticleRepresentation:
+    """Tokens carried by the flow."""
+
+    problem: Problem
+    # On the circle unwrapped angles (n,), so that windings are kept; on the sphere vectors (3 n,),
+    # of which only the directions count.
+    state: FloatArray
+    weights: FloatArray | None = None  # (n,): None means equal
+    degree: int | None = None  # degree of the moments that move the tokens; None means the kernel's
+    step: float | None = None  # time step of noisy tokens, who need one
+    seed: int = 0  # seed of the noise
+    tolerance: float = DEFAULT_TOLERANCE  # what rounding of Z may do to velocities
+    frequencies: FloatArray | None = None  # (n,): natural frequencies of the tokens; None means 0
+    field: TokenField = derived(init=False)  # what moves them
+    contraction: float = derived(init=False)  # rate at which tokens in one place fall together
+    name: str = derived(default="particles", init=False)
+
+    def __post_init__(self) -> None:
+        interaction = attended(self.problem, self.degree)
+        moving = TokenField(self.problem, interaction, self.weights, self.tolerance)
+        object.__setattr__(self, "field", moving)
+        check_step(self.problem, self.step)
+        object.__setattr__(self, "contraction", contraction_rate(self.problem))
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Weights, where they are not equal, and frequencies, where there are any."""
+        arrays = {"weights": self.weights, "frequencies": self.frequencies}
+        return {name: values for name, values in arrays.items() if values is not None}
+
+    def rhs(self, time: float, state: State) -> State:
+        """Velocity of every token.
+
+        On the sphere d x/dt = |x| v(x / |x|): directions then follow v exactly, whatever a step
+        does to the lengths, and a method keeps its order.
+        """
+        space = self.problem.space
+        points, lengths = space.retract(space.unflattened(state))
+        velocity = self.field.velocity(points)
+        if self.frequencies is not None:
+            velocity = velocity + self.frequencies
+        if self.problem.layers is not None:
+            velocity = velocity * self.problem.clock(time)
+        if lengths is not None:
+            velocity = velocity * space.per_point(lengths)
+        return np.ravel(velocity)
+
+    def diffuse(self, state: State, duration: float, normals: FloatArray) -> State:
+        """State moved by noise alone for a time, driven by normals of `noise_shape`."""
+        time = self.problem.flow.diffusivity * duration
+        return np.ravel(self.problem.space.diffuse(self._points(state), time, normals))
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """Shape of the normals: (n,) on the circle, (n, 2) on the sphere."""
+        space = self.problem.space
+        count = len(space.unflattened(self.state))
+        return (count,) if not space.point_shape else (count, space.dimension)
+
+    def measure(self, state: State) -> Measure:
+        """Empirical measure of the tokens."""
+        return Measure(self.problem.space, self._points(state), self.weights)
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of the empirical measure."""
+        return self.problem.space.moments(self._points(state), self.weights, max_degree)
+
+    def largest_step(self, time: float, state: State) -> float:
+        """Stability limit of tokens that have met.
+
+        Without it the error control rides on that limit, and lets them drift apart by a
+        multiple of the tolerance.
+        """
+        return longest(STABLE, self.contraction)
+
+    def adapt(self, time: float, state: State) -> None:
+        """Tokens stay tokens."""
+        return None
+
+    def refined(self, state: State, rejected: State) -> None:
+        """Tokens are all there is."""
+        return None
+
+    def failure(self, time: float, state: State) -> str | None:
+        """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
+        beyond = None if self.problem.manifold.is_sphere else out_of_range(state)
+        if beyond is not None:
+            return f"{beyond}. End before: z = e^{{-tV}} x, for mf.limit_shape, rests long since"
+        lost = self.field.lost_share(self._points(state))
+        if lost <= self.tolerance:
+            return None
+        return lost_digits(lost, self.tolerance, f"take at most {MOST_PAIRED} tokens")
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to say."""
+        return ()
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
+        problem = self.problem
+        others = problem.terms or problem.has_labels or problem.layers
+        if problem.flow.diffusivity or problem.attention or others:
+            # Energy is then no longer a function of the drift alone; heads may have none.
+            return {}
+        return {"energy_dissipation": self.field.dissipation(self._points(state))}
+
+    def _points(self, state: State) -> FloatArray:
+        space = self.problem.space
+        return space.retract(space.unflattened(state))[0]
+
+
+def out_of_range(state: State) -> str | None:
+    """Reason to end where tokens of R^d are so far that numbers do not hold their scores."""
+    if np.abs(state).max() <= _FARTHEST:
+        return None
+    return f"tokens are beyond {_FARTHEST:g}: their scores would leave the range of numbers"
+
+
+def particles(
+    problem: Problem,
+    measure: Density | Measure,
+    *,
+    tokens: int | None = None,
+    seed: int = 0,
+    step: float | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+) -> ParticleRepresentation:
+    """Particles that start from given points, or are drawn from a density.
+
+    Of axial measures they are rings.
+    """
+    check_movable(problem, measure)
+    if isinstance(measure, LabelledDensity):
+        raise ValueError(
+            "tokens are not drawn from a law of labels: give them as points, in their order "
+            "(from_points), with GivenFrequencies where they turn."
+        )
+    weights = None
+    if isinstance(measure, Measure):
+        points, weights = measure.points, measure.weights
+    else:
+        if tokens is None or tokens < 1:
+            raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
+        check_tokens(tokens, math.prod(problem.space.point_shape))
+        points = tokens_of(problem.space, measure, tokens, np.random.default_rng(seed))
+    return ParticleRepresentation(
+        problem,
+        points.ravel(),
+        weights,
+        step=step,
+        seed=seed,
+        tolerance=tolerance,
+        frequencies=token_frequencies(problem.frequencies, len(points), seed),
+    )
+
+
+def token_frequencies(law: Frequencies | None, count: int, seed: int) -> FloatArray | None:
+    """Natural frequencies of tokens: those that are given, or drawn; None where there is no law.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> token_frequencies(mf.GivenFrequencies([0.3, -0.1]), 2, seed=0)
+    array([ 0.3, -0.1])
+    """
+    if law is None:
+        return None
+    if isinstance(law, GivenFrequencies):
+        if len(law.values) != count:
+            raise ValueError(
+                f"{len(law.values)} frequencies are given to {count} tokens: give one for each."
+            )
+        return law.values
+    # Numbers that neither positions nor noise use.
+    return law.draw(count, np.random.default_rng([seed, _OF_FREQUENCIES]))

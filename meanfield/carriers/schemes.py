@@ -1,0 +1,116 @@
+"""Which integrator steps which carrier: the scheme stands beside the carrier.
+
+    no noise                  Runge-Kutta of order eight
+    characteristics           order eight, no finer than their cells are worth
+    a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact, of
+                              labelled densities diffusion alone
+    tokens with noise         noise and drift in turn (Strang), weak order two
+    discrete layers           one layer a step
+
+A scheme starts a stepper; the time loop takes its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meanfield.carriers import Representation
+from meanfield.problem import Problem
+from meanfield.schemes import (
+    LayerStepper,
+    RightHandSide,
+    Start,
+    Stepper,
+    dop853,
+    exponential,
+    rk45,
+    stochastic,
+)
+
+Watched = Callable[[RightHandSide], RightHandSide]
+"""Puts a right-hand side on the stepper's clock, and lets somebody look before it is evaluated."""
+
+Scheme = Callable[[Any, Start, float, Watched], Stepper]
+"""Start a stepper: (carrier, start, tolerance, watched) -> Stepper."""
+
+
+def explicit(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Runge-Kutta steps of order eight: the usual scheme, of any carrier."""
+    return dop853(watched(carrier.rhs), start, tolerance)
+
+
+def order_five(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Runge-Kutta steps of order five, for statistics of tokens that ask for few digits."""
+    return rk45(watched(carrier.rhs), start, tolerance)
+
+
+def explicit_as_needed(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Runge-Kutta steps, no finer than the carrier's `step_tolerance`."""
+    return dop853(watched(carrier.rhs), start, max(tolerance, carrier.step_tolerance))
+
+
+def semilinear(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Exponential steps: `linear_rates` of the carrier are exact, its `remainder` is not."""
+    return exponential(
+        watched(carrier.remainder),
+        carrier.linear_rates,
+        start.time,
+        start.state,
+        tolerance=tolerance,
+        step=start.step,
+    )
+
+
+def noisy(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Steps of the carrier's own length, its drift between two halves of its noise."""
+    return stochastic(
+        watched(carrier.rhs),
+        carrier.diffuse,
+        carrier.noise_shape,
+        start.time,
+        start.state,
+        step=carrier.step,
+        seed=carrier.seed,
+        steps=start.steps,
+    )
+
+
+def layered(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Discrete layers: a step is one `layer` of the carrier, whatever the tolerance."""
+    return LayerStepper(watched(carrier.layer), start)
+
+
+SCHEMES: dict[tuple[str, bool], Scheme] = {
+    ("characteristics", False): explicit_as_needed,
+    ("density", True): semilinear,
+    ("labelled", True): semilinear,
+    ("particles", True): noisy,
+}
+"""Schemes that are not `explicit`, by the name of a carrier and whether its measure diffuses.
+
+They ask of a carrier, beside `rhs`: `step_tolerance` (`explicit_as_needed`); `linear_rates` and
+`remainder` (`semilinear`); `diffuse`, `noise_shape`, `step` and `seed` (`noisy`).
+"""
+
+
+def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
+    """Scheme of a carrier unless another is asked for.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> from meanfield.carriers import Options, represent
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
+    >>> usual_scheme(problem, represent(problem, Options())).__name__
+    'explicit'
+    """
+    if problem.layers is not None and not problem.layers.is_flow:
+        return layered
+    diffuses = problem.flow.diffusivity > 0.0
+    if diffuses and (carrier.name, True) not in SCHEMES:
+        raise ValueError(
+            f"no scheme is known for {carrier.name} that diffuse: add one to `schemes.SCHEMES`, or "
+            "give `scheme`."
+        )
+    return SCHEMES.get((carrier.name, diffuses), explicit)

@@ -1,0 +1,215 @@
+"""How long an explicit step may be, and what cannot be stepped at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.fields.engines import few_points
+from meanfield.fields.positive_sums import MOST_PAIRED_NODES
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.spectrum.stability import growth_rates
+from meanfield.terms.flows import Flow
+
+STABLE = 5.0
+"""Longest step times rate of contraction.
+
+DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
+"""
+
+LINEAR = 0.35
+"""Longest step times rate of growth, near the uniform state.
+
+A mode smaller than the tolerance is invisible to the error control, which would take steps of
+several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
+"""
+
+GROWN = 100.0
+"""Errors of steps, in tolerances, to which the instability of the flow may let them grow.
+
+Moments, or an energy, that are further from what can be end the run.
+"""
+
+MOST_FELT = {"circle": 700, "sphere": 130}
+"""Degrees that heads may feel: their tables have the square of as many entries as moments."""
+
+NOISY = 'Use representation "density" or "particles".'
+NOISY_POINTS = 'Use representation "particles", with a step.'
+"""What carries diffusion: of any measure, and of points."""
+
+BY_LAW = (
+    'take "auto" from a law of von Mises-Fisher densities with a tolerance that '
+    f"{MOST_PAIRED_NODES} nodes reach, or particles"
+)
+"""What knows a density to relative accuracy."""
+
+# Rates are this times the square of a degree, up to 131,072; steppers take their third powers,
+# which must stay below 1.8e308.
+_LARGEST_RATE = 1e90
+# The midpoint rule is stable on the negative axis down to -2, and damps best at -1.
+_MIDPOINT = 1.0
+
+
+def contraction_rate(problem: Problem) -> float:
+    """Rate at which a measure in one place falls together: |strength| max |a|, SA |strength|.
+
+    Of heads at most the sum of |V|_2, without normalisation each times its largest weight.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
+    1.0
+    """
+    flow, others = problem.flow, steepness(problem)
+    if problem.attention is not None:
+        return others + sum(abs(strength) for _, strength in problem.isotropic_bound.weighted)
+    largest = 1.0 if flow.normalized else problem.own_kernel.largest_attention
+    return others + abs(flow.strength) * largest
+
+
+def steepness(problem: Problem) -> float:
+    """Bound of the rate at which fixed fields bring neighbours together, or part them."""
+    return sum((term.steepness(problem.manifold.ambient) for term in problem.terms), 0.0)
+
+
+def linear_rate(problem: Problem) -> float:
+    """Largest modulus of the rates of small perturbations of the uniform measure.
+
+    Of heads with matrices that of numbers as large, which has their size; fixed fields beside.
+    """
+    if problem.attention is not None:
+        rates = problem.isotropic_bound.growth_rates(problem.kernel_degree)
+    else:
+        rates = growth_rates(problem.undriven, problem.kernel_degree)
+    return float(np.abs(rates).max()) + steepness(problem)
+
+
+def longest(share: float, rate: float) -> float:
+    """Time in which a share of something happens at a rate; infinite where nothing does.
+
+    Heads without value move nothing.
+
+    Examples
+    --------
+    >>> longest(5.0, 2.0), longest(5.0, 0.0)
+    (2.5, inf)
+    """
+    return share / rate if rate > 0.0 else np.inf
+
+
+def check_movable(problem: Problem, measure: Density | Measure | None = None) -> None:
+    """Refuse problems whose measures nothing here can move.
+
+    Few given points need no tables of heads, which would be too large: they are summed over pairs.
+    """
+    check_range(problem.flow)
+    if problem.manifold.family == "vectors":
+        return
+    largest = problem.space.largest_degree
+    few = few_points(problem.space, problem.kernel_degree)
+    paired = isinstance(measure, Measure) and len(measure.points) < few
+    if problem.attention is not None and not paired:
+        largest = min(largest, MOST_FELT[problem.space.name])
+    if problem.kernel_degree > largest:
+        raise ValueError(
+            f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
+            f"{problem.space.name}{' for heads' if problem.attention else ''}: reduce beta."
+        )
+
+
+def check_density_follows(problem: Problem) -> None:
+    """Refuse layers that a density cannot follow."""
+    layers = problem.layers
+    if layers is None or layers.moves_densities:
+        return
+    if not layers.is_flow:
+        reason = "layers of a step > 0: nodes can be pushed forward, coefficients cannot"
+    else:
+        of = "tokens" if layers.has_radius else "outputs"
+        reason = f'placement "{layers.placement}": its flow depends on the lengths of {of}'
+    raise ValueError(
+        f"a density cannot follow {reason}. "
+        'Take the representation "characteristics" or "particles".'
+    )
+
+
+def check_no_layers(problem: Problem, what: str) -> None:
+    """Refuse layers in studies, which rest on the flow of attention."""
+    if problem.layers is not None:
+        raise ValueError(
+            f"{what} rest on the flow of attention, and the problem has layers: use mf.simulate, "
+            "or leave the layers out."
+        )
+
+
+def check_range(flow: Flow) -> None:
+    """Refuse rates so large that steppers cannot compute with them."""
+    for name, value in (("strength", flow.strength), ("diffusivity", flow.diffusivity)):
+        if abs(value) > _LARGEST_RATE:
+            raise ValueError(
+                f"{name} = {value:g} must be at most {_LARGEST_RATE:g} in modulus: rates of change "
+                "would overflow. Measure time in a smaller unit."
+            )
+
+
+def lost_digits(lost: float, allowed: float, remedy: str = BY_LAW) -> str:
+    """Reason to end where Z is lost in rounding (`positive_sums`)."""
+    return (
+        f"digits of Z are lost: it is so small where the mass is that rounding changes velocities "
+        f"by {lost:.1e}, allowed is {allowed:.1e}; reduce |beta|, or {remedy}"
+    )
+
+
+def noisy_series(noise: float, allowed: float, diffusivity: float) -> str:
+    """Reason to end where coefficients are so large that their rounding shows in the others."""
+    remedy = "raise the tolerance" if diffusivity else 'take "auto" or "characteristics"'
+    return (
+        f"the coefficients of the density are so large in this dimension that rounding changes "
+        f"each by {noise:.1e}, allowed is {allowed:.1e}; {remedy}, or begin with a flatter law"
+    )
+
+
+def under_resolved(what: str, degree: int, diffusivity: float) -> str:
+    """Reason to end where a density of this degree does not show the measure."""
+    # With diffusion nobody can take over.
+    other = 'take "auto" with enough max_nodes'
+    if diffusivity:
+        other = "raise the diffusivity"
+    return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
+
+
+def check_step(problem: Problem, step: float | None) -> None:
+    """Refuse noisy particles without a time step, and a time step without noise."""
+    diffusivity = problem.flow.diffusivity
+    if diffusivity and step is None:
+        raise ValueError(
+            f"particles with noise (diffusivity = {diffusivity:g}) need a time step: give step "
+            "([time] step in a run file), for example 0.01."
+        )
+    if step is not None and not diffusivity:
+        raise ValueError(
+            f"step = {step:g} is for particles with noise; without, they choose their own steps."
+        )
+    if step is not None and step > (most := longest(_MIDPOINT, contraction_rate(problem))):
+        raise ValueError(
+            f"step = {step:g} in scaled time is too long for the drift: take at most {most:g}."
+        )
+
+
+def check_no_labels(problem: Problem, carrier: str) -> None:
+    """Refuse masks and frequencies where nothing carries positions or frequencies."""
+    if problem.has_labels:
+        kind = "positions, which the mask asks for" if problem.mask != "none" else "frequencies"
+        raise ValueError(
+            f"{carrier} cannot carry {kind}: use representation 'labelled' or 'particles'."
+        )
+
+
+def check_no_diffusion(problem: Problem, carrier: str, instead: str) -> None:
+    """Refuse diffusion where points follow the velocity alone."""
+    if problem.flow.diffusivity:
+        raise ValueError(
+            f"{carrier} cannot carry diffusion: got diffusivity = "
+            f"{problem.flow.diffusivity:g}. {instead}"
+        )

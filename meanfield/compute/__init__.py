@@ -1,1 +1,0 @@
-"""Computing: compiled loops, threads, elementary functions that vectorise."""

@@ -1,0 +1,1 @@
+"""Engines: compiled loops, tables and transforms behind `fields`, `bases` and `spaces`."""

@@ -1,0 +1,160 @@
+"""Moments of scattered tokens on the circle, and real series at scattered angles.
+
+    c_k = sum_j w_j e^{-ik theta_j},     g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]
+
+Two methods, each right for any input; which one is used is a matter of time only:
+`recurrence` costs n K with nothing to set up, `cells` costs n plus transforms of a length
+proportional to K. Results are the same to the bit whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import operator
+from types import ModuleType
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.engines.fourier import cells, recurrence
+
+__all__ = ["evaluate", "gradient", "moments"]
+
+# Tokens from which cells are faster. What it takes to set up cells, and a recurrence per token,
+# both grow with K, so these hardly depend on it (tests/benchmarks/circle_velocity.py).
+_MOMENTS_BY_CELLS = 7_000
+_VALUES_BY_CELLS = 4_000
+# More cells than this per token would cost more memory than the tokens do, and more time.
+_MOST_CELLS_PER_TOKEN = 16
+
+
+def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
+    """Moments of weighted tokens.
+
+        c_k = sum_j w_j e^{-ik theta_j},    k = 0 ... max_degree
+
+    points (n,): angles in radians, any real numbers; a NaN makes all moments NaN.
+    weights (n,): masses; None means 1/n each, and no array of them is made.
+    max_degree: K, at least 0.
+
+    Returns (max_degree + 1,): within 1e-13 of the exact sums for masses that sum to 1.
+
+    Examples
+    --------
+    >>> moments(np.array([0.0, np.pi / 2]), None, 2).round(6) + 0.0
+    array([1. +0.j , 0.5-0.5j, 0. +0.j ])
+    """
+    angles = checked_angles(points)
+    degree = operator.index(max_degree)
+    if degree < 0:
+        raise ValueError(f"max_degree must be at least 0, got {degree}.")
+    masses = checked_masses(weights, angles)
+    method = _method(angles, degree, _MOMENTS_BY_CELLS)
+    result: ComplexArray
+    result, reduced = method.moments(angles, masses, degree)
+    if not reduced:
+        result, _ = method.moments(_reduced(angles), masses, degree)
+    return result
+
+
+def evaluate(
+    coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None = None
+) -> FloatArray:
+    """Values of a real field at angles, divided by another field if given.
+
+        g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]     or    g(theta) / h(theta)
+
+    coefficients (K + 1,): g_k, complex or real.
+    points (n,): angles in radians.
+    divisor: h_k, as many or not as g_k. Both fields are computed in one pass over the points.
+
+    Returns (n,): within 1e-13 sum_k |g_k|, without divisor.
+
+    Examples
+    --------
+    >>> evaluate(np.array([1.0, 0.5j]), np.array([0.0, np.pi / 2])).round(12)
+    array([1., 0.])
+    """
+    series = [_coefficients(coefficients, "coefficients")]
+    if divisor is not None:
+        series.append(_coefficients(divisor, "divisor"))
+    return _values(series, points)
+
+
+def gradient(
+    coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None = None
+) -> FloatArray:
+    """Gradient of a real field at angles, divided by another field if given.
+
+        g'(theta) = 2 Re sum_{k=1}^K ik g_k e^{ik theta}     or    g'(theta) / h(theta)
+
+    coefficients (K + 1,): g_k, complex or real.
+    points (n,): angles in radians.
+    divisor: h_k, as many or not as g_k. Both fields are computed in one pass over the points.
+
+    Returns (n,).
+
+    Examples
+    --------
+    sin has the coefficient -i/2; its derivative over 1/2 is
+
+    >>> gradient(np.array([0.0, -0.5j]), np.array([0.0, np.pi]), np.array([0.5])).round(12)
+    array([ 2., -2.])
+    """
+    field = _coefficients(coefficients, "coefficients")
+    series = [1j * np.arange(len(field)) * field]
+    if divisor is not None:
+        series.append(_coefficients(divisor, "divisor"))
+    return _values(series, points)
+
+
+def takes_one_pass(count: int, max_degree: int, series: int) -> bool:
+    """True if moments of `count` angles, and values of `series` fields, take one pass each."""
+    few = count < min(_MOMENTS_BY_CELLS, _VALUES_BY_CELLS)
+    return few and recurrence.chunk_count(count, series * max_degree) == 1
+
+
+def _values(series: list[ComplexArray], points: FloatArray) -> FloatArray:
+    angles = checked_angles(points)
+    degree = max(len(coefficients) for coefficients in series) - 1
+    method = _method(angles, degree, _VALUES_BY_CELLS)
+    result: FloatArray
+    result, reduced = method.evaluate(series, angles)
+    if not reduced:
+        result, _ = method.evaluate(series, _reduced(angles))
+    return result
+
+
+def _method(angles: FloatArray, degree: int, crossover: int) -> ModuleType:
+    few_cells = cells.cell_count(degree) <= _MOST_CELLS_PER_TOKEN * angles.size
+    return cells if angles.size >= crossover and few_cells else recurrence
+
+
+def checked_angles(points: FloatArray) -> FloatArray:
+    """Angles (n,), n > 0, contiguous; ValueError for any other shape."""
+    angles = np.ascontiguousarray(points, dtype=np.float64)
+    if angles.ndim != 1 or angles.size == 0:
+        raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,), n > 0.")
+    return angles
+
+
+def checked_masses(weights: FloatArray | None, angles: FloatArray) -> FloatArray | None:
+    """Masses of angles, contiguous; ValueError if they are not as many."""
+    if weights is None:
+        return None
+    masses = np.ascontiguousarray(weights, dtype=np.float64)
+    if masses.shape != angles.shape:
+        raise ValueError(f"weights have shape {masses.shape}, points {angles.shape}: not the same.")
+    return masses
+
+
+def _reduced(angles: FloatArray) -> FloatArray:
+    """Angles modulo 2 pi. Needed only beyond 1e9; NaN stays NaN, infinity becomes so."""
+    with np.errstate(invalid="ignore"):
+        return np.arctan2(np.sin(angles), np.cos(angles))
+
+
+def _coefficients(values: ComplexArray, name: str) -> ComplexArray:
+    coefficients = np.ascontiguousarray(values, dtype=np.complex128)
+    if coefficients.ndim != 1 or coefficients.size == 0:
+        raise ValueError(f"{name} have shape {coefficients.shape}, expected (max_degree + 1,).")
+    return coefficients

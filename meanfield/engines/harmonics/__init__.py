@@ -1,0 +1,1 @@
+"""Spherical harmonics: coefficients, transforms, sums over tokens, heat kernels."""

@@ -1,0 +1,149 @@
+"""Moments of scattered tokens on the sphere, and fields and gradients at scattered points.
+
+    m_lm = sum_j w_j conj(Y_lm(x_j)),     g(x) = sum_l g_l0 Y_l0(x) + 2 Re sum_{m>0} g_lm Y_lm(x)
+
+Two methods, each right for any number of points; which one is used is a matter of time only:
+`solid` costs n L^2 with next to nothing to set up, `transforms` n plus plans and grids. Results
+are the same to the bit whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.engines.harmonics import solid, transforms
+from meanfield.engines.harmonics.coefficients import degree_of
+
+
+def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
+    """Moments of weighted tokens.
+
+        m_lm = sum_j w_j conj(Y_lm(x_j)),    0 <= m <= l <= max_degree
+
+    - points (n, 3): vectors of length 1e-100 to 1e100, of which only the directions count. Others,
+      and a NaN, make all moments NaN.
+    - weights (n,): masses; None means 1/n each, and no array of them is made.
+    - max_degree: L, at least 0.
+
+    Returns ((L + 1)(L + 2) / 2,): within 1e-13 of the exact sums for masses that sum to 1.
+
+    Examples
+    --------
+    The mean vector of one token at the north pole has length 1; Y_10 = sqrt(3) z.
+
+    >>> moments(np.array([[0.0, 0.0, 1.0]]), None, 1).round(6) + 0.0
+    array([1.      +0.j, 1.732051+0.j, 0.      +0.j])
+    """
+    vectors = checked_vectors(points)
+    degree = operator.index(max_degree)
+    if degree < 0:
+        raise ValueError(f"max_degree must be at least 0, got {degree}.")
+    masses = checked_masses(weights, vectors)
+    method = solid if solid.is_faster(len(vectors), degree, False) else transforms
+    result: ComplexArray = method.moments(vectors, masses, degree)
+    return result
+
+
+def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
+    """Values of a real field at points.
+
+    - coefficients ((L + 1)(L + 2) / 2,): g_lm, complex or real.
+    - points (n, 3): vectors of length 1e-100 to 1e100, of which only the directions count. Others,
+      and a NaN, give NaN there.
+
+    Returns (n,).
+
+    Examples
+    --------
+    >>> evaluate(np.array([1.0, 0.5, 0.0]), np.array([[0.0, 0.0, 1.0]])).round(6)
+    array([1.866025])
+    """
+    vectors = checked_vectors(points)
+    field = _coefficients(coefficients)
+    method = solid if solid.is_faster(len(vectors), degree_of(field), False) else transforms
+    result: FloatArray = method.evaluate(field, vectors)
+    return result
+
+
+def evaluate_several(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
+    """Values (k, n) at points (n, 3) of k fields, coefficients (k, count); see `evaluate`.
+
+    Examples
+    --------
+    >>> evaluate_several(np.array([[1.0, 0, 0], [0, 2.0, 0]]), np.array([[1.0, 0, 0]])).round(12)
+    array([[1.],
+           [0.]])
+    """
+    vectors = checked_vectors(points)
+    fields = np.ascontiguousarray(coefficients, dtype=np.complex128)
+    if solid.is_faster(len(vectors), degree_of(fields), False):
+        return np.array([solid.evaluate(field, vectors) for field in fields])
+    return transforms.evaluate_several(fields, vectors)
+
+
+def gradient(
+    coefficients: ComplexArray,
+    points: FloatArray,
+    divisor: ComplexArray | None = None,
+    slope: float | None = None,
+) -> FloatArray:
+    """Gradient of a real field at points, divided by another field if given.
+
+    - coefficients ((L + 1)(L + 2) / 2,): g_lm, complex or real.
+    - points (n, 3): vectors of length 1e-100 to 1e100, of which only the directions count. Others,
+      and a NaN, give NaN there.
+    - divisor: h_lm, of the same degree or another.
+    - slope: the number c in h_lm = c g_lm, l > 0, where it is known: saves the sum for h.
+
+    Returns (n, 3): tangent vectors. At the poles as anywhere.
+
+    Examples
+    --------
+    The gradient of z = Y_10 / sqrt(3) is the projection of the z axis to the tangent plane:
+
+    >>> z = np.array([0.0, 1.0, 0.0]) / np.sqrt(3.0)
+    >>> gradient(z, np.array([[1.0, 0.0, 0.0], [0.6, 0.0, 0.8]])).round(12) + 0.0
+    array([[ 0.  ,  0.  ,  1.  ],
+           [-0.48,  0.  ,  0.36]])
+    """
+    vectors = checked_vectors(points)
+    field = _coefficients(coefficients)
+    below = None if divisor is None else _coefficients(divisor)
+    degree = max(degree_of(field), 0 if below is None else degree_of(below))
+    if solid.is_faster(len(vectors), degree, True):
+        return solid.gradient(field, vectors, below, slope)
+    return transforms.gradient(field, vectors, below)
+
+
+def checked_vectors(points: FloatArray) -> FloatArray:
+    """Vectors (n, 3), n > 0, contiguous; ValueError for any other shape."""
+    vectors = np.ascontiguousarray(points, dtype=np.float64)
+    if vectors.ndim != 2 or vectors.shape[1] != 3 or len(vectors) == 0:
+        raise ValueError(
+            f"points have shape {vectors.shape}, expected vectors of shape (n, 3), n > 0."
+        )
+    return vectors
+
+
+def checked_masses(weights: FloatArray | None, vectors: FloatArray) -> FloatArray | None:
+    """Masses of vectors, contiguous; ValueError if they are not as many."""
+    if weights is None:
+        return None
+    masses, count = np.ascontiguousarray(weights, dtype=np.float64), len(vectors)
+    if masses.shape != (count,):
+        raise ValueError(
+            f"weights have shape {masses.shape}, points {vectors.shape}: expected ({count},)."
+        )
+    return masses
+
+
+def _coefficients(values: ComplexArray) -> ComplexArray:
+    coefficients = np.ascontiguousarray(values, dtype=np.complex128)
+    if np.ndim(values) != 1:
+        raise ValueError(
+            f"coefficients have shape {np.shape(values)}, expected ((L + 1)(L + 2) / 2,)."
+        )
+    return coefficients

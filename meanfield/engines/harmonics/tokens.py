@@ -1,0 +1,63 @@
+"""Tokens on the sphere in their own field, by solid harmonics.
+
+Sums become terms without being moments and coefficients in between.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.engines.harmonics import solid
+from meanfield.engines.harmonics.points import checked_masses, checked_vectors
+from meanfield.engines.harmonics.solid_tables import set_terms_of_sums, tables
+
+_NONE = np.empty(0)
+
+
+def own_velocity(
+    points: FloatArray,
+    weights: FloatArray | None,
+    potential_multipliers: FloatArray,
+    attention_multipliers: FloatArray | None = None,
+    slope: float | None = None,
+) -> FloatArray | None:
+    """Gradient, at tokens themselves, of the field that they make, divided by another if asked.
+
+        g_lm = w_l m_lm,    h_lm = a_l m_lm,    grad g / h,    m_lm moments of the tokens
+
+    None where `moments` and `gradient` one after the other are as fast. The same within rounding.
+
+    points, weights: as in `moments`.
+    potential_multipliers, attention_multipliers (L + 1,): w_l and a_l; without a_l, h = 1.
+    slope: the number c in a_l = c w_l, l > 0, where it is known.
+
+    Returns (n, 3).
+
+    Examples
+    --------
+    Two tokens on a great circle, Phi = <x, mean>:
+
+    >>> tokens = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> own_velocity(tokens, None, np.array([0.0, 1.0 / 3.0])).round(12) + 0.0
+    array([[0. , 0. , 0.5],
+           [0.5, 0. , 0. ]])
+    """
+    vectors = checked_vectors(points)
+    masses = checked_masses(weights, vectors)
+    count, degree = len(vectors), len(potential_multipliers) - 1
+    if not (solid.is_faster(count, degree, True) and solid.is_faster(count, degree, False)):
+        return None
+    table, sums = tables(degree), solid.sums_of(vectors, masses, degree)
+    below = _NONE if attention_multipliers is None or slope is not None else attention_multipliers
+    terms = solid.empty_terms(len(table.poles), True, len(below) > 0)
+    mass = set_terms_of_sums(
+        degree, table.poles, table.scales, sums, potential_multipliers, below, *terms
+    )
+    line = _NONE
+    if attention_multipliers is not None and slope is not None:
+        constant = (attention_multipliers[0] - slope * potential_multipliers[0]) * mass
+        line = np.array([constant, slope])
+    velocity = np.empty_like(vectors)
+    solid.write_fields(degree, terms, line, vectors, _NONE, velocity, _NONE)
+    return velocity

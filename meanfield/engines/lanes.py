@@ -1,0 +1,193 @@
+"""Eight or sixteen doubles that compiled loops work on at once: the vectors of LLVM.
+
+Where a loop carries sums, the compiler would have to change the order of additions to use the
+vectors of the machine, and flags that allow it let every copy of a kernel choose an order of its
+own. Here the order is written down:
+
+    a, b = load_8(array, i), load_8(array, i + 8)
+    sums = fma(a, b, sums)                    # fma of `elementary`; also a + b, a - b, a * b, -a
+    last = lane_sum(sums)
+
+Numbers among lanes stand for as many equal ones. Nothing is unrolled, vectorised or checked
+for aliasing by the compiler, which is quick then; narrower machines take lanes in parts.
+
+Functions here are called from kernels only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.extending import lower_builtin, models, register_model, type_callable
+
+from meanfield.engines.compiled import intrinsic
+
+_DOUBLE, _INT = ir.DoubleType(), ir.IntType(32)
+
+
+class Lanes(types.Type):
+    """Numba's name of a vector of doubles."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        super().__init__(name=f"Lanes({width})")
+
+
+@register_model(Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, lanes: Any) -> None:
+        super().__init__(manager, lanes, ir.VectorType(_DOUBLE, lanes.width))
+
+
+def is_number(kind: Any) -> bool:
+    """True if a type of numba's is a number that becomes a double."""
+    return isinstance(kind, types.Float | types.Integer)
+
+
+def spread_to(context: Any, builder: Any, value: Any, kind: Any, lanes: Any) -> Any:
+    """Value of lanes, or a number put in all of them."""
+    if isinstance(kind, Lanes):
+        return value
+    one = context.cast(builder, value, kind, types.float64)
+    nothing = ir.Constant(ir.VectorType(_DOUBLE, lanes.width), ir.Undefined)
+    mask = ir.Constant(ir.VectorType(_INT, lanes.width), [0] * lanes.width)
+    return builder.shuffle_vector(builder.insert_element(nothing, one, _INT(0)), nothing, mask)
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any, width: int) -> Any:
+    data = context.make_array(signature.args[0])(context, builder, args[0]).data
+    return builder.bitcast(builder.gep(data, [args[1]]), ir.VectorType(_DOUBLE, width).as_pointer())
+
+
+def _loader(width: int) -> Any:
+    def python(array: Any, i: int) -> Any:
+        if not 0 <= i <= array.size - width:
+            raise IndexError(f"{width} numbers from {i} on are not in an array of {array.size}.")
+        return array.ravel()[i : i + width].copy()
+
+    @intrinsic(python)
+    def load(typing_context: Any, array: Any, i: Any) -> Any:
+        """Numbers of a contiguous array from a flat index on."""
+        if array.layout != "C":
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = builder.load(_place(context, builder, signature, args, width))
+            value.align = 8
+            return value
+
+        return Lanes(width)(array, types.int64), generate
+
+    return load
+
+
+load_8, load_16 = _loader(8), _loader(16)
+
+
+def _stored(array: Any, i: int, lanes: Any) -> None:
+    if not 0 <= i <= array.size - len(lanes):
+        raise IndexError(f"{len(lanes)} numbers do not fit at {i} in an array of {array.size}.")
+    array.reshape(-1)[i : i + len(lanes)] = lanes
+
+
+@intrinsic(_stored)
+def store(typing_context: Any, array: Any, i: Any, lanes: Any) -> Any:
+    """Write lanes into a contiguous array from a flat index on."""
+    if array.layout != "C":
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _place(context, builder, signature, args, signature.args[2].width)
+        builder.store(args[2], place).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, lanes), generate
+
+
+def _spreader(width: int) -> Any:
+    @intrinsic(lambda x: np.full(width, float(x)))
+    def spread(typing_context: Any, x: Any) -> Any:
+        """Put a number in all lanes."""
+        lanes = Lanes(width)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return spread_to(context, builder, args[0], types.float64, lanes)
+
+        return lanes(types.float64), generate
+
+    return spread
+
+
+spread_8, spread_16 = _spreader(8), _spreader(16)
+
+
+def _halved(lanes: Any) -> float:
+    while len(lanes) > 1:
+        lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
+    return float(lanes[0])
+
+
+@intrinsic(_halved)
+def lane_sum(typing_context: Any, lanes: Any) -> Any:
+    """Sum of the lanes: one half is added to the other until one is left."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, width = args[0], signature.args[0].width
+        while width > 1:
+            width //= 2
+            low, high = (
+                builder.shuffle_vector(
+                    value, value, ir.Constant(ir.VectorType(_INT, width), list(half))
+                )
+                for half in (range(width), range(width, 2 * width))
+            )
+            value = builder.fadd(low, high)
+        return builder.extract_element(value, _INT(0))
+
+    return types.float64(lanes), generate
+
+
+def _arithmetic(operation: Callable[..., Any], instruction: str) -> None:
+    """Teach numba an operation of lanes with lanes or numbers."""
+
+    @type_callable(operation)
+    def typing(context: Any) -> Any:
+        def typer(a: Any, b: Any) -> Any:
+            lanes = [kind for kind in (a, b) if isinstance(kind, Lanes)]
+            if lanes and all(kind == lanes[0] or is_number(kind) for kind in (a, b)):
+                return lanes[0]
+            return None
+
+        return typer
+
+    def lowered(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values = [
+            spread_to(context, builder, value, kind, signature.return_type)
+            for value, kind in zip(args, signature.args, strict=True)
+        ]
+        return getattr(builder, instruction)(*values)
+
+    lower_builtin(operation, Lanes, Lanes)(lowered)
+    for number in (types.Float, types.Integer):
+        lower_builtin(operation, Lanes, number)(lowered)
+        lower_builtin(operation, number, Lanes)(lowered)
+
+
+_arithmetic(operator.add, "fadd")
+_arithmetic(operator.sub, "fsub")
+_arithmetic(operator.mul, "fmul")
+
+
+@type_callable(operator.neg)
+def _typed_negative(context: Any) -> Any:
+    return lambda a: a if isinstance(a, Lanes) else None
+
+
+@lower_builtin(operator.neg, Lanes)
+def _negative(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.fneg(args[0])

@@ -1,0 +1,101 @@
+"""Limits of this process: cores and memory.
+
+Less than the machine has, where the scheduler's affinity, a control group of Linux (a container, a
+batch queue; both versions) or a limit of the shell (`ulimit -v`) says so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+_GROUPS = Path("/proc/self/cgroup")
+_MOUNT = Path("/sys/fs/cgroup")
+_SIZES = Path("/proc/self/statm")
+# Arrays of the stages of a Runge-Kutta step of order eight.
+_MOVING = 19
+
+
+@cache
+def cores() -> int:
+    """Cores that this process may run on, and control groups give it time for; at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    shares = [_share(text) for text in _group_files("", "cpu.max")]
+    periods = list(_group_files("cpu", "cpu.cfs_period_us"))
+    quotas = list(_group_files("cpu", "cpu.cfs_quota_us"))
+    shares += [_share(f"{a} {b}") for a, b in zip(quotas, periods, strict=False)]
+    return max(1, math.ceil(min([float(count), *shares])))
+
+
+def available_memory() -> float:
+    """Bytes that this process may fill: the machine's, or less; infinite where it is not told.
+
+    A limit of address space also counts what is reserved and never filled: that is taken off.
+    """
+    limits = [math.inf]
+    with suppress(AttributeError, OSError, ValueError):
+        limits.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    files = [*_group_files("", "memory.max"), *_group_files("memory", "memory.limit_in_bytes")]
+    limits += [float(text) for text in files if text.isdecimal()]
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            limits.append(max(limit - _reserved(), 0.0))
+    return min(limits)
+
+
+def check_memory(need: float, what: str, remedy: str, available: float | None = None) -> None:
+    """Refuse a need of more bytes than are available, by default to this process."""
+    available = available_memory() if available is None else available
+    if need > available:
+        raise ValueError(
+            f"{what} would take about {need / 2**30:.3g} GiB of memory; this process may use "
+            f"{available / 2**30:.3g} GiB. {remedy}, or a machine with more."
+        )
+
+
+def check_tokens(count: int, numbers: int) -> None:
+    """Refuse tokens, of `numbers` coordinates each, whose Runge-Kutta steps have no room."""
+    need = _MOVING * 8.0 * count * numbers
+    check_memory(need, f"{count} tokens of {numbers} numbers", "Take fewer tokens")
+
+
+def _reserved() -> float:
+    """Address space of this process that is not filled."""
+    with suppress(OSError, ValueError):
+        size, resident = (int(number) for number in _SIZES.read_text().split()[:2])
+        return float((size - resident) * os.sysconf("SC_PAGE_SIZE"))
+    return 0.0
+
+
+def _share(text: str) -> float:
+    """Cores of a quota and its period, "200000 100000"; without one, "max" or -1."""
+    quota, _, period = text.partition(" ")
+    if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
+        return int(quota) / int(period)
+    return math.inf
+
+
+def _group_files(controller: str, name: str) -> Iterator[str]:
+    """Texts of a file in the control groups of this process: its own, and those above.
+
+    The controller is empty for version 2. In a container its group may be mounted as the root.
+    """
+    with suppress(OSError, ValueError):
+        for line in _GROUPS.read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            if controller not in controllers.split(","):
+                continue
+            folder = _MOUNT / controller
+            for parent in [Path(group), *Path(group).parents]:
+                with suppress(OSError):
+                    yield (folder / str(parent).lstrip("/") / name).read_text().strip()

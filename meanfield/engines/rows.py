@@ -1,0 +1,103 @@
+"""Rows of eight doubles in LLVM's words: what compiled loops that live on them are spelled with.
+
+A row is 64 bytes: one cache line and, with AVX-512, one register. Numba has no vector type, so
+these loops are written as intrinsics, in LLVM's, which serves narrower machines by halves and
+quarters. Only what generates code for kernels imports this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils
+
+from meanfield.arrays import FloatArray
+
+ROW = 8
+ROW_BYTES = 64
+DOUBLE, LONG, INT = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+VECTOR = ir.VectorType(DOUBLE, ROW)
+
+
+def empty_rows(count: int) -> FloatArray:
+    """Array (8 count,) whose rows begin on cache lines."""
+    spare = np.empty(ROW * count + ROW)
+    skip = (-spare.ctypes.data % ROW_BYTES) // spare.itemsize
+    return spare[skip : skip + ROW * count]
+
+
+def data_of(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
+    """Pointer to the first double of an array argument."""
+    return context.make_array(signature.args[which])(context, builder, args[which]).data
+
+
+def row_at(builder: Any, data: Any, index: Any) -> Any:
+    """Pointer to eight doubles, from a flat index on."""
+    return builder.bitcast(builder.gep(data, [index]), VECTOR.as_pointer())
+
+
+def load(builder: Any, pointer: Any, alignment: int = ROW_BYTES) -> Any:
+    """Row at a pointer."""
+    value = builder.load(pointer)
+    value.align = alignment
+    return value
+
+
+def store(builder: Any, value: Any, pointer: Any, alignment: int = ROW_BYTES) -> None:
+    """Write a row to a pointer."""
+    builder.store(value, pointer).align = alignment
+
+
+def shuffled(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+    """Lanes of two rows; the second row's lanes count from eight on."""
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT, ROW), lanes))
+
+
+def spread(builder: Any, value: Any) -> Any:
+    """Put the same number in all lanes."""
+    nothing = ir.Constant(VECTOR, ir.Undefined)
+    return shuffled(builder, builder.insert_element(nothing, value, INT(0)), nothing, [0] * ROW)
+
+
+def constant(value: float) -> Any:
+    """Row of the same number."""
+    return ir.Constant(VECTOR, [value] * ROW)
+
+
+def fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Fused x y + z of rows, or of vectors of any other length, rounded once."""
+    kind = ir.FunctionType(x.type, [x.type] * 3)
+    name = f"llvm.fma.v{x.type.count}f64"
+    function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+        builder.module, kind, name
+    )
+    return builder.call(function, [x, y, z])
+
+
+def repeated(
+    builder: Any, count: Any, begin: list[Any], body: Callable[[Any, list[Any]], list[Any]]
+) -> list[Any]:
+    """Loop i = 0 ... count - 1, count > 0: what `body(i, rows)` returns is what it gets next."""
+    before = builder.block
+    inside = builder.append_basic_block("rows")
+    after = builder.append_basic_block("rows.end")
+    builder.branch(inside)
+    builder.position_at_end(inside)
+    i = builder.phi(LONG)
+    i.add_incoming(LONG(0), before)
+    carried = []
+    for row in begin:
+        carried.append(builder.phi(row.type))
+        carried[-1].add_incoming(row, before)
+    results = body(i, carried)
+    further = builder.add(i, LONG(1))
+    end = builder.block
+    i.add_incoming(further, end)
+    for phi, row in zip(carried, results, strict=True):
+        phi.add_incoming(row, end)
+    builder.cbranch(builder.icmp_signed("<", further, count), inside, after)
+    builder.position_at_end(after)
+    return results

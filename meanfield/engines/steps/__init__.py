@@ -1,0 +1,1 @@
+"""Weights and compiled stages of time steps."""

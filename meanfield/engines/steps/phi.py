@@ -1,0 +1,75 @@
+"""The phi functions of exponential integrators, for real arguments.
+
+    phi_k(z) = int_0^1 e^{(1 - s) z} s^{k-1} / (k-1)! ds = sum_n z^n / (n + k)!,
+    phi_k(z) = (phi_{k-1}(z) - 1/(k-1)!) / z,    phi_0(z) = e^z.
+
+The recurrence loses digits for small z, where the series takes its place; the other way round it
+is stable there. All phi_k are positive, so that the duplication formula adds positive numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+
+# At |z| = 2 recurrence and series are equally good: 1e-15.
+_SERIES = 2.0
+# 6 * 2^n / (n + 3)! < 1e-17 from n = 22 on.
+_INVERSE_FACTORIALS = [1.0 / math.factorial(n + 3) for n in range(22)]
+
+
+def phi(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """phi_1, phi_2 and phi_3 of real numbers, to a relative error of a few 1e-15.
+
+    z (n,): not above 700, where e^z overflows.
+
+    Returns phi_1, phi_2, phi_3 (n,).
+
+    References
+    ----------
+    Hochbruck, Ostermann, Exponential integrators, Acta Numerica 19 (2010), eq. 2.10 and 2.11.
+
+    Examples
+    --------
+    >>> phi(np.array([-1e8, 0.0, 1.0]))[0].round(6)
+    array([0.      , 1.      , 1.718282])
+    """
+    series = np.abs(z) <= _SERIES
+    x = np.where(series, z, 0.0)
+    third = np.full_like(x, _INVERSE_FACTORIALS[-1])
+    for coefficient in reversed(_INVERSE_FACTORIALS[:-1]):
+        third *= x
+        third += coefficient
+    second = 0.5 + x * third
+    first = 1.0 + x * second
+    if not series.all():
+        y = np.where(series, 1.0, z)
+        one = np.expm1(y) / y
+        two = (one - 1.0) / y
+        first = np.where(series, first, one)
+        second = np.where(series, second, two)
+        third = np.where(series, third, (two - 0.5) / y)
+    return first, second, third
+
+
+def doubled(
+    exponential: FloatArray, first: FloatArray, second: FloatArray, third: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """phi_1, phi_2 and phi_3 of 2 z, from e^z and their values at z.
+
+        phi_k(2 z) = 2^{-k} (e^z phi_k(z) + sum_{j=1}^k phi_j(z) / (k - j)!)
+
+    Examples
+    --------
+    >>> doubled(np.exp(0.5), *phi(np.array([0.5])))[0].round(6)
+    array([1.718282])
+    """
+    grown = exponential + 1.0
+    return (
+        0.5 * (grown * first),
+        0.25 * (grown * second + first),
+        0.125 * (grown * third + second + 0.5 * first),
+    )

@@ -1,0 +1,266 @@
+"""How many threads computations use, and the one pool they share.
+
+Work is split into a number of chunks that depends on its size only, and results are combined
+in chunk order: the number of threads changes the time, not one bit of the result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from meanfield.engines.limits import cores
+
+_Result = TypeVar("_Result")
+
+# More of them only wait for each other, and systems refuse to start very many.
+MOST_THREADS = 1024
+MOST_CHUNKS = 16
+"""Chunks into which work on many points is cut: sums do not depend on the number of threads."""
+
+_chosen: int | None = None
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+_lock = threading.Lock()
+
+
+def set_threads(count: int) -> None:
+    """Use this many threads from now on, in the whole process, BLAS included.
+
+    count: from 1 to 1024.
+
+    Examples
+    --------
+    >>> before = threads()
+    >>> set_threads(3)
+    >>> threads()
+    3
+    >>> set_threads(before)
+    """
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(f"threads must be an integer, got {count!r}.")
+    if not 1 <= count <= MOST_THREADS:
+        raise ValueError(f"threads must lie between 1 and {MOST_THREADS}, got {count}.")
+    global _chosen
+    _chosen = count
+    _set_blas(count)
+
+
+def limit_blas() -> None:
+    """Let BLAS use `threads()` too: by itself it takes every core, or OMP_NUM_THREADS."""
+    # Numba would say so where it is loaded first, without the name.
+    numba = os.environ.get("NUMBA_NUM_THREADS", "").strip()
+    if numba.removeprefix("-").isdecimal() and (numba[0] == "-" or not numba.strip("0")):
+        raise ValueError(f"NUMBA_NUM_THREADS is {numba!r}, expected an integer from 1 on.")
+    if threads() != cores():
+        _set_blas(threads())
+
+
+def threads() -> int:
+    """Count of threads in use.
+
+    What `set_threads` chose; else MEANFIELD_THREADS; else OMP_NUM_THREADS; else the `cores` that
+    this process may use.
+    """
+    if _chosen is not None:
+        return _chosen
+    own = os.environ.get("MEANFIELD_THREADS", "").strip()
+    if own:
+        count = int(own) if own.isdecimal() and len(own) < 10 else 0
+        if not 1 <= count <= MOST_THREADS:
+            raise ValueError(
+                f"MEANFIELD_THREADS is {own!r}, expected an integer from 1 to {MOST_THREADS}."
+            )
+        return count
+    # OpenMP allows a list, one number per level of nesting. Not ours to complain about.
+    shared = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if shared.isdecimal() and len(shared) < 10 and int(shared) >= 1:
+        return min(int(shared), MOST_THREADS)
+    return cores()
+
+
+def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
+    """Values [function(0), ..., function(count - 1)], computed on `threads()` threads.
+
+    The calling thread takes chunks too, so a call from inside a chunk cannot deadlock: what
+    no other thread has begun, the caller does itself.
+
+    function: of the chunk's number. Gains from threads only where it releases the GIL.
+    count: number of chunks.
+
+    Returns results in the order of the chunks.
+
+    Examples
+    --------
+    >>> map_chunks(lambda i: i * i, 4)
+    [0, 1, 4, 9]
+    """
+    helpers = min(threads(), count) - 1 if count > 1 else 0
+    if helpers < 1:
+        return [function(i) for i in range(count)]
+    results: dict[int, _Result] = {}
+    numbers = itertools.count()  # next() on it is one step under the GIL and its successor
+
+    def work() -> None:
+        for i in numbers:
+            if i >= count:
+                return
+            results[i] = function(i)
+
+    futures: list[Future[None]] = []
+    try:
+        _submit(work, helpers, futures)
+        work()
+    finally:
+        running = [future for future in futures if not future.cancel()]
+        errors = [future.exception() for future in running]
+    for error in errors:
+        if error is not None:
+            raise error
+    return [results[i] for i in range(count)]
+
+
+def chunk_bounds(size: int, chunks: int) -> list[int]:
+    """Where chunks of `size` items begin and end, of equal length to one.
+
+    Examples
+    --------
+    >>> chunk_bounds(10, 3)
+    [0, 3, 6, 10]
+    """
+    return [size * i // chunks for i in range(chunks + 1)]
+
+
+def _submit(work: Callable[[], None], count: int, futures: list[Future[None]]) -> None:
+    """Give the pool work, as long as it takes any; the caller does the rest."""
+    try:
+        for _ in range(count):
+            futures.append(_shared_pool().submit(work))
+    except RuntimeError as error:
+        # The main thread has ended, or another thread has just changed the number of threads.
+        if not str(error).startswith("cannot schedule new futures"):
+            raise
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    """Return the pool, made again when the number of threads has changed."""
+    global _pool, _pool_size
+    with _lock:
+        size = threads()
+        if _pool is None or _pool_size != size:
+            if _pool is not None:
+                _pool.shutdown(wait=False)
+            _pool, _pool_size = ThreadPoolExecutor(size, "meanfield"), size
+        return _pool
+
+
+def _forget_threads() -> None:
+    """Threads do not survive a fork: the child makes its own pool, and its own locks."""
+    global _pool, _lock, _blas_lock
+    _pool, _lock, _blas_lock = None, threading.Lock(), threading.RLock()
+    own = threading.get_ident()
+    for other in set(_inside) - {own}:
+        del _inside[other]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Context in which small products keep to one BLAS thread.
+
+    A second one does not make them faster, and on a busy machine its waiting loop made them up to
+    hundreds of times slower. The number belongs to the process: the first that comes sets it, and
+    the last that leaves gives it back, whichever threads they are.
+
+    All that takes long happens in here. So an interrupt that struck inside a compiled function,
+    which numba reports as a SystemError, becomes one again here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with one_blas_thread():
+    ...     float(np.ones(2) @ np.ones(2))
+    2.0
+    """
+    own, entered = threading.get_ident(), False
+    try:
+        with _blas_lock:
+            _enter_blas()
+            _inside[own], entered = _inside[own] + 1, True
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        with _blas_lock:
+            if entered:
+                _inside[own] -= 1
+                if _inside[own] == 0:
+                    del _inside[own]
+            if not _inside:
+                _leave_blas()
+
+
+# By thread: how many contexts it is in.
+_inside: Counter[int] = Counter()
+# Threads of each library outside of all contexts, kept until they have been given back.
+_outside: dict[Any, int] = {}
+_blas_lock = threading.RLock()
+
+
+def _enter_blas() -> None:
+    if _inside:
+        return
+    for library in _blas():
+        # An interrupt may have left one behind: then this is what it had before.
+        _outside.setdefault(library, library.get_num_threads())
+    for library in _blas():
+        _set(library, 1)
+
+
+def _leave_blas() -> None:
+    for library, count in _outside.items():
+        _set(library, count)
+    _outside.clear()
+
+
+def _set_blas(count: int) -> None:
+    """Threads of BLAS from now on; inside a BLAS context, after its end."""
+    with _blas_lock:
+        for library in _blas():
+            if _inside:
+                _outside[library] = count
+            else:
+                _set(library, count)
+
+
+def _set(library: Any, count: int) -> None:
+    # threadpoolctl lets one living thread decide, the first: here the lock decides who may.
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+    library.set_num_threads(count)
+
+
+def _blas() -> list[Any]:
+    """The libraries of this process that are BLAS."""
+    return list(_controller().select(user_api="blas").lib_controllers)
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    # SciPy brings a BLAS of its own; loaded later, it would not be among those that are limited.
+    import scipy.linalg.lapack  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,0 +1,1 @@
+"""Data of figures of runs and studies, computed before anything is drawn; no matplotlib."""

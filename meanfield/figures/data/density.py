@@ -1,0 +1,345 @@
+"""The density of a run on the circle over time and angle, and as a film around the circle.
+
+A saved time is a column of cells, and atoms. A density and the quadrature nodes of characteristics
+are smooth, tokens fill cells, heavy atoms are marks of their own. A run may hold one after the
+other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.figures.data.circle import cell_edges, cell_means, lowest_angle
+from meanfield.figures.data.colours import Limits, colour_range
+from meanfield.figures.data.saved_times import (
+    ATOMS,
+    Frame,
+    atoms_at,
+    edges_between,
+    film_times,
+    frame,
+    is_logarithmic,
+    is_smooth,
+    places_on_axis,
+    shown,
+    spread_evenly,
+)
+from meanfield.figures.data.series import OverTime, over_time
+from meanfield.figures.data.tokens import token_paths
+from meanfield.figures.data.waves import Wave, predicted_wave
+from meanfield.measures import Measure
+from meanfield.runs import KEEP_STATES, Run
+
+_CELLS = 720
+# Cells of a histogram hold about this many tokens of a uniform measure.
+_TOKENS_PER_CELL = 10
+_FEWEST_CELLS = 240
+# Atoms lighter than this fill cells, where there are more of them than marks.
+_LEAST_MASS = 0.005
+_MOST_MARKS = 200
+# Columns that the picture is interpolated to, and saved times that it takes at most.
+_COLUMNS, _MOST_COLUMNS = 900, 1500
+_PATHS, _PATH_POINTS = 40, 4
+# Mass that is spread evenly over the circle, as a share, where mass moves between two columns.
+_LITTLE = 1e-9
+_LEVELS = 2000
+_EMPTY, _NEAR = 1e-3, 5e-3  # density of a gap, and mass within which it is the same one
+_PLACES, _DIGITS = 2, 9  # of an angle and a mass that stay
+# Cells and tokens on the ring of a film.
+_RING_CELLS, _FEW_RING_CELLS, _RING_TOKENS = 720, 180, 60
+
+
+@dataclass(frozen=True, eq=False)
+class DensityPicture:
+    """Density over time and angle, with the paths of tokens and atoms."""
+
+    frame: Frame
+    # (cells, saved times): mean density in the cells, before interpolation; 0 where there are atoms
+    # alone.
+    table: FloatArray
+    colours: tuple[float, float]  # lowest and highest density that have a colour of their own
+    edges: FloatArray  # (columns + 1,): of the columns, scaled time
+    values: FloatArray  # (cells, columns): density within the colours
+    # (n, 2): times and angles of tokens; a path that winds is there once a turn.
+    paths: list[FloatArray]
+    dots: FloatArray  # (n, 2): times and angles of noisy tokens, which have no paths
+    atoms: list[list[tuple[float, float]]]  # one dash for each atom that rests
+    masses: FloatArray  # of each dash
+    # (n, 2): times and angles of a crest that linear theory predicts, once a turn.
+    crest: list[FloatArray]
+    wave: Wave | None  # what turns there
+    lowest: float = -np.pi  # angle at which they begin: -pi, and 0 of axial measures
+
+
+def missing(run: Run) -> str | None:
+    """Reason why a run has no such picture, and the remedy; None if it has one."""
+    if len(shown(run)) < 2:
+        return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
+    if any(run.measures[i] is None for i in shown(run)):
+        return f"the states of the run were not kept or not loaded: {KEEP_STATES}."
+    return None
+
+
+def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
+    """Picture of a run on the circle; `limits` are densities that the colours begin and end at."""
+    reason = missing(run)
+    if reason is not None:
+        raise ValueError(reason)
+    logarithmic = is_logarithmic(run.time)
+    saves = shown(run)
+    saves = saves[spread_evenly(run.time[saves], _MOST_COLUMNS, logarithmic)]
+    count = cell_count(run, saves)
+    edges = edges_between(run.time[saves], logarithmic)
+    times, angles = token_paths(run, _PATHS, _PATH_POINTS)
+    times = times / run.unit_length
+    table = np.array([column(run, i, count, marked=False) for i in saves]).T
+    atoms, masses = _dashes(run, saves, edges)
+    colours, values = limits or (0.0, 1.0), np.clip(table, 0.0, 1.0)
+    if table.any():  # not atoms alone
+        colours = limits or colour_range(table)
+        values = np.clip(table, *colours)
+        smooth = np.array([is_smooth(run, i) for i in saves])
+        if smooth.any():
+            carried = None
+            if run.attributes.get("heads") and angles.size:
+                carried = _carried(run.time[saves], times, angles, smooth)
+            edges, values = _interpolated(
+                run.time[saves], values, smooth, logarithmic, table, carried
+            )
+    paths, dots = _paths(times, angles, run)
+    wave = predicted_wave(run)
+    crest = [] if wave is None else _copies(wave.times, wave.angles)
+    return DensityPicture(
+        frame(run), table, colours, edges, values, paths, dots, atoms, masses, crest, wave,
+        lowest_angle(run.manifold),
+    )  # fmt: skip
+
+
+def _interpolated(
+    times: FloatArray,
+    table: FloatArray,
+    smooth: NDArray[np.bool_],
+    logarithmic: bool,
+    means: FloatArray,
+    carried: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Edges and values of columns that are narrow on the time axis.
+
+    Between two densities log f is interpolated, elsewhere the nearer column is taken. What heads
+    carry around the circle would fade and appear again: there the mass moves instead, see
+    `_moved`, from one token to itself, whose angles are in `carried`, NaN where they are not known.
+    """
+    places = places_on_axis(times, logarithmic)
+    edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    right = np.clip(np.searchsorted(places, centres), 1, len(places) - 1)
+    share = (centres - places[right - 1]) / (places[right] - places[right - 1])
+    share = np.where(smooth[right] & smooth[right - 1], share, np.round(share))
+    columns = np.log(table)
+    values = np.exp((1 - share) * columns[:, right - 1] + share * columns[:, right])
+    if carried is not None:
+        for i in range(1, len(times)):
+            chosen = np.flatnonzero(right == i)
+            if np.isfinite(carried[i - 1 : i + 1]).all() and len(chosen):
+                pair, ends = means[:, i - 1 : i + 1].T, carried[i - 1 : i + 1]
+                values[:, chosen] = _moved(pair, ends, share[chosen])
+        values = np.clip(values, table.min(), table.max())
+    return np.exp(edges) if logarithmic else edges, values
+
+
+def _carried(
+    saved: FloatArray, times: FloatArray, angles: FloatArray, smooth: NDArray[np.bool_]
+) -> FloatArray:
+    """Unwrapped angle of one token at the times that are shown; NaN where its path has ended."""
+    place = np.interp(saved, times, angles[:, 0])
+    return np.where(smooth & (saved <= times[-1] * (1.0 + 1e-12)), place, np.nan)
+
+
+def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray:
+    """Mean densities in the cells between two times, where each bit of mass moves evenly.
+
+    With Q(m) the angle up to which there is a mass m, from one token on, Q = (1 - s) Q_0 + s Q_1.
+
+    pair (2, cells): mean densities at both times.
+    ends (2,): unwrapped angle of the token at both.
+    shares (n,): s, from 0 to 1.
+
+    Returns (cells, n).
+    """
+    count = pair.shape[1]
+    edges, turn = cell_edges(count), 2.0 * np.pi
+    references = []
+    for density, end in zip(pair, ends, strict=True):
+        # So little everywhere else that angles are known where there is nothing.
+        below = np.concatenate([[0.0], np.cumsum(np.maximum(density, 0.0) + _LITTLE)])
+        below /= below[-1]
+        first = np.floor((end + np.pi) / turn)
+        around = np.concatenate([edges[:-1], edges[:-1] + turn, edges + 2.0 * turn])
+        around += (first - 1.0) * turn
+        mass = np.concatenate([below[:-1], below[:-1] + 1.0, below + 2.0])
+        mass -= np.interp(end, around, mass)
+        references.append((mass, around))
+    references[1] = (references[1][0] - _slip(references, ends[1] - ends[0]), references[1][1])
+    masses = np.unique(np.concatenate([mass for mass, _ in references]))
+    masses = masses[(masses >= -1.0) & (masses <= 2.0)]
+    quantiles = [np.interp(masses, mass, around) for mass, around in references]
+    moved = []
+    for share in shares:
+        angles = (1.0 - share) * quantiles[0] + share * quantiles[1]
+        # A turn that lies within what is known: one from half a turn before the token on.
+        middle = (1.0 - share) * ends[0] + share * ends[1]
+        turns = np.floor((edges - middle) / turn + 0.5)
+        moved.append(np.diff(np.interp(edges - turns * turn, angles, masses) + turns) * count)
+    return np.array(moved).T
+
+
+def _slip(references: list[tuple[FloatArray, FloatArray]], moved: float) -> float:
+    """Mass by which a token seems to slip where cells do not tell where in its cluster it is.
+
+    What brings the mass closest to a rotation by as much as the token moved, in mean square.
+    """
+    from scipy.optimize import minimize_scalar
+
+    (first, before), (second, after) = references
+    count = (len(first) - 1) // 3
+    masses = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    start = np.interp(masses, first, before) + moved
+
+    def cost(slip: float) -> float:
+        return float(np.sum((np.interp(masses + slip, second, after) - start) ** 2))
+
+    minimum = minimize_scalar(cost, bounds=(-0.5, 0.5), method="bounded", options={"xatol": 1e-7})
+    # Gaps between clusters tell it to all digits.
+    gaps, others = (mass[1:][np.diff(mass) < _EMPTY / count] for mass in (first, second))
+    if len(gaps) and len(others):
+        near = others[np.abs(others - gaps[0] - minimum.x).argmin()] - gaps[0]
+        if abs(near - minimum.x) < _NEAR:
+            return float(near)
+    return float(minimum.x)
+
+
+def _paths(times: FloatArray, angles: FloatArray, run: Run) -> tuple[list[FloatArray], FloatArray]:
+    """Paths, or dots for noisy tokens, whose paths between two saves are unknown."""
+    if float(run.attributes.get("diffusivity", 0.0)):
+        wrapped_angles = (angles + np.pi) % (2 * np.pi) - np.pi
+        return [], np.stack(
+            [np.repeat(times, wrapped_angles.shape[1]), wrapped_angles.ravel()], axis=-1
+        )
+    return [copy for path in angles.T for copy in _copies(times, path)], np.zeros((0, 2))
+
+
+def _copies(times: FloatArray, path: FloatArray) -> list[FloatArray]:
+    """A path, (n, 2), once for each turn in which it is: the axes cut each copy at the seam."""
+    first = int(np.floor((path.min() + np.pi) / (2 * np.pi)))
+    last = int(np.floor((path.max() + np.pi) / (2 * np.pi)))
+    return [np.column_stack([times, path - 2 * np.pi * turn]) for turn in range(first, last + 1)]
+
+
+def _dashes(
+    run: Run, saves: IntArray, edges: FloatArray
+) -> tuple[list[list[tuple[float, float]]], FloatArray]:
+    """Atoms as dashes from one edge to the next, with their masses: none crosses the seam.
+
+    An atom that rests is one dash; else which is which at the next saved time is not asked.
+    """
+    dashes: list[list[tuple[float, float]]] = []
+    masses: list[float] = []
+    going: dict[tuple[float, float], int] = {}  # dashes that end at an edge, by angle and mass
+    for i, begin, end in zip(saves, edges[:-1], edges[1:], strict=True):
+        angles, weights = marks(run, i)
+        before, going = going, {}
+        for angle, mass in zip((angles + np.pi) % (2 * np.pi) - np.pi, weights, strict=True):
+            key = (round(angle, _PLACES), round(mass, _DIGITS))
+            if key not in before:
+                dashes.append([(begin, angle)])
+                masses.append(mass)
+            going[key] = before.get(key, len(dashes) - 1)
+            dashes[going[key]][1:] = [(end, dashes[going[key]][0][1])]
+    return dashes, np.array(masses)
+
+
+def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArray:
+    """Mean density in `count` cells at a saved time whose state was kept.
+
+    With `marked` false the atoms that are marks are left out.
+    """
+    measure = run.measures[index]
+    assert measure is not None
+    if isinstance(measure, Measure) and not marked and run.representation[index] == ATOMS:
+        return _light(measure, count)
+    return cell_means(measure, count)
+
+
+def _light(measure: Measure, count: int) -> FloatArray:
+    light = ~_marked(measure)
+    if not light.any():
+        return np.zeros(count)
+    mass = measure.mass[light]
+    rest = Measure(measure.manifold, measure.points[light], mass / mass.sum())
+    return np.asarray(mass.sum() * cell_means(rest, count))
+
+
+def marks(run: Run, index: int) -> tuple[FloatArray, FloatArray]:
+    """Angles and masses of the atoms that are marks of their own at a saved time."""
+    measure = atoms_at(run, index)
+    if measure is None:
+        return np.zeros(0), np.zeros(0)
+    heavy = _marked(measure)
+    return measure.points[heavy], measure.mass[heavy]
+
+
+def cell_count(run: Run, indices: IntArray) -> int:
+    """Fine for what is smooth; for tokens so that cells hold some."""
+    tokens = [
+        1.0 / float(np.sum(measure.mass**2))
+        for i in indices
+        if isinstance(measure := run.measures[i], Measure)
+        and not is_smooth(run, i)
+        and run.representation[i] != ATOMS
+    ]
+    if not tokens:
+        return _CELLS
+    return 2 * int(np.clip(min(tokens) / _TOKENS_PER_CELL, _FEWEST_CELLS, _CELLS) // 2)
+
+
+def _marked(measure: Measure) -> NDArray[np.bool_]:
+    if len(measure.points) <= _MOST_MARKS:
+        return np.ones(len(measure.points), dtype=bool)
+    return measure.mass >= _LEAST_MASS
+
+
+@dataclass(frozen=True, eq=False)
+class CircleFilm:
+    """Frames of the density around the circle, and the pictures beside them.
+
+    picture, curves: of all times.
+    """
+
+    frames: NDArray[np.int64]  # (frames,): index of the saved time of each
+    times: FloatArray  # (frames,): scaled
+    values: FloatArray  # (frames, cells): mean density in the cells between `cell_edges`
+    tokens: FloatArray  # (frames, tokens): angles of a few tokens; NaN where their paths have ended
+    atoms: list[tuple[FloatArray, FloatArray]]  # of each frame
+    picture: DensityPicture
+    curves: OverTime
+
+
+def circle_film(run: Run) -> CircleFilm:
+    """Film of a run on the circle."""
+    frames = film_times(run)
+    cells = _RING_CELLS if all(is_smooth(run, int(i)) for i in frames) else _FEW_RING_CELLS
+    angles = token_paths(run, _RING_TOKENS)[1]
+    ended = np.full((len(run.time) - len(angles), angles.shape[1]), np.nan)
+    return CircleFilm(
+        frames,
+        run.time[frames],
+        np.array([np.maximum(column(run, int(i), cells), 0.0) for i in frames]),
+        np.concatenate([angles, ended])[frames],
+        [marks(run, int(i)) for i in frames],
+        circle_picture(run),
+        over_time(run),
+    )

@@ -1,0 +1,207 @@
+"""Saved times of a run: which an axis can show, and which representation carried each.
+
+A run may begin as a density, go on as characteristics and end as atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray
+from meanfield.events import successor
+from meanfield.measures import Density, Measure
+from meanfield.runs import KEEP_STATES, Run
+from meanfield.schemes.layers import FLOW_OF
+
+CHARACTERISTICS, ATOMS = "characteristics", "atoms"
+# Tokens follow stored moments so far (scaled time): clusters contract at rates of about 1, an
+# explicit method goes on at their pace, and there is nothing to see any more.
+_FOLLOWED_UNTIL = 5e3
+_MOST_FRAMES = 150
+# Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
+_EARLY = 0.05
+_ENOUGH = 3
+
+
+def is_smooth(run: Run, index: int) -> bool:
+    """True if the state at a saved time is a density, or the quadrature nodes of one."""
+    measure = run.measures[index]
+    return isinstance(measure, Density) or (measure is not None and measure.cell_order > 0)
+
+
+def atoms_at(run: Run, index: int) -> Measure | None:
+    """Atoms of a saved time, None if something else carried it or its state was not kept."""
+    measure = run.measures[index]
+    is_atoms = isinstance(measure, Measure) and run.representation[index] == ATOMS
+    return measure if isinstance(measure, Measure) and is_atoms else None
+
+
+def saves_with_a_density(run: Run) -> int:
+    """Number of saved times, from the first on, at which a density can move tokens.
+
+    Atoms end them. States between need not be stored.
+    """
+    count = 0
+    for time, name in zip(run.scaled_time, run.representation, strict=True):
+        if name not in ("density", CHARACTERISTICS) or time > _FOLLOWED_UNTIL:
+            break
+        count += 1
+    return count
+
+
+def saves_with_the_same_tokens(run: Run) -> int:
+    """How many saved times, from the first on, hold the same tokens in the same order."""
+    count = 0
+    first = run.measures[0]
+    for measure, name in zip(run.measures, run.representation, strict=True):
+        if name in (CHARACTERISTICS, ATOMS) or not isinstance(measure, Measure):
+            break
+        if not isinstance(first, Measure) or len(measure.points) != len(first.points):
+            break
+        count += 1
+    return count
+
+
+def is_logarithmic(time: FloatArray) -> bool:
+    """True if the saved times are spread over orders of magnitude.
+
+    Examples
+    --------
+    >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
+    (True, False)
+    >>> is_logarithmic(np.array([0.0, 1.0, 1e60, 1e120]))
+    True
+    """
+    later = time[time > 0]
+    return len(later) >= _ENOUGH and bool(later[(len(later) - 1) // 2] < _EARLY * later[-1])
+
+
+def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
+    """Where times lie along the axis on which they are drawn, up to a linear map."""
+    return np.log(times) if logarithmic else times
+
+
+def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
+    """Edges of columns: half way along the axis between times, and the first and the last.
+
+    Examples
+    --------
+    >>> edges_between(np.array([1.0, 3.0, 5.0]), False)
+    array([1., 2., 4., 5.])
+    >>> edges_between(np.array([1.0, 16.0]), True).round(9)
+    array([ 1.,  4., 16.])
+    """
+    places = places_on_axis(times, logarithmic)
+    middle = 0.5 * (places[1:] + places[:-1])
+    return np.concatenate([times[:1], np.exp(middle) if logarithmic else middle, times[-1:]])
+
+
+def shown(run: Run) -> NDArray[np.int64]:
+    """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
+    return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
+
+
+def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
+    """Indices of up to `count` times, even along the axis on which they are drawn.
+
+    The first and the last are among them, if `count` is 2 or more.
+
+    Examples
+    --------
+    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3), spread_evenly(np.linspace(0.0, 1.0, 8), 4)
+    (array([ 0,  5, 10]), array([0, 3, 7]))
+    """
+    places = places_on_axis(times, logarithmic)
+    gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
+    chosen = [0]
+    for i, place in enumerate(places[1:], start=1):
+        if place - places[chosen[-1]] >= gap:
+            chosen.append(i)
+    # Steps that do not fit end before the last time: the state that a run comes to.
+    if count > 1 and len(places) > 1:
+        chosen[max(len(chosen) - 1, 1) :] = [len(places) - 1]
+    return np.array(chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Frame of every picture of a run: its title, its facts, its axis of time."""
+
+    title: str  # may be empty
+    facts: dict[str, Any]  # manifold, kernel and flow, as the attributes of a run tell them
+    # (n,): saved times that the axis shows, or its two ends; in `unit`, as all times drawn.
+    times: FloatArray
+    logarithmic: bool  # whether it is an axis of log t
+    # Largest rate of the uniform state, per `unit`; growth times are t times this.
+    growth_rate: float
+    hand_overs: tuple[tuple[float, str], ...]  # when another representation took over, and which
+    # "scaled", "paper" or "growth": what the run was asked for in; or "layers".
+    unit: str = "scaled"
+    # Whether it stands on axes of the user's, with the title alone above it: what was solved and
+    # growth times need room that only a figure of our own has.
+    guest: bool = False
+
+    @property
+    def has_angles(self) -> bool:
+        """True if points are angles, which have an axis beside time."""
+        return self.on_circle or str(self.facts.get("manifold")).startswith("axial")
+
+    @property
+    def on_circle(self) -> bool:
+        """True for a run on the circle."""
+        return bool(self.facts.get("manifold", "circle") == "circle")
+
+
+def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
+    """Frame of the pictures of a run; `limits` gives the ends of a logarithmic axis."""
+    facts = run.attributes
+    return Frame(
+        str(facts.get("title", "")),
+        facts,
+        run.time[shown(run)] if limits is None else np.array(limits),
+        limits is not None or is_logarithmic(run.time),
+        float(facts.get("growth_rate_max", 0.0)) * run.unit_length,
+        tuple(
+            (event.time, successor(event))
+            for event in run.events_in(run.unit)
+            if event.kind == "hand-over"
+        ),
+        "layers" if counts_layers(facts) else run.unit,
+    )
+
+
+def counts_layers(facts: Mapping[str, Any]) -> bool:
+    """True if times are numbers of layers with a step other than 0."""
+    return "layers" in facts and not str(facts["layers"]).startswith(FLOW_OF)
+
+
+def part(run: Run, indices: Sequence[int] | NDArray[np.int64]) -> Run:
+    """Run of some of the saved times of another."""
+    chosen = np.asarray(indices, dtype=np.int64)
+    return replace(
+        run,
+        scaled_time=run.scaled_time[chosen],
+        moments=run.moments[chosen],
+        observables={name: values[chosen] for name, values in run.observables.items()},
+        diagnostics={name: values[chosen] for name, values in run.diagnostics.items()},
+        representation=tuple(run.representation[i] for i in chosen),
+        measures=tuple(run.measures[i] for i in chosen),
+    )
+
+
+def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
+    """Indices of the saved times that are shown: all, or so many, even along the time axis."""
+    saves = np.array([i for i in shown(run) if run.measures[i] is not None], dtype=np.int64)
+    if len(saves) < 2:
+        raise ValueError(
+            f"films and views need at least 2 saved times with their states, the run has "
+            f"{len(saves)}: {KEEP_STATES}."
+        )
+    if len(saves) > most:
+        saves = saves[spread_evenly(run.time[saves], most, is_logarithmic(run.time))]
+    return saves

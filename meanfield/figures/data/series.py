@@ -1,0 +1,404 @@
+"""Curves over time, with what theory says of them: energy, order, moments, trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray
+from meanfield.carriers.options import Options
+from meanfield.figures.data.colours import Limits
+from meanfield.figures.data.saved_times import (
+    Frame,
+    frame,
+    shown,
+)
+from meanfield.measures import LabelledDensity, Measure
+from meanfield.observables import OBSERVABLES
+from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
+from meanfield.runs import Run, stored_section
+
+# Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
+# triangle, the tetrahedron, the octahedron and the icosahedron.
+_SOLIDS = {
+    1: np.array([1.0]),
+    2: np.array([1.0, -1.0]),
+    3: np.array([1.0, -1 / 2, -1 / 2]),
+    4: np.array([1.0, -1 / 3, -1 / 3, -1 / 3]),
+    6: np.array([1.0, 0.0, 0.0, 0.0, 0.0, -1.0]),
+    12: np.array([1.0, *[1 / np.sqrt(5)] * 5, *[-1 / np.sqrt(5)] * 5, -1.0]),
+}
+_FIRST_DEGREES = 8
+NEGLIGIBLE = 1e-16
+# Root mean square of f - 1 within which a start is near uniform (linear theory is up to 10 % off
+# there), and up to which a prediction from it is drawn: 20 to 37 % off, so that one sees it fail.
+_NEAR_UNIFORM, _LINEAR_END = 0.5, 1.0
+# Plateaus of which nothing could be seen, as a share of the width.
+NARROWEST = 0.008
+# Share of the height that branches fill; the rest is between them, evenly.
+FILLED = 0.25
+
+
+def equal_clusters(run: Run) -> dict[int, float]:
+    """Energies of n equal clusters at equal distances, by n.
+
+        E / E[Dirac] = 1/n sum_j exp(beta (<x_1, x_j> - 1))
+
+    for the attractive exponential kernel; none for others. On the circle n = 1 ... dominant
+    degree, on the sphere the n of `_SOLIDS`; of these, the numbers of clusters that the run had.
+    """
+    facts = run.attributes
+    beta = float(facts.get("beta", 0.0))
+    kernel = facts.get("kernel") == "exponential" and not facts.get("heads")
+    if not kernel or beta <= 0 or not run.growth_rates.max() > 0:
+        return {}
+    similarities = _SOLIDS
+    if run.manifold.dimension == 1:
+        numbers = range(1, int(np.argmax(run.growth_rates)) + 1)
+        similarities = {n: np.cos(2 * np.pi * np.arange(n) / n) for n in numbers}
+    had = set(run.cluster_counts().tolist()) if "clusters/count" in run.observables else set()
+    return {
+        n: float(np.mean(np.exp(beta * (s - 1.0)))) for n, s in similarities.items() if n in had
+    }
+
+
+def order_parameter(run: Run) -> FloatArray:
+    """Order parameter at the saved times, from the moments: they are always stored."""
+    space = run.manifold
+    return np.array([space.order_parameter(moments) for moments in run.packed_moments()])
+
+
+def shown_degrees(run: Run) -> tuple[list[int], int | None]:
+    """The first degrees and the one that grows fastest; the latter alone, too."""
+    highest = run.sizes_by_degree().shape[1] - 1
+    degrees = list(range(1, min(_FIRST_DEGREES, highest) + 1))
+    fastest = int(np.argmax(run.growth_rates))
+    if run.growth_rates[fastest] <= 0 or fastest > highest:
+        return degrees, None
+    return sorted({*degrees, fastest}), fastest
+
+
+def linear_prediction(run: Run, degree: int) -> FloatArray:
+    """|m_l| at the saved times if it grew from the first one on at the rate lambda_l.
+
+    NaN where the rate is not stored, the degree starts at zero, or linear theory has ended.
+    """
+    if _differ(run):
+        return np.full(len(run.time), np.nan)
+    predicted = _linear_sizes(run)
+    if degree >= predicted.shape[1] or not predicted[0, degree] > NEGLIGIBLE:
+        return np.full(len(run.scaled_time), np.nan)
+    return np.where(linear_regime(run), predicted[:, degree], np.nan)
+
+
+def linear_regime(run: Run) -> NDArray[np.bool_]:
+    """Mask of the saved times in the linear regime of the first saved time, (n_saves,).
+
+    The start must be within a root mean square of `_NEAR_UNIFORM` of uniform, and the predicted
+    density within `_LINEAR_END`. Degrees that decay are weighted by their rates relative to the
+    largest.
+    """
+    predicted = _linear_sizes(run)
+    rates = run.growth_rates[: predicted.shape[1]]
+    largest = np.abs(rates[1:]).max(initial=np.finfo(float).tiny)
+    weight = np.where(rates > 0, 1.0, np.minimum(np.abs(rates) / largest, 1.0))
+    weight[0] = 0.0
+    # Both signs of k on the circle; the size of a degree of the sphere has all its orders.
+    signs = 2.0 if run.manifold.dimension == 1 else 1.0
+    with np.errstate(over="ignore"):
+        square = signs * np.sum((weight * predicted) ** 2, axis=1)
+    near = square[0] <= _NEAR_UNIFORM**2
+    return np.asarray(near & np.logical_and.accumulate(square <= _LINEAR_END**2))
+
+
+def _differ(run: Run) -> bool:
+    """True if positions under a mask start from different densities.
+
+    They then grow at other rates, as do runs on another clock or on none.
+    """
+    if np.isnan(float(run.attributes.get("growth_rate_max", 0.0))):
+        return True
+    first = next((measure for measure in run.measures if measure is not None), None)
+    if isinstance(first, Measure) and run.attributes.get("mask"):
+        return True
+    return isinstance(first, LabelledDensity) and bool(np.ptp(first.parts.real, axis=0).max() > 0.0)
+
+
+def _linear_sizes(run: Run) -> FloatArray:
+    """Sizes of the moments by degree if each grew at its rate, shape (n_saves, degrees)."""
+    space = run.manifold
+    start = space.sizes_by_degree(space.packed(run.moments[0]))[: len(run.growth_rates)]
+    elapsed = run.scaled_time - run.scaled_time[0]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(start * np.exp(np.outer(elapsed, run.growth_rates[: len(start)])))
+
+
+def plateaus_of(run: Run) -> tuple[Plateau, ...]:
+    """Plateaus that the atoms tell, else those that the stored clusters tell."""
+    tree = cluster_tree(run.events_in(run.unit))
+    if len(tree.numbers):
+        span = float(run.time[-1] / run.time[run.time > 0][0])
+        return plateaus(tree, lasting=span**NARROWEST)
+    # NaN where nothing has separated, which is no plateau: it differs from everything.
+    counts = run.cluster_counts()
+    begins = np.flatnonzero(np.diff(counts, prepend=np.nan))
+    ends = np.append(begins[1:], len(counts)) - 1
+    mass = run.observables["clusters/mass"]
+    return tuple(
+        Plateau(
+            float(run.time[begin]),
+            float(run.time[end]),
+            _found(mass[(begin + end) // 2]),
+        )
+        for begin, end in zip(begins, ends, strict=True)
+        if end > begin and counts[begin] > 0
+    )
+
+
+def _found(mass: FloatArray) -> FloatArray:
+    return mass[np.isfinite(mass)]
+
+
+def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
+    """From where atoms begin, or the first saved time, to the end."""
+    begins = tree.begin[: len(tree.numbers)]
+    changes = np.concatenate([begins, tree.merge_times, run.time])
+    last = float(changes.max())
+    first = float(changes[changes > 0].min()) if last > 0 else last
+    merges = tree.merge_times[tree.merge_times > 0]
+    if begins.min() > 0:
+        first = float(begins.min())
+    elif len(merges):
+        # From the first saved time, unless the first merge is hardly later.
+        first = min(first, 0.5 * float(merges[0]))
+    return first, last
+
+
+def node_heights(tree: ClusterTree) -> FloatArray:
+    """Where each branch runs, from 0 to 1: leaves have room by mass, others lie between theirs."""
+    order = tree.leaf_order()
+    count = len(order)
+    room = FILLED * tree.mass[order] / tree.mass[order].sum() + (1.0 - FILLED) / count
+    heights = np.zeros(len(tree.mass))
+    # From the top, as they are read.
+    heights[order] = 1.0 - (np.cumsum(room) - 0.5 * room)
+    for i, pair in enumerate(tree.children):
+        heights[count + i] = np.average(heights[pair], weights=np.maximum(tree.mass[pair], 1e-300))
+    return heights
+
+
+def stored_tolerance(run: Run) -> float | None:
+    """Tolerance of the run, from the run file's text; None for runs made in Python."""
+    if not run.attributes.get("config"):
+        return None
+    section = stored_section(run, "representation") or {}
+    return float(section.get("tolerance", Options().step_tolerance))
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyPicture:
+    """Interaction energy and number of clusters at the times of the frame."""
+
+    frame: Frame
+    # (n,): as a share of that of one cluster; of uniform where the kernel is repulsive.
+    energy: FloatArray
+    # (n,): number of clusters, if it was observed; 0 where nothing has separated.
+    count: FloatArray | None
+    levels: dict[int, float]  # energies of so many equal clusters
+    repulsive: bool  # whether beta is negative
+
+
+def energy_picture(run: Run) -> EnergyPicture:
+    """Picture of the energy."""
+    check_energy(run)
+    return _energy_of(run)
+
+
+def check_energy(run: Run) -> None:
+    """Refuse a run without energies."""
+    if not np.isfinite(run.observables["energy"]).any():
+        raise ValueError(
+            "the run has no energy, as few attentions with matrices have one: take "
+            "order_parameter or spectrum."
+        )
+
+
+def _energy_of(run: Run) -> EnergyPicture:
+    saves = shown(run)
+    # None yet is drawn as 0.
+    counted = "clusters/count" in run.observables
+    count = np.nan_to_num(run.cluster_counts()) if counted else None
+    return EnergyPicture(
+        frame(run),
+        run.observables["energy"][saves],
+        None if count is None else count[saves],
+        equal_clusters(run),
+        float(run.attributes.get("beta", 0.0)) < 0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OrderPicture:
+    """Order parameter at the times of the frame."""
+
+    frame: Frame
+    order: FloatArray
+
+
+def order_parameter_picture(run: Run) -> OrderPicture:
+    """Picture of the order parameter."""
+    return OrderPicture(frame(run), order_parameter(run)[shown(run)])
+
+
+@dataclass(frozen=True, eq=False)
+class ObservablePicture:
+    """An observable at the times of the frame, by its name."""
+
+    frame: Frame
+    label: str  # of its axis
+    values: FloatArray  # (n, entries): NaN where there is none
+
+
+def observable_picture(run: Run, name: str) -> ObservablePicture:
+    """Picture of an observable of the run, a number or an array."""
+    values = run.observables[name][shown(run)]
+    if not np.isfinite(values).any():
+        raise ValueError(f"observable {name!r} is NaN at all times: nothing to draw.")
+    label = OBSERVABLES[name].long_name if name in OBSERVABLES else name
+    return ObservablePicture(frame(run), label, values.reshape(len(values), -1))
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """Energy and order parameter on one pair of axes: both are 1 for a single cluster.
+
+    The energy is NaN where the run has none.
+    """
+
+    energy: EnergyPicture
+    order: OrderPicture
+
+
+def over_time(run: Run) -> OverTime:
+    """Energy and order parameter."""
+    return OverTime(_energy_of(run), order_parameter_picture(run))
+
+
+@dataclass(frozen=True, eq=False)
+class SpectrumPicture:
+    """Sizes of moments by degree at the times of the frame, and the growth of linear theory.
+
+    sizes, predicted (n, degrees): |m_l|, and what it would be had it grown at its rate from the
+    first saved time on; NaN where that is not known, or linear theory does not hold.
+    """
+
+    frame: Frame
+    degrees: list[int]  # those that are shown
+    dominant: int | None  # the one that grows fastest
+    sizes: FloatArray
+    predicted: FloatArray
+    limits: Limits = None  # ends of the axis of the moments
+
+
+def spectrum_picture(run: Run, limits: Limits = None) -> SpectrumPicture:
+    """Picture of the moments; `limits` are the ends of their axis."""
+    saves, (degrees, dominant) = shown(run), shown_degrees(run)
+    return SpectrumPicture(
+        frame(run),
+        degrees,
+        dominant,
+        run.sizes_by_degree()[saves][:, degrees],
+        np.stack([linear_prediction(run, l)[saves] for l in degrees], axis=-1),
+        limits,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ResolutionPicture:
+    """Spectral tail and degree of a density at the times of the frame, and its tolerance."""
+
+    frame: Frame
+    tail: FloatArray
+    degree: FloatArray
+    tolerance: float | None
+
+
+def resolution_picture(run: Run) -> ResolutionPicture:
+    """Picture of the resolution."""
+    saves, tail = shown(run), run.diagnostics.get("tail")
+    if tail is None or not np.any(np.isfinite(tail[saves])):
+        raise ValueError(
+            f"resolution figures are of densities, this run was carried by {_carriers(run)}: "
+            "points have no spectral tail. Use another kind."
+        )
+    return ResolutionPicture(
+        frame(run), tail[saves], run.diagnostics["degree"][saves], stored_tolerance(run)
+    )
+
+
+def _carriers(run: Run) -> str:
+    return " and ".join(dict.fromkeys(run.representation)) or "nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class StaircasePicture:
+    """Energy over log t, with plateaus and merges.
+
+    times, energy (n,): saved times after 0; merges, heights: when clusters met, and the energy
+    then.
+    """
+
+    frame: Frame  # its times are the two ends
+    times: FloatArray
+    energy: FloatArray
+    plateaus: tuple[Plateau, ...]
+    merges: FloatArray
+    heights: FloatArray
+    repulsive: bool  # whether beta is negative
+
+
+def staircase_picture(run: Run) -> StaircasePicture:
+    """Picture of the staircase."""
+    check_energy(run)
+    later = np.flatnonzero(run.time > 0)
+    if len(later) < 2:
+        raise ValueError(
+            f"a staircase needs at least 2 saved times after 0, the run has {len(later)}."
+        )
+    times, energy = run.time[later], run.observables["energy"][later]
+    merges = cluster_tree(run.events_in(run.unit)).merge_times
+    merges = merges[(merges >= times[0]) & (merges <= times[-1])]
+    return StaircasePicture(
+        frame(run, (float(times[0]), float(times[-1]))),
+        times,
+        energy,
+        plateaus_of(run),
+        merges,
+        np.interp(np.log(merges), np.log(times), energy),
+        float(run.attributes.get("beta", 0.0)) < 0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TreePicture:
+    """Tree of mergers, and the place of each branch, from 0 to 1."""
+
+    frame: Frame
+    tree: ClusterTree
+    heights: FloatArray
+
+
+def tree_picture(run: Run) -> TreePicture:
+    """Picture of the tree of clusters."""
+    tree = cluster_tree(run.events_in(run.unit))
+    if not len(tree.numbers):
+        raise ValueError(
+            f"a tree is of atoms, this run was carried by {_carriers(run)} and tells none. "
+            'Use representation "auto" or "atoms", or another kind.'
+        )
+    limits = time_limits(run, tree)
+    if not limits[0] < limits[1]:
+        raise ValueError("a tree needs a saved time after 0, the run holds t = 0 only.")
+    return TreePicture(frame(run, limits), tree, node_heights(tree))

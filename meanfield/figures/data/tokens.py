@@ -1,0 +1,296 @@
+"""Tokens on pictures of a run: particles, or tokens that follow a density; atoms.
+
+Tokens of a density, and of characteristics, start at equal masses and follow dx / dt = v(x, t). The
+velocity comes from the stored moments, under Sinkhorn from moments of its weighted measures. Cubic
+splines interpolate them in time. Paths end where atoms take over.
+
+On the circle they start at quantiles. On the sphere z_i is the quantile (i + 1/2) / n of the
+marginal in z. The longitude is the quantile frac(i / golden ratio) given z, a Fibonacci lattice
+under the uniform law. Nodes of characteristics are taken at the same quantiles of their masses, in
+stored order.
+
+The equation is solved once for all pictures of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeGuard
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.driven import DrivenInteraction
+from meanfield.fields.felt import Attended, Felt, Field, attention_of, felt_by
+from meanfield.fields.heads import HeadsField, HeadsInteraction
+from meanfield.figures.data.circle import quantiles
+from meanfield.figures.data.projections import directions
+from meanfield.figures.data.saved_times import (
+    is_smooth,
+    saves_with_a_density,
+    saves_with_the_same_tokens,
+)
+from meanfield.measures import Density, Measure
+from meanfield.runs import Run
+
+_PATH_TOLERANCE = 1e-8
+MOST_DRAWN = 2000
+_FOLLOWED = 300
+# Saved times at which weights of Sinkhorn are found again.
+_MOST_BALANCED = 400
+_ROWS = 400
+# Far below what a picture shows.
+_TOLERANCE = 1e-6
+# What was solved of each run, by which tokens and which times, as long as the run lives.
+_SOLVED: WeakKeyDictionary[Run, dict[tuple[str, int, int], FloatArray]] = WeakKeyDictionary()
+
+
+def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Times and unwrapped angles of `count` tokens, evenly chosen by their initial order.
+
+    run: on the circle, with its states kept.
+    count: number of tokens; fewer if the run has fewer.
+    per_interval: points a saved interval, for tokens that follow the moments.
+
+    Returns times (n,): scaled time, from the first saved time on, as far as the paths go; angles
+    (n, number of tokens): radians, not wrapped. No tokens if the velocity cannot be had from the
+    file, see `run_interaction`.
+    """
+    first, same = run.measures[0], saves_with_the_same_tokens(run)
+    if same and isinstance(first, Measure):
+        points = [m.points for m in run.measures[:same] if isinstance(m, Measure)]
+        return run.scaled_time[:same], np.array(points)[:, evenly_chosen(first.points, count)]
+    interaction, saves = run_interaction(run), saves_with_a_density(run)
+    if interaction is None or saves < 2 or first is None:
+        return run.scaled_time, np.zeros((len(run.scaled_time), 0))
+    times = refined(run.scaled_time[:saves], per_interval)
+    return times, _once(
+        run,
+        ("paths", count, per_interval),
+        lambda: paths_from_moments(run, interaction, quantiles_at_start(first, count), times),
+    )
+
+
+def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray]) -> FloatArray:
+    """Result of `solve`, read-only, computed at the first call."""
+    solved = _SOLVED.setdefault(run, {})
+    if what not in solved:
+        values = solve()
+        values.setflags(write=False)
+        solved[what] = values
+    return solved[what]
+
+
+def paths_from_moments(
+    run: Run, interaction: Felt, start: FloatArray, times: FloatArray
+) -> FloatArray:
+    """Angles at `times`, shape (n, len(start)), of tokens that begin at `start`.
+
+    DOP853 to 1e-8; what the interpolation of the moments in time costs comes on top.
+    """
+    from scipy.integrate import solve_ivp
+
+    field = _field_over_time(run, interaction, int(np.sum(run.scaled_time <= times[-1])))
+    solution = solve_ivp(
+        lambda t, angles: field(t).velocity(angles),
+        (times[0], times[-1]),
+        start,
+        method="DOP853",
+        t_eval=times,
+        rtol=_PATH_TOLERANCE,
+        atol=_PATH_TOLERANCE,
+    )
+    if not solution.success:
+        raise ValueError(f"tokens cannot follow the moments of this run: {solution.message}")
+    return np.asarray(solution.y.T)
+
+
+def run_interaction(run: Run) -> Felt | None:
+    """Mean field of a run's tokens; None if its file lacks it, as for a user's own kernel.
+
+    None also with diffusion, where tokens have no paths, and with labels, each of which has
+    another field. None with Sinkhorn if states are missing or very many: its weights follow
+    from measures, not from stored moments.
+    """
+    try:
+        problem = run.problem
+    except ValueError:
+        return None
+    if problem.flow.diffusivity > 0 or problem.has_labels or problem.stages:
+        return None
+    interaction = felt_by(problem)
+    if is_doubly_stochastic(attention_of(interaction)):
+        measures = run.measures[: saves_with_a_density(run)]
+        if len(measures) > _MOST_BALANCED or any(measure is None for measure in measures):
+            return None
+    return interaction
+
+
+def is_doubly_stochastic(interaction: Attended) -> TypeGuard[HeadsInteraction]:
+    """True if weights follow from the measure by Sinkhorn's scaling."""
+    return isinstance(interaction, HeadsInteraction) and interaction.normalization == "sinkhorn"
+
+
+def _field_over_time(run: Run, interaction: Felt, count: int) -> Callable[[float], Field]:
+    """Field at any time between the first saved times, whose moments are interpolated."""
+    from scipy.interpolate import CubicSpline
+
+    space, times = run.manifold, run.scaled_time[:count]
+    own = attention_of(interaction)
+    if is_doubly_stochastic(own):
+        each = CubicSpline(times, [_balanced(own, measure) for measure in run.measures[:count]])
+        whole = interaction.beside if isinstance(interaction, DrivenInteraction) else _alone
+        return lambda time: whole(own.field(list(each(time))))
+    packed = [space.resize(moments, interaction.degree) for moments in run.packed_moments()[:count]]
+    moments = CubicSpline(times, np.array(packed))
+    return lambda time: interaction.field(moments(time))
+
+
+def _alone(field: HeadsField) -> HeadsField:
+    return field
+
+
+def _balanced(interaction: HeadsInteraction, measure: Density | Measure | None) -> ModalArray:
+    """Moments (heads, n) of the measures w mu that Sinkhorn's weights leave, each of mass 1."""
+    assert measure is not None
+    space = interaction.manifold
+    if isinstance(measure, Density):
+        balanced = interaction.balanced_moments(measure.coefficients)
+    else:
+        masses = interaction.masses(measure.points, measure.mass)
+        balanced = [space.moments(measure.points, mass, interaction.degree) for mass in masses]
+    # Factors that differ from one time to the next would bend what lies between.
+    return np.array(
+        [space.resize(each, interaction.degree) / each.flat[0].real for each in balanced]
+    )
+
+
+def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
+    """Where the drawn tokens begin: quantiles of the initial measure."""
+    few = min(count, len(measure.points)) if isinstance(measure, Measure) else count
+    return quantiles(measure, few)
+
+
+def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
+    """Indices of up to `count` tokens, evenly spread over their order on the circle.
+
+    Examples
+    --------
+    >>> evenly_chosen(np.array([0.3, 0.1, 0.2, 0.4]), 2)
+    array([2, 3])
+    """
+    order = np.argsort(angles % (2 * np.pi), kind="stable")
+    few = min(count, len(order))
+    return order[((np.arange(few) + 0.5) * len(order) / few).astype(np.int64)]
+
+
+def refined(times: FloatArray, per_interval: int) -> FloatArray:
+    """Times with per_interval - 1 more between neighbours.
+
+    Examples
+    --------
+    >>> refined(np.array([0.0, 1.0, 3.0]), 2)
+    array([0. , 0.5, 1. , 2. , 3. ])
+    """
+    positions = np.arange((len(times) - 1) * per_interval + 1) / per_interval
+    return np.asarray(np.interp(positions, np.arange(len(times)), times))
+
+
+def tokens_of(run: Run) -> list[FloatArray]:
+    """Tokens that are drawn at every saved time, each (n, 3).
+
+    Of particles, and atoms, at most 2000, evenly chosen. None where the state was not kept, or
+    where the file does not tell how tokens of a density move: a kernel of the user's own, or
+    diffusion.
+    """
+    none = np.zeros((0, 3))
+    first, interaction = run.measures[0], run_interaction(run)
+    moved: list[FloatArray] = []
+    count = saves_with_a_density(run)
+    if first is not None and interaction is not None and count > 1:
+        moved = list(
+            _once(
+                run,
+                ("points", _FOLLOWED, 1),
+                lambda: followed(run, interaction, _start(first), count),
+            )
+        )
+    return moved + [
+        some_tokens(measure) if isinstance(measure, Measure) and not is_smooth(run, i) else none
+        for i, measure in enumerate(run.measures[len(moved) :], start=len(moved))
+    ]
+
+
+def _start(first: Density | Measure) -> FloatArray:
+    """Where tokens that follow a density, or nodes of characteristics, begin."""
+    if isinstance(first, Density):
+        return equal_masses(first, _FOLLOWED)
+    return equal_nodes(first, _FOLLOWED)
+
+
+def some_tokens(measure: Measure, most: int = MOST_DRAWN) -> FloatArray:
+    """Tokens of a measure, at most so many, evenly chosen."""
+    count = len(measure.points)
+    few = min(count, most)
+    return np.asarray(measure.points[((np.arange(few) + 0.5) * count / few).astype(np.int64)])
+
+
+def equal_nodes(measure: Measure, count: int) -> FloatArray:
+    """Points (count, 3) of a measure, each for the same mass, in the order in which they stand."""
+    covered = np.cumsum(measure.mass)
+    levels = covered[-1] * (np.arange(count) + 0.5) / count
+    return np.asarray(measure.points[np.searchsorted(covered, levels)])
+
+
+def followed(
+    run: Run, interaction: Felt, start: FloatArray, count: int | None = None
+) -> FloatArray:
+    """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`, to 1e-5.
+
+    What the interpolation of the moments in time costs comes on top.
+    """
+    from scipy.integrate import solve_ivp
+
+    space = run.manifold
+    times = run.scaled_time[:count]
+    field = _field_over_time(run, interaction, len(times))
+
+    def velocity(time: float, flat: FloatArray) -> FloatArray:
+        points = space.retract(space.unflattened(flat))[0]
+        return field(time).velocity(points).ravel()
+
+    solution = solve_ivp(
+        velocity,
+        (times[0], times[-1]),
+        start.ravel(),
+        t_eval=times,
+        rtol=_TOLERANCE,
+        atol=_TOLERANCE,
+    )
+    return np.asarray(space.retract(solution.y.T.reshape(len(times), -1, 3))[0])
+
+
+def equal_masses(density: Density, count: int) -> FloatArray:
+    """Points (count, 3), each for the same mass of a density."""
+    z = (2 * np.arange(_ROWS) + 1) / _ROWS - 1
+    longitude = np.pi * ((2 * np.arange(2 * _ROWS) + 1) / (2 * _ROWS) - 1)
+    points = directions(*np.meshgrid(longitude, np.arcsin(z))).reshape(-1, 3)
+    values = density.manifold.evaluate(density.coefficients, np.ascontiguousarray(points))
+    # Rows of equal height in z have equal areas.
+    mass = np.maximum(values, 0.0).reshape(_ROWS, -1)
+    levels = (np.arange(count) + 0.5) / count
+    heights = _quantiles(mass.sum(axis=1), levels)
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    turns = [
+        _quantiles(mass[min(int(_ROWS * height), _ROWS - 1)], np.array([(i / golden) % 1.0]))[0]
+        for i, height in enumerate(heights)
+    ]
+    return directions(np.pi * (2.0 * np.array(turns) - 1.0), np.arcsin(2.0 * heights - 1.0))
+
+
+def _quantiles(mass: FloatArray, levels: FloatArray) -> FloatArray:
+    """Places in [0, 1] below which a share of the mass lies, of masses of equal cells."""
+    covered = np.concatenate([[0.0], np.cumsum(mass)])
+    return np.asarray(np.interp(levels, covered / covered[-1], np.linspace(0.0, 1.0, len(covered))))

@@ -1,0 +1,222 @@
+"""Data of an interactive view of a run: frames of densities and points, curves, events.
+
+Everything is computed here, from what figures show: `values_on` of maps, cells of the circle,
+tokens that are followed, cosines of pairs. A view draws it, and asks nothing again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.figures.data.circle import wrapped
+from meanfield.figures.data.colours import colour_range
+from meanfield.figures.data.density import cell_count, column, marks
+from meanfield.figures.data.projections import PlateCarree
+from meanfield.figures.data.saved_times import Frame, atoms_at, film_times, frame, spread_evenly
+from meanfield.figures.data.series import over_time
+from meanfield.figures.data.sphere import densest_place, pixels, shown_coefficients, values_at
+from meanfield.figures.data.tokens import MOST_DRAWN, token_paths, tokens_of
+from meanfield.figures.data.vectors import cosine_shares, in_leading_axes, sizes_picture
+from meanfield.measures import Measure
+from meanfield.runs import Run
+
+GLOBE, RING, STRIP, CLOUD = "globe", "ring", "strip", "cloud"
+"""The sphere; the circle; polar angles of axial measures; tokens in other dimensions."""
+
+# Frames of each, and what keeps the whole below 1.5 MB: rows of a globe at most.
+_FRAMES = {GLOBE: 60, RING: 400, STRIP: 400, CLOUD: 120}
+_FEWEST_ROWS, _MOST_ROWS = 48, 128
+_FOLLOWED, _MOST_EVENTS, _MOST_PLACES = 60, 200, 5000
+# Longitude and latitude in front where no place is the densest.
+_FRONT = (0.6, 0.35)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewPicture:
+    """A run, frame by frame."""
+
+    frame: Frame  # title, facts, and the times that curves are given at
+    shape: str  # GLOBE, RING, STRIP or CLOUD
+    times: FloatArray  # (frames,): in the unit of the frame
+    # (frames, rows, columns): densities: of a globe at centres of equal cells of latitude, from the
+    # south, and longitude, from -pi; else one row, of mean densities in equal cells of the angle
+    # from -pi, or of the polar angle from 0. Empty of a cloud.
+    values: FloatArray
+    colours: tuple[float, float]  # lowest and highest density that have a colour of their own
+    # Tokens or atoms of each frame: unit vectors of a globe, angles of a ring, three leading axes
+    # of a cloud.
+    points: tuple[FloatArray, ...]
+    masses: tuple[FloatArray | None, ...]  # of atoms; None where all points are alike
+    # (frames, bins): cosines of pairs, relative to an even spread over [-1, 1]; NaN where they are
+    # not known, and empty if they never are, and of rings and strips, whose densities are drawn
+    # over time.
+    shares: FloatArray
+    curves: dict[str, FloatArray]  # at the times of the frame, by what they are called
+    events: tuple[tuple[float, str], ...]  # time and text
+    # Longitude and latitude that a globe shows first; of a cloud how its axes are seen.
+    front: tuple[float, float] = _FRONT
+    notes: tuple[str, ...] = ()  # what is not seen in the picture itself
+
+
+def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
+    """Picture of a run with its states, at up to so many saved times.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
+    >>> picture = view_picture(run)
+    >>> picture.shape, picture.times.tolist(), picture.values.shape
+    ('ring', [0.0, 0.5, 1.0], (3, 1, 720))
+    """
+    shape = shape_of(run)
+    saves = film_times(run, frames or _FRAMES[shape])
+    frames_data = _SEEN[shape](run, saves)
+    notes = list(frames_data.notes)
+    shares = np.zeros((len(saves), 0))
+    if shape in (GLOBE, CLOUD):
+        cosines = cosine_shares(run, saves)
+        shares = shares if np.isnan(cosines).all() else cosines * cosines.shape[1]
+    if any(len(x) for x in frames_data.points) and not isinstance(run.measures[saves[0]], Measure):
+        notes.append("dots follow the flow")
+    if any(mass is not None for mass in frames_data.masses):
+        notes.append("discs: atoms, areas as masses")
+    curves, of_energy = _curves(run)
+    notes += of_energy
+    events = run.events_in(run.unit)
+    if len(events) > _MOST_EVENTS:
+        notes.append(f"first {_MOST_EVENTS} of {len(events)} events")
+    around = frame(run)
+    if len(around.times) > _MOST_PLACES:
+        notes.append(f"curves at {_MOST_PLACES} of {len(around.times)} saved times at most")
+        some = spread_evenly(around.times, _MOST_PLACES, around.logarithmic)
+        around = replace(around, times=around.times[some])
+        curves = {name: values[some] for name, values in curves.items()}
+    return ViewPicture(
+        around,
+        shape,
+        run.time[saves],
+        frames_data.values,
+        colour_range(frames_data.values) if frames_data.values.size else (0.0, 1.0),
+        tuple(frames_data.points),
+        tuple(frames_data.masses),
+        shares,
+        curves,
+        tuple((event.time, _told(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
+        frames_data.front,
+        tuple(notes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Parts of the frames that depend on the space: as `ViewPicture` says."""
+
+    values: FloatArray
+    points: list[FloatArray]
+    masses: list[FloatArray | None]
+    front: tuple[float, float] = _FRONT
+    notes: tuple[str, ...] = ()
+
+
+def shape_of(run: Run) -> str:
+    """How a run is seen."""
+    if run.manifold.family == "vectors":
+        return CLOUD
+    if run.manifold.family == "axial":
+        return STRIP
+    return GLOBE if run.manifold.point_shape else RING
+
+
+def _on_globe(run: Run, saves: IntArray) -> _Seen:
+    """Densities, tokens or atoms, and the densest place of the last frame in front."""
+    tokens, first = tokens_of(run), run.measures[saves[0]]
+    x, y, z = densest_place(run, int(saves[-1]))
+    return _Seen(
+        _globe_values(run, saves),
+        [tokens[i] for i in saves],
+        [_masses(run, int(i), len(tokens[i])) for i in saves],
+        (float(np.arctan2(y, x)), float(np.clip(np.arcsin(np.clip(z, -1.0, 1.0)), -1.0, 1.0))),
+        ("colours: points smoothed by the heat kernel",)
+        if isinstance(first, Measure) and not first.cell_order
+        else (),
+    )
+
+
+def _globe_values(run: Run, saves: IntArray) -> FloatArray:
+    """Densities at the frames, in as many rows as their degree asks for."""
+    coefficients = [
+        shown_coefficients(each) for i in saves if (each := run.measures[i]) is not None
+    ]
+    degree = max(each.shape[-1] for each in coefficients) - 1
+    rows = int(np.clip(2 * (degree + 1), _FEWEST_ROWS, _MOST_ROWS))
+    points = pixels(PlateCarree(), 2 * rows)
+    return np.array([values_at(run.manifold, each, points) for each in coefficients])
+
+
+def _in_cloud(run: Run, saves: IntArray) -> _Seen:
+    """Tokens on three axes."""
+    points, share = in_leading_axes(run, saves, 3, MOST_DRAWN)
+    masses = [_masses(run, int(i), len(x)) for i, x in zip(saves, points, strict=True)]
+    axes = (f"three leading principal axes, {share:.0%} of the mean square",)
+    none = np.zeros((len(saves), 0, 0))
+    return _Seen(none, points, masses, notes=axes if run.manifold.ambient > 3 else ())
+
+
+def _on_strip(run: Run, saves: IntArray) -> _Seen:
+    """Densities of the polar angle."""
+    return _Seen(_cells(run, saves), [np.zeros((0, 1))] * len(saves), [None] * len(saves))
+
+
+def _masses(run: Run, index: int, count: int) -> FloatArray | None:
+    """Masses of the points that are drawn, where they are all of the atoms."""
+    atoms = atoms_at(run, index)
+    return None if atoms is None or len(atoms.points) != count else atoms.mass
+
+
+def _on_ring(run: Run, saves: IntArray) -> _Seen:
+    """Densities, and angles in [-pi, pi] of tokens, or of atoms with their masses."""
+    first = run.measures[saves[0]]
+    points_move = isinstance(first, Measure) and not first.cell_order
+    paths = token_paths(run, MOST_DRAWN if points_move else _FOLLOWED)[1]
+    points: list[FloatArray] = []
+    masses: list[FloatArray | None] = []
+    for i in saves:
+        angles, mass = (paths[i], None) if i < len(paths) else marks(run, int(i))
+        points.append(wrapped(angles)[:, None])
+        masses.append(mass)
+    return _Seen(_cells(run, saves), points, masses)
+
+
+def _cells(run: Run, saves: IntArray) -> FloatArray:
+    """Mean densities in equal cells of the angle, one row a frame."""
+    count = cell_count(run, saves)
+    return np.array([[np.maximum(column(run, int(i), count), 0.0)] for i in saves])
+
+
+_SEEN = {GLOBE: _on_globe, RING: _on_ring, STRIP: _on_strip, CLOUD: _in_cloud}
+
+
+def _curves(run: Run) -> tuple[dict[str, FloatArray], list[str]]:
+    """Energy, order parameter and number of clusters; lengths of tokens in R^d. And a note."""
+    if not run.manifold.is_sphere:
+        lengths = sizes_picture(run).lengths
+        names = ("shortest token", "median length", "longest token")
+        return dict(zip(names, lengths.T, strict=True)), []
+    both = over_time(run)
+    curves, notes = {"order parameter": both.order.order}, []
+    if np.isfinite(both.energy.energy).any():
+        curves = {"energy": both.energy.energy} | curves
+        whole = "uniform's" if both.energy.repulsive else "one cluster's"
+        notes.append(f"energy as a share of {whole}")
+    if both.energy.count is not None:
+        curves["clusters"] = both.energy.count
+    return curves, notes
+
+
+def _told(kind: str, text: str) -> str:
+    return f"{kind}: {text}" if text else kind

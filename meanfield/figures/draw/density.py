@@ -1,0 +1,90 @@
+"""Kind "density": the density over time and angle, with the paths of tokens on it."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm
+
+from meanfield.figures.data.circle import cell_edges
+from meanfield.figures.data.density import DensityPicture
+from meanfield.figures.draw.axes import (
+    add_colour_bar,
+    add_growth_times,
+    mark_hand_overs,
+    set_time_axis,
+)
+from meanfield.figures.draw.sphere import HALO
+from meanfield.figures.draw.style import DENSITY_COLOURS, FAINT, set_title
+
+_WAVE = "#8fe3ff"
+# Widths of atoms, in points: one that holds all the mass, and the lightest.
+_ATOM_WIDTH, _THINNEST = 8.0, 0.7
+
+
+def draw_density(picture: DensityPicture, axes: Axes) -> None:
+    """Draw it on axes that are empty."""
+    frame = picture.frame
+    set_title(axes, frame)
+    on_axes(picture, axes)
+    set_time_axis(axes, frame)
+    mark_hand_overs(axes, frame, colour=FAINT)
+    add_growth_times(axes, frame)
+
+
+def on_axes(picture: DensityPicture, axes: Axes) -> None:
+    """Density, token paths, atoms and colour bar on given axes."""
+    colours = mpl.colormaps[DENSITY_COLOURS]
+    axes.set_facecolor(colours(0.0))
+    if picture.table.any():  # not atoms alone
+        angles = cell_edges(len(picture.values), picture.lowest)
+        mesh = axes.pcolormesh(
+            picture.edges, angles, picture.values, shading="flat",
+            norm=LogNorm(*picture.colours), cmap=DENSITY_COLOURS, rasterized=True,
+        )  # fmt: skip
+        label = "density $f$ (uniform = 1)" if picture.lowest else "density of the angle (even = 1)"
+        add_colour_bar(axes, mesh, picture.table, picture.colours, label=label)
+    set_angle_axis(axes, picture.lowest)
+    if len(picture.dots):
+        dots = picture.dots.T
+        axes.plot(*dots, ".", color="white", markersize=2.0, alpha=0.55, scaley=False)
+    lines = LineCollection(picture.paths, colors="white", linewidths=0.6, alpha=0.55)
+    axes.add_collection(lines, autolim=False)
+    _crest(picture, axes)
+    if picture.atoms:
+        widths = np.maximum(_ATOM_WIDTH * picture.masses, _THINNEST)
+        dashes = LineCollection(
+            picture.atoms, colors=[colours(1.0)], linewidths=widths, capstyle="butt", zorder=2.5
+        )
+        axes.add_collection(dashes, autolim=False)
+
+
+def _crest(picture: DensityPicture, axes: Axes) -> None:
+    """Crest of the wave that linear theory predicts, with its name below."""
+    if picture.wave is None:
+        return
+    lines = LineCollection(
+        picture.crest, colors=[_WAVE], linewidths=1.3, linestyles=[(0, (5, 3))], zorder=2.4
+    )
+    axes.add_collection(lines, autolim=False)
+    axes.annotate(
+        rf"linear theory: mode $k = {picture.wave.order}$ turns at ${picture.wave.velocity:.3g}$",
+        (0.0, 0.0), xycoords="axes fraction", xytext=(5, 5), textcoords="offset points",
+        fontsize=7.5, color=_WAVE, zorder=6, path_effects=HALO,
+    )  # fmt: skip
+
+
+def set_angle_axis(axes: Axes, lowest: float = -np.pi) -> None:
+    """Angles from -pi to pi, upwards, or polar angles from 0."""
+    if lowest == 0.0:
+        axes.set_ylim(0.0, np.pi)
+        axes.set_yticks(np.pi * np.array([0, 0.25, 0.5, 0.75, 1]))
+        axes.set_yticklabels(["$0$", r"$\pi/4$", r"$\pi/2$", r"$3\pi/4$", r"$\pi$"])
+        axes.set_ylabel(r"polar angle $\theta$ (rad)")
+        return
+    axes.set_ylim(-np.pi, np.pi)
+    axes.set_yticks(np.pi * np.array([-1, -0.5, 0, 0.5, 1]))
+    axes.set_yticklabels([r"$-\pi$", r"$-\pi/2$", "$0$", r"$\pi/2$", r"$\pi$"])
+    axes.set_ylabel(r"angle $\theta$ (rad)")

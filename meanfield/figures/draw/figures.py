@@ -1,0 +1,135 @@
+"""Make figures and write them: no pyplot, no file half written, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, cast
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from meanfield.figures.draw.style import style
+from meanfield.store.locks import check_figure_place, replace_figure
+
+SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
+"""What names of files end in: of figures, and of films."""
+
+# Agg draws no larger ones.
+_MOST_DOTS = 2**16 - 1
+# What half a label of the last tick takes, in inches.
+_TICK = 0.16
+
+# No dates: the same run gives the same file.
+_SAVE_OPTIONS: dict[str, dict[str, Any]] = {
+    ".png": {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}},
+    ".pdf": {"metadata": {"CreationDate": None}},
+    ".svg": {"metadata": {"Date": None}},
+}
+
+
+def new_figure(
+    size: tuple[float, float],
+    figsize: tuple[float, float] | None = None,
+    dpi: float | None = None,
+) -> Figure:
+    """Empty figure of a size in inches, with a canvas of its own; `figsize` wins."""
+    size = figsize or size
+    dots = 100.0 if dpi is None else dpi
+    if not (dots > 0 and all(1 <= side * dots <= _MOST_DOTS for side in size)):
+        raise ValueError(
+            f"figsize in inches times dpi must be 1 to {_MOST_DOTS} dots a side, got figsize = "
+            f"{tuple(size)} and dpi = {dots:g}."
+        )
+    figure = Figure(figsize=size, dpi=dpi, layout="constrained")
+    FigureCanvasAgg(figure)
+    # Notebooks ask for this; without pyplot nobody else tells them how to show a figure.
+    figure._repr_png_ = partial(_encoded, figure, ".png", dpi)  # type: ignore[attr-defined]
+    return figure
+
+
+def check_empty(axes: Axes) -> None:
+    """Refuse axes on which something is drawn, as by a cell of a notebook that is run again.
+
+    Examples
+    --------
+    >>> axes = Figure().subplots()
+    >>> check_empty(axes)
+    """
+    # All axes in one place: a second axis of ours outlives ax.clear().
+    if any(each.has_data() for each in _in_the_place_of(axes)):
+        raise ValueError(
+            "ax holds a drawing already: give empty axes, such as plt.subplots() makes."
+        )
+
+
+def make_room(axes: Axes) -> None:
+    """Narrow axes of a user's until what stands right of them lies where they ended.
+
+    A layout engine does so itself.
+    """
+    figure, spec = cast(Figure, axes.figure), axes.get_subplotspec()
+    if figure.get_layout_engine() is not None:
+        return
+    position = axes.get_position()
+    slot = spec.get_position(figure) if spec else position
+    around = [each.get_tightbbox() for each in _in_the_place_of(axes)]
+    right = max(box.x1 for box in around if box is not None) - figure.bbox.x0
+    beyond = (right - _TICK * figure.dpi) / figure.bbox.width - slot.x1
+    if beyond > 0.0:
+        position.x1 = max(position.x1 - beyond, position.x0 + 0.5 * position.width)
+        axes.set_position(position)
+
+
+def _in_the_place_of(axes: Axes) -> list[Axes]:
+    """Axes, and those that share their place, such as `twinx` makes."""
+    place = axes.get_position(original=True).bounds
+    return [each for each in axes.figure.axes if each.get_position(original=True).bounds == place]
+
+
+def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
+    """Suffix of a path if it is one of those known.
+
+    Examples
+    --------
+    >>> check_suffix("figure.PNG")
+    '.png'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in suffixes:
+        raise ValueError(
+            f"{os.fspath(path)}: figures end in {', '.join(suffixes[:-1])} or {suffixes[-1]}, "
+            f"got {suffix!r}."
+        )
+    return suffix
+
+
+def check_figure(path: str | os.PathLike[str]) -> None:
+    """Say before long work whether a figure could be written.
+
+    Examples
+    --------
+    >>> check_figure("nowhere/figure.png")
+    Traceback (most recent call last):
+    ...
+    ValueError: nowhere/figure.png cannot be written: its folder does not exist.
+    """
+    check_suffix(path)
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")
+    check_figure_place(Path(path))
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the suffix chooses the format."""
+    replace_figure(Path(path), _encoded(figure, check_suffix(path)))
+
+
+def _encoded(figure: Figure, suffix: str, dpi: float | None = None) -> bytes:
+    buffer = BytesIO()
+    with style():
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, **_SAVE_OPTIONS[suffix])
+    return buffer.getvalue()

@@ -1,0 +1,67 @@
+"""Figure of a merging diagram: the share of merged pairs over time and inverse temperature."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.figures.data.merging import MergingPicture, merging_picture
+from meanfield.figures.data.saved_times import edges_between
+from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.style import DENSITY_COLOURS, FAINT, INK, style, title_above
+from meanfield.papers.merging_results import MergingDiagram
+
+_SIZE = (7.2, 4.6)
+
+
+def merging_figure(diagram: MergingDiagram, *, title: str | None = None, **options: Any) -> Figure:
+    """Figure of a diagram, on its own canvas that pyplot does not know."""
+    picture = merging_picture(diagram)
+    if title is not None:
+        picture = replace(picture, title=title)
+    with style():
+        figure = new_figure(_SIZE, **options)
+        draw_merging(picture, figure.subplots())
+    return figure
+
+
+def draw_merging(picture: MergingPicture, axes: Axes) -> None:
+    """Shares as colours, or as curves of a single beta; and the curve of equiangular tokens."""
+    title_above(axes, picture.title, picture.facts)
+    axes.set_xlabel("time $t$")
+    if len(picture.betas) == 1 or len(picture.times) == 1:
+        _curves(picture, axes)
+        return
+    mesh = axes.pcolormesh(
+        edges_between(picture.times, False), edges_between(picture.betas, False),
+        np.ma.masked_invalid(picture.fraction),
+        cmap=DENSITY_COLOURS, vmin=0.0, vmax=1.0, rasterized=True,
+    )  # fmt: skip
+    axes.set_facecolor(FAINT)
+    limits = axes.get_xlim(), axes.get_ylim()
+    if picture.curve is not None and len(picture.curve):
+        axes.plot(*picture.curve.T, color="white", linewidth=3.2, alpha=0.8)
+        axes.plot(*picture.curve.T, color=INK, linewidth=1.4, linestyle="--",
+                  label=r"orthogonal tokens, $d \to \infty$")  # fmt: skip
+        axes.legend(loc="lower right", frameon=True, framealpha=0.85)
+    axes.set_xlim(limits[0])
+    axes.set_ylim(limits[1])
+    axes.set_ylabel(r"inverse temperature $\beta$")
+    axes.figure.colorbar(mesh, ax=axes, label="share of merged pairs")
+
+
+def _curves(picture: MergingPicture, axes: Axes) -> None:
+    """One beta against time, or one time against beta."""
+    in_time = len(picture.betas) == 1
+    at = picture.times if in_time else picture.betas
+    fixed = rf"$\beta = {picture.betas[0]:g}$" if in_time else f"$t = {picture.times[0]:g}$"
+    axes.plot(at, picture.fraction.ravel(), color=INK, marker="o", markersize=3, label=fixed)
+    if not in_time:
+        axes.set_xlabel(r"inverse temperature $\beta$")
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylabel("share of merged pairs")
+    axes.legend()

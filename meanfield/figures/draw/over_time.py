@@ -1,0 +1,339 @@
+"""Curves over time: energy, order parameter, moments, resolution, the staircase, any observable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullFormatter
+
+from meanfield.arrays import FloatArray
+from meanfield.figures.data.saved_times import Frame
+from meanfield.figures.data.series import (
+    NARROWEST,
+    NEGLIGIBLE,
+    EnergyPicture,
+    ObservablePicture,
+    OrderPicture,
+    OverTime,
+    ResolutionPicture,
+    SpectrumPicture,
+    StaircasePicture,
+)
+from meanfield.figures.draw.axes import (
+    add_growth_times,
+    label_ends,
+    mark_hand_overs,
+    set_time_axis,
+)
+from meanfield.figures.draw.style import (
+    COUNT,
+    DEGREE_COLOURS,
+    ENERGY,
+    FAINT,
+    INK,
+    MUTED,
+    ORDER,
+    set_title,
+    shades,
+)
+from meanfield.observables.cluster_tree import Plateau
+
+_LEVEL_SPACING = 0.12
+# Names of lines above this share of the height stand below them.
+_TOP = 0.9
+# Rows of text at the top that names of lines may take.
+BELOW_LEVELS = 2
+_LEAST_TAIL = 1e-18
+_LEAST_TOP = 1e-3  # of energy and order, beside 1 of a single cluster
+# About that of the axes, in inches.
+_STAIRCASE_WIDTH = 7.8
+_SIZE = 7.5
+_CHARACTER = 0.62 * _SIZE / 72.0
+_MOST_LINES = 3
+_ENTRIES, _FEW_ENTRIES = ("viridis", 0.0, 0.88), 10
+_LEVEL: dict[str, Any] = {"linewidth": 0.8, "dashes": (4, 3)}
+# Highest energy as a share of the axes, and the share above which names stand below their plateau.
+_STAIRCASE_TOP, _HIGH = 1.12, 0.75
+
+
+def draw_energy(picture: EnergyPicture, axes: Axes) -> None:
+    """Staircase of the interaction energy, and the number of clusters."""
+    frame = picture.frame
+    set_title(axes, frame)
+    if picture.count is not None:
+        _count_on_twin(frame, picture.count, axes)
+    _energy(picture, axes)
+    level_lines(picture, axes)
+    set_time_axis(axes, frame)
+    mark_hand_overs(axes, frame, first_row=BELOW_LEVELS)
+    add_growth_times(axes, frame)
+    axes.set_ylabel(_energy_label(picture.repulsive), color=ENERGY)
+
+
+def draw_order_parameter(picture: OrderPicture, axes: Axes) -> None:
+    """Length of the mean vector."""
+    frame = picture.frame
+    set_title(axes, frame)
+    _order(picture, axes)
+    _dress(axes, frame)
+    axes.set_ylabel("order parameter $R$")
+
+
+def draw_observable(picture: ObservablePicture, axes: Axes) -> None:
+    """An observable, arrays as several curves, named by their place if they are a few."""
+    frame, count = picture.frame, picture.values.shape[1]
+    set_title(axes, frame)
+    colours = [ORDER] if count == 1 else shades(*_ENTRIES, count)
+    for i, colour in enumerate(colours):
+        axes.plot(
+            frame.times, picture.values[:, i], color=colour, label=f"{i}", **_points_if_few(frame)
+        )
+    if 1 < count <= _FEW_ENTRIES:
+        axes.legend(title="entry")
+    _dress(axes, frame)
+    axes.set_ylabel(picture.label, parse_math=False)
+
+
+def draw_spectrum(picture: SpectrumPicture, axes: Axes) -> None:
+    """Sizes of the moments by degree."""
+    frame = picture.frame
+    set_title(axes, frame)
+    spectrum_on_axes(picture, axes, height=3.4)
+    _dress(axes, frame)
+
+
+def draw_resolution(picture: ResolutionPicture, axes: Axes) -> None:
+    """Watched spectral tail of a density, and its degree."""
+    frame = picture.frame
+    set_title(axes, frame)
+    _degree_on_twin(picture, axes)
+    tail = np.where(picture.tail > _LEAST_TAIL, picture.tail, np.nan)
+    axes.semilogy(frame.times, tail, color=ENERGY, **_points_if_few(frame))
+    axes.set_ylabel("spectral tail", color=ENERGY)
+    tolerance = picture.tolerance
+    if tolerance is not None:
+        axes.axhline(tolerance, color=MUTED, linewidth=1.0, dashes=(4, 2.5))
+        axes.annotate(
+            f"tolerance {tolerance:g}", (0.0, tolerance), xycoords=("axes fraction", "data"),
+            xytext=(6, 4), textcoords="offset points", color=MUTED, fontsize=8.5,
+        )  # fmt: skip
+        axes.set_ylim(_LEAST_TAIL, 10 * float(np.nanmax([tolerance, *tail])))
+    _dress(axes, frame)
+
+
+def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
+    """Energy against log t, with the clusters of each plateau.
+
+    A plateau of clusters far apart has the energy sum_j m_j^2 at large beta, drawn as a dashed
+    line. Where the run tells no atoms, plateaus are the saved times between which the number of
+    clusters stays the same.
+    """
+    frame = picture.frame
+    set_title(axes, frame)
+    set_time_axis(axes, frame)
+    axes.set_ylim(0.0, _STAIRCASE_TOP * float(np.nanmax(picture.energy)))
+    axes.plot(picture.times, picture.energy, color=ENERGY, zorder=3)
+    if len(picture.merges):
+        axes.plot(
+            picture.merges, picture.heights, linestyle="", marker="o", markersize=4.5,
+            color="white", markeredgecolor=ENERGY, markeredgewidth=1.2, zorder=4,
+            label="two clusters meet", clip_on=False,
+        )  # fmt: skip
+    for plateau in picture.plateaus:
+        _name(axes, plateau, picture.times, picture.energy)
+    axes.plot([], [], color=INK, label="sum of squared masses", **_LEVEL)
+    axes.legend(loc="lower right", labelcolor=MUTED)
+    mark_hand_overs(axes, frame)
+    add_growth_times(axes, frame)
+    axes.set_ylabel(_energy_label(picture.repulsive))
+
+
+def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None:
+    """Energy and order parameter on one pair of axes of a height in inches."""
+    energy, order = picture.energy, picture.order
+    _energy(energy, axes)
+    _order(order, axes)
+    level_lines(energy, axes)
+    ends = [(float(order.order[-1]), "order $R$", ORDER)]
+    if np.isfinite(energy.energy).any():
+        ends.insert(0, (float(energy.energy[-1]), "energy $E$", ENERGY))
+    else:
+        ends.append((0.0, "no energy", MUTED))
+    axes.set_ylabel("energy, order" if energy.repulsive else "relative to\none cluster")
+    label_ends(axes, ends, height=height)
+
+
+def _dress(axes: Axes, frame: Frame) -> None:
+    """Axis of time, hand-overs, growth times."""
+    set_time_axis(axes, frame)
+    mark_hand_overs(axes, frame)
+    add_growth_times(axes, frame)
+
+
+def _energy_label(repulsive: bool) -> str:
+    """Name of the normalised energy; the reference is that of the definition."""
+    return rf"energy $E\,/\,E$[{'uniform' if repulsive else 'Dirac'}]"
+
+
+def _energy(picture: EnergyPicture, axes: Axes) -> None:
+    times, few = picture.frame.times, _points_if_few(picture.frame)
+    axes.plot(times, picture.energy, color=ENERGY, **few)
+
+
+def _order(picture: OrderPicture, axes: Axes) -> None:
+    axes.plot(picture.frame.times, picture.order, color=ORDER, **_points_if_few(picture.frame))
+
+
+def _points_if_few(frame: Frame) -> dict[str, Any]:
+    """Mark the saved times where there are too few to make a curve."""
+    return {"marker": "o", "markersize": 4} if len(frame.times) < 12 else {}
+
+
+def level_lines(picture: EnergyPicture, axes: Axes) -> None:
+    """Energies of n equal clusters, as lines as far as they are told apart; sets the limits."""
+    curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
+    # An energy that there is not is NaN at all times.
+    top = max(float(np.nanmax(curve)) for curve in curves if np.isfinite(curve).any())
+    # Rounding that fills the axes would look like growth.
+    top = max(top, _LEAST_TOP)
+    levels = picture.levels
+    above = [level for level in levels.values() if top <= level <= 1.35 * top]
+    top = 1.06 * max([top, *above])
+    axes.set_ylim(0.0, top)
+    last = np.inf
+    for n, level in levels.items():
+        if level > top or last - level < _LEVEL_SPACING * top:
+            continue
+        last = level
+        # The name stands at the end where the curves are farther away.
+        right = _distance(curves, -1, level) > _distance(curves, 0, level)
+        axes.axhline(level, color=FAINT, linewidth=0.8, zorder=0)
+        below = level > _TOP * top
+        axes.annotate(
+            f"{n} equal clusters" if n > 1 else "one cluster", (float(right), level),
+            xycoords=("axes fraction", "data"), xytext=(-6 if right else 6, -2 if below else 2),
+            textcoords="offset points", ha="right" if right else "left", fontsize=7.5, color=MUTED,
+            va="top" if below else "bottom",
+        )  # fmt: skip
+
+
+def _distance(curves: list[FloatArray], end: int, level: float) -> float:
+    return min(abs(float(curve[end]) - level) for curve in curves)
+
+
+def _count_on_twin(frame: Frame, count: FloatArray, axes: Axes) -> None:
+    """Number of clusters, as steps on a second axis behind."""
+    twin = axes.twinx()
+    twin.step(frame.times, count, where="mid", color=COUNT, linewidth=1.2)
+    twin.fill_between(frame.times, count, step="mid", color=COUNT, alpha=0.15, linewidth=0)
+    twin.set_ylim(0, max(float(np.nanmax(count)), 1.0) * 1.15)
+    twin.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    twin.set_ylabel("clusters", color=COUNT)
+    twin.spines["right"].set_visible(True)
+    axes.set_zorder(twin.get_zorder() + 1)
+    axes.patch.set_visible(False)
+
+
+def _degree_on_twin(picture: ResolutionPicture, axes: Axes) -> None:
+    """Degree of the density, as steps on a second axis behind."""
+    twin = axes.twinx()
+    twin.step(picture.frame.times, picture.degree, where="post", color=COUNT,
+              linewidth=1.2)  # fmt: skip
+    twin.set_yscale("log", base=2)
+    twin.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    twin.set_ylabel("degree of the density", color=COUNT)
+    twin.spines["right"].set_visible(True)
+    axes.set_zorder(twin.get_zorder() + 1)
+    axes.patch.set_visible(False)
+
+
+def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> None:
+    """Moments of the first degrees and their linear predictions on axes of a height in inches."""
+    times, sizes, few = picture.frame.times, picture.sizes, _points_if_few(picture.frame)
+    positive = sizes[sizes > NEGLIGIBLE]
+    low = max(NEGLIGIBLE, 0.5 * float(positive.min())) if len(positive) else NEGLIGIBLE
+    high = 2.0 * max(float(positive.max()) if len(positive) else 1.0, 10 * low)
+    axes.set_yscale("log")
+    low, high = picture.limits or (low, high)
+    axes.set_ylim(low, high)
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    ends = []
+    for i, l in enumerate(picture.degrees):
+        colour = DEGREE_COLOURS[i]
+        width = 2.4 if l == picture.dominant else 1.3
+        visible = np.where(sizes[:, i] > NEGLIGIBLE, sizes[:, i], np.nan)
+        axes.plot(times, visible, color=colour, linewidth=width, zorder=3, **few)
+        predicted = picture.predicted[:, i]
+        inside = (predicted >= low) & (predicted <= high)
+        axes.plot(
+            times, np.where(inside, predicted, np.nan), color=colour, linewidth=1.0, dashes=(4, 2.5)
+        )
+        ends.append((float(sizes[-1, i]), rf"$\ell = {l}$", colour))
+    # Moduli on the circle, roots of the power of each degree on spheres.
+    power = r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
+    if picture.frame.has_angles:
+        power = r"moments $|m_\ell|$" if picture.frame.on_circle else r"$N_\ell^{1/2}\, |m_\ell|$"
+    axes.set_ylabel(power)
+    label_ends(axes, ends, height=height)
+    if np.isfinite(picture.predicted).any():
+        axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")
+        axes.legend(loc="lower right")
+
+
+def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -> None:
+    """Level of a plateau, and its clusters as far as there is room for words."""
+    begin, end = max(plateau.begin, times[0]), min(plateau.end, times[-1])
+    if not begin < end:
+        return
+    width = _STAIRCASE_WIDTH * float(np.log(end / begin) / np.log(times[-1] / times[0]))
+    if width < NARROWEST * _STAIRCASE_WIDTH:
+        return
+    axes.plot([begin, end], [plateau.level] * 2, color=INK, zorder=2, **_LEVEL)
+    words = plateau_words(plateau.mass, int(width / _CHARACTER))
+    if not words:
+        return
+    middle = float(np.sqrt(begin) * np.sqrt(end))
+    below = float(np.interp(np.log(middle), np.log(times), energy)) > _HIGH * axes.get_ylim()[1]
+    # Clear of the curve and of the level, from the first to the last letter.
+    half = 0.5 * _CHARACTER * max(map(len, words.splitlines())) / _STAIRCASE_WIDTH
+    around = np.log(middle) + np.linspace(-half, half, 9) * np.log(times[-1] / times[0])
+    near = np.append(np.interp(around, np.log(times), energy), plateau.level)
+    height = float(near[:-1].min() if below else near.max())
+    axes.annotate(
+        words, (middle, height), xytext=(0, -5 if below else 5), textcoords="offset points",
+        ha="center", va="top" if below else "bottom", fontsize=_SIZE, color=INK, zorder=5,
+        linespacing=1.15,
+    )  # fmt: skip
+
+
+def plateau_words(mass: FloatArray, room: int) -> str:
+    """Masses of clusters in lines of at most `room` characters; else their number, else nothing.
+
+    A bare number would be a mass: without room for "4 clusters" they are "n = 4".
+
+    Examples
+    --------
+    >>> print(plateau_words(np.array([0.4, 0.35, 0.25]), 11))
+    0.4, 0.35,
+    0.25
+    >>> plateau_words(np.full(60, 1 / 60), 11), plateau_words(np.full(60, 1 / 60), 4)
+    ('60 clusters', '')
+    """
+    lines = [""]
+    for i, word in enumerate(f"{m:.2g}" for m in mass):
+        longer = f"{lines[-1]}, {word}" if lines[-1] else word
+        comma = i + 1 < len(mass)
+        if len(longer) + comma > room and lines[-1]:
+            lines[-1] += ","
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    if len(lines) <= _MOST_LINES and max(len(line) for line in lines) <= room:
+        return "\n".join(lines)
+    count = f"{len(mass)} clusters"
+    if len(count) <= room:
+        return count
+    count = f"n = {len(mass)}"
+    return count if len(count) <= room else ""

@@ -1,0 +1,52 @@
+"""Kinds "density" and "overview": what happened, at a glance; made of the other kinds' axes."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.figures.data.density import DensityPicture
+from meanfield.figures.data.overview import OverviewPicture
+from meanfield.figures.data.sphere import SpherePicture
+from meanfield.figures.data.vectors import VectorsOverview
+from meanfield.figures.draw import clusters, density, over_time, sphere
+from meanfield.figures.draw.axes import add_growth_times, mark_hand_overs, set_time_axis
+from meanfield.figures.draw.style import FAINT, MUTED, set_title
+from meanfield.figures.draw.vectors import draw_vectors_overview
+
+_HEIGHTS = (3.3, 1.3, 2.0)
+
+
+def draw_density(picture: DensityPicture | SpherePicture, axes: Axes) -> None:
+    """Draw the whole figure, of the manifold that the picture is of."""
+    if isinstance(picture, DensityPicture):
+        density.draw_density(picture, axes)
+    else:
+        sphere.draw_map(picture, axes)
+
+
+def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) -> None:
+    """Draw the whole figure."""
+    if isinstance(picture, VectorsOverview):
+        draw_vectors_overview(picture, figure)
+        return
+    panels = figure.subplots(3, 1, height_ratios=_HEIGHTS)
+    first, *below = panels
+    frame, part = picture.frame, picture.picture
+    set_title(first, frame)
+    if isinstance(part, DensityPicture):
+        density.on_axes(part, first)
+    elif isinstance(part, SpherePicture):
+        sphere.maps_on_axes(part, first)
+    else:
+        clusters.on_axes(part, first)
+    over_time.energy_and_order(picture.curves, below[0], _HEIGHTS[1])
+    over_time.spectrum_on_axes(picture.spectrum, below[1], height=_HEIGHTS[2])
+    with_time = [first, *below] if frame.has_angles else below
+    for panel in with_time:
+        set_time_axis(panel, frame, label=panel is below[-1])
+        panel.tick_params(labelbottom=panel is below[-1])
+        colour = FAINT if panel is first and isinstance(part, DensityPicture) else MUTED
+        row = over_time.BELOW_LEVELS if panel is below[0] else 0
+        mark_hand_overs(panel, frame, names=panel is with_time[0], colour=colour, first_row=row)
+    add_growth_times(with_time[0], frame)

@@ -1,0 +1,254 @@
+"""How many clusters form: growth rates, and the laws of the number of clusters beside them.
+
+Of given tokens also the potential at the onset time, with its maxima.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from meanfield.figures.data.prediction import (
+    PotentialOnCircle,
+    PotentialOnSphere,
+    PredictionPicture,
+    prediction_picture,
+)
+from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.sphere import (
+    HALO,
+    TOKENS,
+    draw_clusters,
+    draw_graticule,
+    draw_outline,
+    token_style,
+)
+from meanfield.figures.draw.style import (
+    DENSITY_COLOURS,
+    ENERGY,
+    FAINT,
+    INK,
+    MUTED,
+    ORDER,
+    facts_title,
+    style,
+    title_above,
+)
+from meanfield.studies.prediction import ClusterPrediction
+
+_WIDTH, _HEIGHT, _BELOW = 9.0, 4.2, {1: 3.2, 2: 4.6}
+# Above this many degrees or numbers of clusters, lines instead of stems and bars.
+_MANY = 60
+# Rarer numbers of clusters have no place.
+_LEAST_SHARE = 1e-3
+# Bins of the histogram of tokens, about this many tokens each.
+_TOKENS_A_BIN, _BINS = 12, (24, 180)
+# Clusters above this many have no room for their masses.
+_LABELS = 24
+
+
+def prediction_figure(
+    prediction: ClusterPrediction, *, title: str | None = None, **options: Any
+) -> Figure:
+    """Growth rates and laws side by side; the potential of given tokens below."""
+    return draw_prediction(prediction_picture(prediction), title=title, **options)
+
+
+def draw_prediction(
+    picture: PredictionPicture, *, title: str | None = None, **options: Any
+) -> Figure:
+    """Figure of a prediction that is ready to be drawn."""
+    where = picture.potential
+    below = 0.0 if where is None else _BELOW[1 if picture.on_circle else 2]
+    with style():
+        figure = new_figure((_WIDTH, _HEIGHT + below), **options)
+        rows = figure.subplot_mosaic(
+            [["rates", "laws"]] if where is None else [["rates", "laws"], ["where", "where"]],
+            height_ratios=[_HEIGHT] if where is None else [_HEIGHT, below],
+        )
+        title = f"Clusters of {picture.tokens} tokens" if title is None else title
+        title_above(rows["rates"], title, facts_title(picture.facts))
+        _rates(picture, rows["rates"])
+        _laws(picture, rows["laws"])
+        if where is not None:
+            _potential(where, rows["where"])
+    return figure
+
+
+def _rates(picture: PredictionPicture, axes: Axes) -> None:
+    """Growth rates as shares of the largest, the dominant and the second degree marked."""
+    rates, first, second = picture.rates, picture.dominant, picture.second
+    degrees = np.arange(len(rates))
+    axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
+    if len(rates) <= _MANY:
+        axes.vlines(degrees[1:], 0.0, rates[1:], color=MUTED, linewidth=1.2, zorder=2)
+        axes.scatter(degrees[1:], rates[1:], s=18, color=MUTED, zorder=3)
+    else:
+        axes.plot(degrees[1:], rates[1:], color=MUTED, linewidth=1.2)
+    marks = [(first, ENERGY, "dominant degree"), (second, ORDER, "second degree")]
+    for degree, colour, name in marks:
+        if degree is not None:
+            label = f"{name} {degree}"
+            if degree == second:
+                label += f": {picture.rate_ratio:.3f} of its rate"
+            axes.vlines(degree, 0.0, rates[degree], color=colour, linewidth=2.0, zorder=4)
+            axes.scatter(degree, rates[degree], s=44, color=colour, zorder=5, label=label)
+    axes.set_xlabel(r"degree $\ell$")
+    axes.set_ylabel(r"growth rate $\lambda_\ell$ (per scaled time)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(x=0.03, y=0.05)
+    if first is not None:
+        # Room for the legend above the stems.
+        axes.set_ylim(top=1.3 * float(rates.max()))
+        axes.legend(loc="upper right")
+
+
+def _laws(picture: PredictionPicture, axes: Axes) -> None:
+    """Both distributions, their means, and the dominant degree."""
+    # Given tokens have a potential, and the laws are of others.
+    of_whom = "" if picture.potential is None else " of as many random tokens"
+    axes.set_xlabel(f"number of clusters{of_whom}")
+    axes.set_ylabel("probability")
+    if picture.message:
+        axes.set_axis_off()
+        axes.annotate(
+            picture.message, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=11
+        )
+        return
+    laws = [("linear law", picture.linear, ORDER)]
+    if picture.corrected is not None:
+        laws.append(("corrected law", picture.corrected, ENERGY))
+    numbers = [k for _, law, _ in laws for k, p in law.distribution.items() if p >= _LEAST_SHARE]
+    counts = np.arange(min(numbers), max(numbers) + 1)
+    width = 0.8 / len(laws)
+    for i, (name, law, colour) in enumerate(laws):
+        shares = np.array([law.distribution.get(int(k), 0.0) for k in counts])
+        if len(counts) <= _MANY:
+            places = counts + width * (i - 0.5 * (len(laws) - 1))
+            axes.bar(places, shares, width=0.92 * width, color=colour, alpha=0.85, label=name)
+        else:
+            axes.plot(counts, shares, color=colour, label=name)
+    highest = float(axes.dataLim.ymax)
+    for name, law, colour in laws:
+        label = f"mean of the {name} {_mean(law.mean, law.standard_error)}"
+        axes.vlines(
+            law.mean, 0.0, 1.06 * highest, color=colour, linewidth=1.4, linestyle="--", label=label
+        )
+    _mark_dominant(picture, axes, 1.06 * highest)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    # Room for the legend above the bars.
+    axes.set_ylim(0.0, 1.6 * highest)
+    axes.margins(x=0.05)
+    axes.legend(loc="upper right")
+    axes.set_title(
+        f"linear mean in closed form {picture.mean_clusters:.4g}",
+        loc="right",
+        color=MUTED,
+        pad=8,
+    )
+
+
+def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> None:
+    """On the circle, the number of clusters that the dominant degree alone would give."""
+    degree = picture.dominant
+    if degree is not None and picture.on_circle:
+        axes.bar(
+            degree, height, width=0.96, color=FAINT, alpha=0.55, zorder=0,
+            label=f"dominant degree {degree}",
+        )  # fmt: skip
+
+
+def _mean(mean: float, error: float) -> str:
+    r"""Mean with as many digits as the error leaves.
+
+    Examples
+    --------
+    >>> _mean(3.0312, 0.0042), _mean(1.0, 0.0)
+    ('$3.031 \\pm 0.004$', '$1$')
+    """
+    if not error > 0:
+        return f"${mean:.4g}$"
+    digits = max(0, -int(np.floor(np.log10(error))))
+    return rf"${mean:.{digits}f} \pm {error:.{digits}f}$"
+
+
+def _potential(picture: PotentialOnCircle | PotentialOnSphere, axes: Axes) -> None:
+    """Potential of given tokens at the end of the linear phase, with its maxima."""
+    count = len(picture.masses)
+    title = f"attention potential at the onset time: {count} cluster{'s' * (count > 1)}"
+    axes.set_title(title, loc="left", color=MUTED, pad=8)
+    if isinstance(picture, PotentialOnCircle):
+        _potential_on_circle(picture, axes)
+    else:
+        _potential_on_sphere(picture, axes)
+
+
+def _potential_on_circle(picture: PotentialOnCircle, axes: Axes) -> None:
+    places, heights, count = picture.places, picture.heights, len(picture.tokens)
+    tokens = axes.twinx()
+    bins = int(np.clip(count / _TOKENS_A_BIN, *_BINS))
+    tokens.hist(
+        picture.tokens, bins=bins, range=(-np.pi, np.pi), color=FAINT,
+        weights=np.full(count, bins / count), zorder=1,
+    )  # fmt: skip
+    tokens.set_ylabel("density of the tokens", color=MUTED)
+    # The lower half is theirs.
+    tokens.set_ylim(0.0, 2.0 * tokens.dataLim.ymax)
+    tokens.spines["right"].set_visible(True)
+    # The curve lies above the histogram, which has an axis of its own.
+    axes.set_zorder(tokens.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.plot(picture.angles, picture.values, color=INK, zorder=3)
+    axes.scatter(
+        places,
+        heights,
+        s=36,
+        color=ENERGY,
+        zorder=4,
+        label="maxima, with the masses of their basins",
+    )
+    if len(places) <= _LABELS:
+        for place, height, mass_here in zip(places, heights, picture.masses, strict=True):
+            axes.annotate(
+                f"{mass_here:.2f}", (place, height), xytext=(0, 6), textcoords="offset points",
+                ha="center", color=ENERGY, fontsize=8.5,
+            )  # fmt: skip
+    alone = picture.dominant
+    if len(alone):
+        axes.plot(
+            alone, np.full(len(alone), -1.3), "^", color=ORDER, markersize=5, zorder=4,
+            label=f"degree {len(alone)} alone",
+        )  # fmt: skip
+    axes.set_xlim(-np.pi, np.pi)
+    axes.set_ylim(-1.4, 1.75)
+    names = [r"$-\pi$", r"$-\pi/2$", "0", r"$\pi/2$", r"$\pi$"]
+    axes.set_xticks(np.arange(-2, 3) * np.pi / 2, names)
+    axes.set_yticks([-1.0, 0.0, 1.0])
+    axes.set_xlabel(r"angle $\theta$")
+    axes.set_ylabel("potential (scaled)")
+    axes.legend(loc="upper right", ncols=2)
+
+
+def _potential_on_sphere(picture: PotentialOnSphere, axes: Axes) -> None:
+    projection, places = picture.projection, picture.places
+    outline = draw_outline(axes, projection)
+    wide, high = projection.half_axes
+    axes.imshow(
+        picture.values, cmap=DENSITY_COLOURS, origin="lower", aspect="equal",
+        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
+    )  # fmt: skip
+    axes.set_xlim(-1.02 * wide, 1.02 * wide)
+    axes.set_ylim(-1.02 * high, 1.02 * high)
+    draw_graticule(axes, projection)
+    axes.scatter(*picture.tokens.T, **TOKENS | token_style(len(picture.tokens)))
+    draw_clusters(axes, places)
+    if len(places) <= _LABELS:
+        for place, mass in zip(places, picture.masses, strict=True):
+            axes.annotate(
+                f"{mass:.2f}", (place[0], place[1]), xytext=(0, 7), textcoords="offset points",
+                ha="center", color="white", fontsize=8.5, zorder=5, path_effects=HALO,
+            )  # fmt: skip

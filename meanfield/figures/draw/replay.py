@@ -1,0 +1,138 @@
+"""Figures of a trained encoder: a replay layer by layer, and n among N tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.figures.data.replay import (
+    ReplayPicture,
+    TokenLimitPicture,
+    replay_picture,
+    token_limit_picture,
+)
+from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.style import (
+    ENERGY,
+    FAINT,
+    INK,
+    MUTED,
+    ORDER,
+    TIME_COLOURS,
+    style,
+    title_above,
+)
+from meanfield.models.ladder import RUNGS
+from meanfield.models.replay import Replay
+from meanfield.models.token_limit import TokenLimit
+from meanfield.observables.cosines import EDGES
+
+_SIZE = (9.6, 7.4)
+_LIMIT_SIZE = (6.4, 4.6)
+# Colours of layers, without the palest.
+_FIRST_COLOUR = 0.12
+_RUNG_STYLES: tuple[dict[str, Any], ...] = (
+    {"color": INK, "marker": "o"},
+    {"color": ORDER, "marker": "s"},
+    {"color": ENERGY, "marker": "^"},
+    {"color": MUTED, "linestyle": "--"},
+)
+
+
+def replay_figure(replay: Replay, *, title: str | None = None, **options: Any) -> Figure:
+    """Figure of a replay, on its own canvas that pyplot does not know."""
+    picture = replay_picture(replay)
+    if title is not None:
+        picture = replace(picture, title=title)
+    with style():
+        figure = new_figure(_SIZE, **options)
+        axes = figure.subplot_mosaic([["cosines", "ladder"], ["betas", "spectrum"]])
+        title_above(axes["cosines"], picture.title, picture.facts)
+        axes["ladder"].set_title("from the model to an equation", loc="left", color=MUTED)
+        axes["betas"].set_title(r"scores $\approx\beta\,\times$ cosine?", loc="left", color=MUTED)
+        axes["spectrum"].set_title("eigenvalues of the sum of values", loc="left", color=MUTED)
+        draw_similarity(picture, axes["cosines"])
+        draw_ladder(picture, axes["ladder"])
+        draw_betas(picture, axes["betas"])
+        draw_values(picture, axes["spectrum"])
+    return figure
+
+
+def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
+    """Densities of the cosines of pairs, a curve for each depth."""
+    colours = _colours(len(picture.similarity))
+    for depth, (shares, colour) in enumerate(zip(picture.similarity, colours, strict=True)):
+        axes.stairs(shares, EDGES, color=colour, linewidth=1.4, label=f"{depth}")
+    occupied = EDGES[:-1][(picture.similarity > 1e-3).any(axis=0)]
+    axes.set_xlim(float(occupied.min(initial=0.0)), 1.0)
+    axes.set_ylim(0.0)
+    axes.set_xlabel("cosine of two tokens")
+    axes.set_ylabel("density of pairs")
+    axes.legend(title="layer", ncols=1 + len(colours) // 9)
+
+
+def draw_ladder(picture: ReplayPicture, axes: Axes) -> None:
+    """Mean cosine against depth, on each rung."""
+    for name, cosines, drawn in zip(RUNGS, picture.cosine, _RUNG_STYLES, strict=True):
+        axes.plot(cosines, label=name, markersize=4, **drawn)
+    axes.set_xlabel("layer")
+    axes.set_ylabel("mean cosine of pairs")
+    axes.legend()
+
+
+def draw_betas(picture: ReplayPicture, axes: Axes) -> None:
+    """Slope of scores on cosines, against the share of the scores that it explains."""
+    for layer, colour in enumerate(_colours(len(picture.betas) + 1)[1:]):
+        axes.plot(picture.r2[layer], picture.betas[layer], "o", color=colour, markersize=4,
+                  label=f"{layer + 1}")  # fmt: skip
+    axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlabel("$R^2$")
+    axes.set_ylabel(r"$\beta$ of a head, fitted")
+    axes.legend(title="layer", ncols=1 + len(picture.betas) // 9)
+
+
+def draw_values(picture: ReplayPicture, axes: Axes) -> None:
+    """Eigenvalues in the complex plane."""
+    for layer, colour in enumerate(_colours(len(picture.spectrum) + 1)[1:]):
+        values = picture.spectrum[layer]
+        axes.plot(values.real, values.imag, ".", color=colour, markersize=2.5)
+    axes.axvline(0.0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel("real part")
+    axes.set_ylabel("imaginary part")
+
+
+def token_limit_figure(limit: TokenLimit, *, title: str | None = None, **options: Any) -> Figure:
+    """Figure of the errors of n tokens among N."""
+    picture = token_limit_picture(limit)
+    if title is not None:
+        picture = replace(picture, title=title)
+    with style():
+        figure = new_figure(_LIMIT_SIZE, **options)
+        draw_token_limit(picture, figure.subplots())
+    return figure
+
+
+def draw_token_limit(picture: TokenLimitPicture, axes: Axes) -> None:
+    """Errors against n after each layer, and the rate of Monte Carlo."""
+    title_above(axes, picture.title, picture.facts)
+    for layer, colour in enumerate(_colours(len(picture.errors) + 1)[1:]):
+        slope = picture.slopes[layer]
+        label = f"{layer + 1}" if np.isnan(slope) else f"{layer + 1}, slope {slope:.2f}"
+        axes.loglog(picture.counts, picture.errors[layer], "o-", color=colour, markersize=4,
+                    linewidth=1.4, label=label)  # fmt: skip
+    axes.loglog(picture.counts, picture.guide, "--", color=MUTED, label=r"$(1/n - 1/N)^{1/2}$")
+    axes.set_xlabel("tokens $n$")
+    axes.set_ylabel("error of states, relative")
+    axes.legend(title="layer", loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def _colours(count: int) -> list[Any]:
+    return [colormaps[TIME_COLOURS](u) for u in np.linspace(_FIRST_COLOUR, 1.0, count)]

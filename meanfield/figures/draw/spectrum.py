@@ -1,0 +1,148 @@
+"""Eigenvalues of the linearised flow in the complex plane, the leading modes beside them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.figures.data.projections import Mollweide
+from meanfield.figures.data.spectrum import ModePicture, SpectrumPicture, spectrum_picture
+from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
+from meanfield.figures.draw.sphere import draw_graticule, draw_outline
+from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
+from meanfield.spectrum.linear_operator import LinearOperator
+
+_SIZE = (9.6, 5.4)
+_SIGNED_COLOURS = "RdBu_r"
+# Later phases of a mode are fainter.
+_FADING = (1.0, 0.55, 0.3)
+# Room around the eigenvalues, as a share of their spread.
+_ROOM = 0.08
+
+
+def spectrum_figure(
+    operator: LinearOperator, *, title: str | None = None, **options: Any
+) -> Figure:
+    """Figure of a linearised flow."""
+    return draw_spectrum(spectrum_picture(operator), title=title, **options)
+
+
+def save_spectrum(operator: LinearOperator, path: str | os.PathLike[str]) -> None:
+    """Draw a linearised flow into a file."""
+    check_suffix(path)
+    write_figure(spectrum_figure(operator), path)
+
+
+def draw_spectrum(picture: SpectrumPicture, *, title: str | None = None, **options: Any) -> Figure:
+    """Figure of a spectrum that is ready to be drawn."""
+    names = [f"mode {i}" for i in range(len(picture.modes))]
+    with style():
+        figure = new_figure(_SIZE, **options)
+        axes = figure.subplot_mosaic([["plane", name] for name in names], width_ratios=[1.35, 1.0])
+        title = "Small perturbations: growth and frequency" if title is None else title
+        title_above(axes["plane"], title, picture.subtitle)
+        _plane(picture, axes["plane"])
+        for i, (name, mode) in enumerate(zip(names, picture.modes, strict=True)):
+            last = i == len(names) - 1
+            if len(picture.angles) and picture.background.size:
+                _on_circle(picture, mode, axes[name], last=last)
+            else:
+                _on_map(mode, axes[name], last=last)
+            _label(i, mode, axes[name])
+    return figure
+
+
+def _plane(picture: SpectrumPicture, axes: Axes) -> None:
+    """Growth to the right, frequency upwards; the modes beside are numbered."""
+    values = picture.eigenvalues
+    axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
+    axes.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
+    neither = ~(picture.growing | picture.decaying)
+    kinds = [
+        ("grows", ENERGY, picture.growing),
+        ("decays", ORDER, picture.decaying),
+        ("neither", MUTED, neither),
+    ]
+    for name, colour, chosen in kinds:
+        if chosen.any():
+            axes.scatter(
+                values.real[chosen], values.imag[chosen], s=24, color=colour, label=name, zorder=3,
+                edgecolor="white", linewidth=0.4,
+            )  # fmt: skip
+    for i, mode in enumerate(picture.modes):
+        place = (mode.eigenvalue.real, mode.eigenvalue.imag)
+        axes.scatter(*place, s=110, facecolor="none", edgecolor=INK, linewidth=1.1, zorder=4)
+        # Next to each other they would cover each other's numbers.
+        shift = ((0, 12), (12, -8), (-11, 9))[i]
+        axes.annotate(
+            str(i + 1), place, xytext=shift, textcoords="offset points", ha="center", va="center",
+            fontweight="bold", fontsize=9.5, zorder=5,
+        )  # fmt: skip
+    _set_limits(axes, values)
+    axes.set_xlabel(r"growth rate Re $\lambda$ (per scaled time)")
+    axes.set_ylabel(r"frequency Im $\lambda$ (per scaled time)")
+    handle = axes.legend(loc="best")
+    if picture.left_out:
+        handle.set_title(f"{picture.left_out} more further left")
+        handle.get_title().set_fontsize(8.5)
+
+
+def _set_limits(axes: Axes, values: np.ndarray[Any, np.dtype[np.complex128]]) -> None:
+    """All eigenvalues and growth 0, and room where all are real."""
+    low, high = min(0.0, values.real.min()), max(0.0, values.real.max())
+    wide = (high - low) or 1.0
+    axes.set_xlim(low - _ROOM * wide, high + _ROOM * wide)
+    tall = float(np.abs(values.imag).max())
+    if tall < 1e-3 * wide:
+        tall = 0.5 * wide
+    axes.set_ylim(-(1 + 2 * _ROOM) * tall, (1 + 2 * _ROOM) * tall)
+
+
+def _on_circle(picture: SpectrumPicture, mode: ModePicture, axes: Axes, *, last: bool) -> None:
+    """The density with the mode, at a few phases."""
+    axes.plot(picture.angles, picture.background, color=MUTED, linewidth=0.8, dashes=(4, 3))
+    for wave, share in zip(mode.values, _FADING, strict=False):
+        axes.plot(picture.angles, wave, color=ORDER, alpha=share, linewidth=1.4)
+    axes.set_xlim(-np.pi, np.pi)
+    names = [r"$-\pi$", r"$-\pi/2$", "0", r"$\pi/2$", r"$\pi$"]
+    axes.set_xticks(np.arange(-2, 3) * np.pi / 2, names if last else [])
+    axes.set_ylabel("density")
+    if last:
+        later = any(len(each.values) > 1 for each in picture.modes)
+        note = "; fainter: up to a quarter period later" if later else ""
+        axes.set_xlabel(rf"angle $\theta${note}")
+
+
+def _on_map(mode: ModePicture, axes: Axes, *, last: bool) -> None:
+    """Change of the density by a mode, red more, blue less."""
+    projection = Mollweide()
+    outline = draw_outline(axes, projection)
+    wide, high = projection.half_axes
+    axes.imshow(
+        mode.values, cmap=_SIGNED_COLOURS, vmin=-1.0, vmax=1.0, origin="lower", aspect="equal",
+        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
+    )  # fmt: skip
+    axes.set_xlim(-1.02 * wide, 1.02 * wide)
+    axes.set_ylim(-1.02 * high, 1.02 * high)
+    draw_graticule(axes, projection)
+    if last:
+        axes.annotate(
+            "red: more than without it, blue: less", (0.5, 0.0), xycoords="axes fraction",
+            xytext=(0, -5), textcoords="offset points", ha="center", va="top", color=MUTED,
+        )  # fmt: skip
+
+
+def _label(number: int, mode: ModePicture, axes: Axes) -> None:
+    value = mode.eigenvalue
+    number_of = f"{value.real:.4g}"
+    if value.imag:
+        number_of += rf" \pm {abs(value.imag):.4g}\,i"
+    times = f" ({mode.copies} times)" if mode.copies > 1 else ""
+    axes.set_title(
+        rf"$\bf{{{number + 1}}}$  $\lambda = {number_of}${times}" + f"\n{mode.words}",
+        loc="left", color=INK, fontsize=8.5, linespacing=1.3,
+    )  # fmt: skip

@@ -1,0 +1,206 @@
+"""Kinds "map" and "globe": the sphere as equal-area maps, and from in front and behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.image import AxesImage
+from matplotlib.patches import Ellipse
+from matplotlib.patheffects import Normal, Stroke
+
+from meanfield.arrays import FloatArray
+from meanfield.figures.data.projections import Orthographic, Projection
+from meanfield.figures.data.sphere import SpherePanel, SpherePicture, graticule, map_columns
+from meanfield.figures.draw.axes import add_colour_bar, time_label
+from meanfield.figures.draw.style import DENSITY_COLOURS, INK, MUTED, set_note, set_title
+
+TOKENS: dict[str, Any] = {"color": "white", "linewidths": 0, "zorder": 3}
+HALO = [Stroke(linewidth=2.0, foreground=INK), Normal()]
+# Areas of atoms: one that holds all the mass, and the lightest.
+_AREA, _SMALLEST = 90.0, 2.5
+_LABEL = 0.16  # height below each map, for its time, as a share of a row
+_GAP = 0.02
+_LEAST_LABELLED = 0.02
+
+
+def draw_map(picture: SpherePicture, axes: Axes) -> None:
+    """Maps at a few saved times."""
+    set_title(axes, picture.frame)
+    set_note(axes, picture.frame, picture.note)
+    maps_on_axes(picture, axes)
+
+
+def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
+    """Maps inside given axes, which are hidden, with one colour bar beside them."""
+    axes.set_axis_off()
+    panels = picture.panels
+    columns = map_columns(len(panels))
+    values = np.array([panel.values for panel in panels])
+    norm = LogNorm(*picture.colours)
+    for panel, place in zip(panels, _places(len(panels), columns), strict=True):
+        inset = axes.inset_axes(place)
+        image = draw_panel(inset, panel, norm, columns)
+        inset.annotate(
+            time_label(panel.time, picture.frame), (0.5, 0.0), xycoords="axes fraction",
+            xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
+            color=MUTED,
+        )  # fmt: skip
+    label = colours_label(panels[-1])
+    add_colour_bar(
+        axes, image, values, picture.colours, place=(1.015, 0.05, 0.016, 0.95), label=label
+    )
+
+
+def draw_globe(picture: SpherePicture, axes: Axes) -> None:
+    """Both sides of the globe, the heaviest cluster in front."""
+    set_title(axes, picture.frame)
+    axes.set_axis_off()
+    values = np.array([panel.values for panel in picture.panels])
+    norm = LogNorm(*picture.colours)
+    for k, (name, panel) in enumerate(zip(("front", "back"), picture.panels, strict=True)):
+        inset = axes.inset_axes((0.51 * k, 0.07, 0.49, 0.93))
+        image = draw_panel(inset, panel, norm, 1, 120.0)
+        _label_masses(inset, panel.clusters, panel.cluster_masses)
+        assert isinstance(panel.projection, Orthographic)
+        inset.annotate(
+            f"{name}: around {place_label(panel.projection.towards)}", (0.5, 0.0),
+            xycoords="axes fraction", xytext=(0, -3), textcoords="offset points",
+            ha="center", va="top", fontsize=8.5, color=MUTED,
+        )  # fmt: skip
+    last = picture.panels[0]
+    label = time_label(last.time, picture.frame)
+    label = f"{label},  {picture.note}" if picture.note else label
+    set_note(axes, picture.frame, label)
+    place = (1.02, 0.09, 0.016, 0.89)
+    add_colour_bar(axes, image, values, picture.colours, place=place, label=colours_label(last))
+
+
+def draw_panel(
+    axes: Axes, panel: SpherePanel, norm: LogNorm, scale: int, size: float = 46.0
+) -> AxesImage:
+    """Density, graticule, tokens and clusters."""
+    image = draw_density(axes, panel.values, panel.projection, norm)
+    draw_graticule(axes, panel.projection)
+    axes.scatter(*panel.tokens.T, **TOKENS | dot_style(panel, scale))
+    draw_clusters(axes, panel.clusters, size)
+    return image
+
+
+def _places(count: int, columns: int) -> list[tuple[float, float, float, float]]:
+    """Left, bottom, width, height of the panels, row by row from the top."""
+    rows = -(-count // columns)
+    return [
+        (
+            (i % columns + 0.5 * _GAP) / columns,
+            1.0 - (i // columns + 1 - _LABEL) / rows,
+            (1.0 - _GAP) / columns,
+            (1.0 - _LABEL) / rows,
+        )
+        for i in range(count)
+    ]
+
+
+def place_label(point: FloatArray) -> str:
+    """Longitude and latitude of a unit vector, whole degrees.
+
+    Examples
+    --------
+    >>> place_label(np.array([0.0, -1.0, 0.0])), place_label(np.array([0.6, 0.0, 0.8]))
+    ('90° W, 0°', '0°, 53° N')
+    """
+    longitude = round(float(np.rad2deg(np.arctan2(point[1], point[0]))))
+    latitude = round(float(np.rad2deg(np.arcsin(np.clip(point[2], -1.0, 1.0)))))
+    east = "" if longitude % 180 == 0 else " E" if longitude > 0 else " W"
+    north = "" if latitude == 0 else " N" if latitude > 0 else " S"
+    return f"{abs(longitude)}°{east}, {abs(latitude)}°{north}"
+
+
+def _label_masses(axes: Axes, places: FloatArray, mass: FloatArray) -> None:
+    for place, share in zip(places, mass, strict=True):
+        if share >= _LEAST_LABELLED and np.isfinite(place).all():
+            # Towards the middle: right of the globe white is white.
+            left = place[0] > 0.0
+            axes.annotate(
+                f"{100 * share:.0f} %", tuple(place), xytext=(-8 if left else 8, 0),
+                textcoords="offset points", ha="right" if left else "left", va="center",
+                color="white", fontsize=8, zorder=5, path_effects=HALO,
+            )  # fmt: skip
+
+
+def draw_density(
+    axes: Axes, values: FloatArray, projection: Projection, norm: LogNorm
+) -> AxesImage:
+    """Picture of a density inside its outline, with a graticule; sets up the axes."""
+    outline = draw_outline(axes, projection)
+    wide, high = projection.half_axes
+    image = axes.imshow(
+        clipped(values, norm), norm=norm, cmap=DENSITY_COLOURS, origin="lower", aspect="equal",
+        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
+    )  # fmt: skip
+    _set_limits(axes, projection)
+    return image
+
+
+def draw_outline(axes: Axes, projection: Projection) -> Ellipse:
+    """Edge of a picture, on axes that show nothing else."""
+    wide, high = projection.half_axes
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    _set_limits(axes, projection)
+    outline = Ellipse((0.0, 0.0), 2 * wide, 2 * high, fill=False, color=MUTED, linewidth=0.8)
+    axes.add_patch(outline)
+    return outline
+
+
+def _set_limits(axes: Axes, projection: Projection) -> None:
+    wide, high = projection.half_axes
+    axes.set_xlim(-1.02 * wide, 1.02 * wide)
+    axes.set_ylim(-1.02 * high, 1.02 * high)
+
+
+def clipped(values: FloatArray, norm: LogNorm) -> FloatArray:
+    """Values within the colours; a density that rounds below 0 has none otherwise."""
+    return np.clip(values, norm.vmin, norm.vmax)
+
+
+def draw_graticule(axes: Axes, projection: Projection) -> Any:
+    """Faint lines of longitude and latitude."""
+    (line,) = axes.plot(*graticule(projection).T, color="white", alpha=0.18, linewidth=0.5)
+    return line
+
+
+def token_style(count: int) -> dict[str, Any]:
+    """Size and opacity of dots: small and faint where they are many.
+
+    Examples
+    --------
+    >>> token_style(20), token_style(2000)
+    ({'s': 9.0, 'alpha': 0.9}, {'s': 1.5, 'alpha': 0.45})
+    """
+    crowd = float(np.clip(np.log10(max(count, 1) / 20) / 2, 0.0, 1.0))
+    return {"s": 9.0 - 7.5 * crowd, "alpha": round(0.9 - 0.45 * crowd, 6)}
+
+
+def dot_style(panel: SpherePanel, scale: float = 1.0) -> dict[str, Any]:
+    """Areas and opacity of dots: of atoms by mass, of tokens small and faint where many."""
+    if panel.token_masses is None:
+        count = len(panel.tokens)
+        style = token_style(int(count * scale))
+        return style | {"s": np.full(count, style["s"])}
+    return {"s": np.maximum(_AREA * panel.token_masses, _SMALLEST) / scale, "alpha": 0.9}
+
+
+def colours_label(panel: SpherePanel) -> str:
+    """Label of the colours of a picture."""
+    return f"{'smoothed ' if panel.smoothed else ''}density $f$ (uniform = 1)"
+
+
+def draw_clusters(axes: Axes, places: FloatArray, size: float = 46.0) -> Any:
+    """Rings around the centres of clusters, seen on dark and on bright."""
+    return axes.scatter(
+        places[:, 0], places[:, 1], s=size, facecolors="none", edgecolors="white", linewidths=0.9,
+        zorder=4, clip_on=False, path_effects=HALO,
+    )  # fmt: skip

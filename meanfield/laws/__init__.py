@@ -1,0 +1,1 @@
+"""Initial laws, and tokens drawn from them."""

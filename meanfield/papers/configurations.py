@@ -1,0 +1,584 @@
+"""Repulsive attention on spheres: energies of point configurations, designs and lower bounds.
+
+n equal tokens under USA with strength -1 descend along the gradient of their pair energy,
+
+    P = sum_{i < j} e^{beta (s_ij - 1)},    eps_n = (n + 2 P) / n^2,    x_i' = -grad_i P / (n beta)
+
+in scaled time, s_ij = <x_i, x_j>: eps_n is int int a dmu dmu, which of uniform is a_0, below all of
+them. A configuration with m cosines between its points that is a (2 m - 1)-design is sharp, and
+sharp configurations and the 600-cell have the least P among all n points for every beta > 0.
+
+A t-design has int g dmu = int g dsigma for every polynomial of degree t, which is
+sum_ij P_l(s_ij) = 0 for l = 1 ... t, P_l the Gegenbauer polynomials with P_l(1) = 1.
+
+For any h = sum_l h_l P_l below f(s) = e^{beta (s - 1)} on [-1, 1] with h_l >= 0 for l >= 1
+
+    2 P >= sum_{i != j} h(s_ij) >= n^2 h_0 - n h(1),
+
+and the best h of some degree solves a linear programme.
+
+References
+----------
+Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20 (2007),
+theorem 1.2 and table 1. Delsarte, Goethals, Seidel, Geom. Dedicata 6 (1977) (designs). Yudin,
+Discrete Math. Appl. 3 (1993) (the bound).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import null_space
+
+from meanfield.arrays import EPS, FloatArray
+from meanfield.checks import at_least, checked
+from meanfield.measures import Measure
+from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold
+from meanfield.spectrum.cluster_rates import linearisation, tangent_frames
+from meanfield.terms.flows import Flow
+from meanfield.terms.kernels.exponential import exponential
+
+# Squares of moments, int int P_l dmu dmu: sums of n^2 terms of size 1, divided by n^2.
+_MOMENT = 1e-13
+_MOST_DEGREE = 64
+# P reaches e^{-2 beta}.
+_LARGEST_BETA = 300.0
+_PAIRS_AT_ONCE = 2**22
+# Where a polynomial is first asked to stay below the kernel; later where it is not.
+_FIRST_PLACES = 200
+_EXCHANGES = 6
+# The largest beta of which f spans no more than a solver's tolerances.
+_MILD = 8.0
+_DEEPEST = 60
+# Limit of the second and later programmes, in units of h: above, h is far from f.
+_FAR_ABOVE = 1e3
+# Where the kernel is below, a programme that relies on it is one of rounding.
+_LEAST = 1e-250
+_ROOT5 = float(np.sqrt(5.0))
+
+
+@dataclass(frozen=True)
+class Sharp:
+    """A configuration that is optimal for every beta > 0, by its cosines.
+
+    Attributes
+    ----------
+    name : str
+        As `meanfield.configuration` knows it.
+    dimension : int
+        d of R^d.
+    tokens : int
+        n.
+    cosines : tuple of float
+        Between a point and the others.
+    multiplicities : tuple of int
+        How many others have each, from every point; their sum is n - 1.
+    """
+
+    name: str
+    dimension: int
+    tokens: int
+    cosines: tuple[float, ...]
+    multiplicities: tuple[int, ...]
+
+    def pair_energy(self, beta: float) -> float:
+        """P = (n / 2) sum_k m_k e^{beta (s_k - 1)}."""
+        gaps = np.array(self.cosines) - 1.0
+        return float(0.5 * self.tokens * np.exp(beta * gaps) @ np.array(self.multiplicities))
+
+    def energy(self, beta: float) -> float:
+        """Energy eps_n = (n + 2 P) / n^2."""
+        return energy_of(self.pair_energy(beta), self.tokens)
+
+    @property
+    def design(self) -> int:
+        """Largest t of which it is a t-design."""
+        values = polynomials(self.dimension, np.array(self.cosines), _MOST_DEGREE)
+        sums = (1.0 + values @ np.array(self.multiplicities)) / self.tokens
+        return _strength(sums)
+
+
+def _sharp(name: str, d: int, n: int, **pairs: int) -> Sharp:
+    cosines = tuple(_COSINES.get(word) or float(Fraction(word)) for word in pairs)
+    return Sharp(name, d, n, cosines, tuple(pairs.values()))
+
+
+_COSINES = {
+    "1/sqrt5": 1.0 / _ROOT5,
+    "-1/sqrt5": -1.0 / _ROOT5,
+    "(1+sqrt5)/4": (1.0 + _ROOT5) / 4.0,
+    "(1-sqrt5)/4": (1.0 - _ROOT5) / 4.0,
+    "(-1+sqrt5)/4": (-1.0 + _ROOT5) / 4.0,
+    "(-1-sqrt5)/4": (-1.0 - _ROOT5) / 4.0,
+}
+
+SHARP: tuple[Sharp, ...] = (
+    _sharp("icosahedron", 3, 12, **{"-1": 1, "-1/sqrt5": 5, "1/sqrt5": 5}),
+    _sharp(
+        "600_cell",
+        4,
+        120,
+        **{"-1": 1, "-1/2": 20, "1/2": 20, "0": 30},
+        **{"(1+sqrt5)/4": 12, "(1-sqrt5)/4": 12, "(-1+sqrt5)/4": 12, "(-1-sqrt5)/4": 12},
+    ),
+    _sharp("hemicube", 5, 16, **{"-3/5": 5, "1/5": 10}),
+    _sharp("schlaefli", 6, 27, **{"-1/2": 10, "1/4": 16}),
+    _sharp("28_lines", 7, 56, **{"-1": 1, "-1/3": 27, "1/3": 27}),
+    _sharp("e8", 8, 240, **{"-1": 1, "-1/2": 56, "1/2": 56, "0": 126}),
+    _sharp("isotropic_112", 21, 112, **{"-1/3": 30, "1/9": 81}),
+    _sharp("regular_162", 21, 162, **{"-2/7": 56, "1/7": 105}),
+    _sharp("higman_sims", 22, 100, **{"-4/11": 22, "1/11": 77}),
+    _sharp("mclaughlin", 22, 275, **{"-1/4": 112, "1/6": 162}),
+    _sharp("isotropic_891", 22, 891, **{"-1/2": 42, "-1/8": 512, "1/4": 336}),
+    _sharp("276_lines", 23, 552, **{"-1": 1, "-1/5": 275, "1/5": 275}),
+    _sharp("kissing_4600", 23, 4600, **{"-1": 1, "-1/3": 891, "1/3": 891, "0": 2816}),
+    _sharp(
+        "leech",
+        24,
+        196560,
+        **{"-1": 1, "-1/2": 4600, "1/2": 4600, "-1/4": 47104, "1/4": 47104, "0": 93150},
+    ),
+)
+"""Sharp configurations of one size, and the 600-cell."""
+
+
+@checked
+def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
+    """Configuration of n >= 2 points of S^{d-1} that is optimal for every beta; None if unknown.
+
+    Polygons on the circle, simplices of n <= d + 1, cross-polytopes of n = 2 d points, and `SHARP`.
+
+    Raises
+    ------
+    ValueError
+        If d or n is below 2.
+
+    Examples
+    --------
+    >>> found = sharp_configuration(3, 6)
+    >>> found.name, found.design, round(found.energy(5.0), 12)
+    ('cross_polytope', 3, 0.171166197988)
+    >>> sharp_configuration(3, 5) is None
+    True
+    """
+    at_least(2, dimension=dimension, tokens=tokens)
+    d, n = dimension, tokens
+    if d == 2:
+        k = np.arange(1, n // 2 + 1)
+        counts = np.where(2 * k == n, 1, 2)
+        # Sines: cos 2 pi / n itself is rounding near 1.
+        cosines = 1.0 - 2.0 * np.sin(np.pi * k / n) ** 2
+        return Sharp("polygon", 2, n, tuple(cosines.tolist()), tuple(counts.tolist()))
+    if n <= d + 1:
+        return Sharp("simplex", d, n, (-1.0 / (n - 1),), (n - 1,))
+    if n == 2 * d:
+        return Sharp("cross_polytope", d, n, (-1.0, 0.0), (1, n - 2))
+    return next((each for each in SHARP if (each.dimension, each.tokens) == (d, n)), None)
+
+
+def energy_of(pair_energy: float, tokens: int) -> float:
+    """Energy eps_n = (n + 2 P) / n^2 of n equal tokens with pair energy P."""
+    return (tokens + 2.0 * pair_energy) / tokens**2
+
+
+def uniform_energy(dimension: int, beta: float) -> float:
+    """Energy a_0 of the uniform measure, below eps_n of any tokens; dimension d of R^d.
+
+    Examples
+    --------
+    >>> round(uniform_energy(24, 5.0), 12) < sharp_configuration(24, 196560).energy(5.0)
+    True
+    """
+    return float(exponential(beta).attention_multipliers(dimension - 1, 0)[0])
+
+
+def pair_energy(vectors: FloatArray, beta: float) -> float:
+    """P of unit vectors (n, d), each pair once: right to its last digits however small it is.
+
+    Examples
+    --------
+    >>> square = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    >>> bool(np.isclose(pair_energy(square, 2.0), 4 * np.exp(-2) + 2 * np.exp(-4), rtol=1e-15))
+    True
+    """
+    total, n = 0.0, len(vectors)
+    rows = max(1, _PAIRS_AT_ONCE // (n * vectors.shape[1]))
+    for start in range(0, n, rows):
+        block = vectors[start : start + rows]
+        squares = ((block[:, None] - vectors[None]) ** 2).sum(axis=-1)
+        weights = np.exp(-0.5 * beta * squares)
+        weights[np.arange(len(block)), np.arange(start, start + len(block))] = 0.0
+        total += float(weights.sum())
+    return 0.5 * total
+
+
+def polynomials(dimension: int, cosines: FloatArray, max_degree: int) -> FloatArray:
+    """Gegenbauer polynomials P_l of S^{d-1}, P_l(1) = 1, shape (max_degree + 1, len(cosines)).
+
+    Examples
+    --------
+    >>> polynomials(3, np.array([0.0, 1.0]), 2)
+    array([[ 1. ,  1. ],
+           [ 0. ,  1. ],
+           [-0.5,  1. ]])
+    """
+    d = dimension
+    values = np.ones((max_degree + 1, len(cosines)))
+    if max_degree > 0:
+        values[1] = cosines
+    for l in range(1, max_degree):
+        # (l + d - 2) P_{l+1} = (2 l + d - 2) s P_l - l P_{l-1}
+        values[l + 1] = (2 * l + d - 2) * cosines * values[l] - l * values[l - 1]
+        values[l + 1] /= l + d - 2
+    return values
+
+
+@checked
+def design_strength(points: FloatArray, *, most: int = 24) -> int:
+    """Largest t <= most for which points are a t-design, in any dimension.
+
+    Parameters
+    ----------
+    points : array, shape (n,) or (n, d)
+        Angles in radians, or vectors of any length but zero.
+    most : int
+        Where to stop looking.
+
+    Raises
+    ------
+    ValueError
+        If there is no point, a vector is zero or not finite, or most is below 1.
+
+    Examples
+    --------
+    >>> design_strength(2 * np.pi * np.arange(5) / 5)
+    4
+    """
+    at_least(1, most=most)
+    if points.ndim == 1:
+        points = np.stack([np.cos(points), np.sin(points)], axis=1)
+    if points.ndim != 2 or points.shape[1] < 2:
+        raise ValueError(f"points must have shape (n,) or (n, d) with d >= 2, got {points.shape}.")
+    if not np.isfinite(points).all():
+        wrong = points[~np.isfinite(points)][0]
+        raise ValueError(f"points must be finite numbers, got {wrong:g}.")
+    sizes = np.abs(points).max(axis=1, keepdims=True)
+    points = points / np.where(sizes > 0.0, sizes, 1.0)
+    lengths = np.sqrt((points**2).sum(axis=1))
+    if len(points) == 0 or not lengths.all():
+        raise ValueError(
+            f"points have shape {points.shape} and least length {lengths.min(initial=0.0):g}: "
+            "expected at least one, and no zero vector."
+        )
+    vectors = points / lengths[:, None]
+    n, d = vectors.shape
+    sums = np.zeros(most + 1)
+    rows = max(1, _PAIRS_AT_ONCE // (n * (most + 1)))
+    for start in range(0, n, rows):
+        cosines = (vectors[start : start + rows] @ vectors.T).ravel()
+        sums += polynomials(d, cosines, most).sum(axis=1)
+    return _strength(sums / n**2)
+
+
+def _strength(squares: FloatArray) -> int:
+    """Degrees before the first that has a moment; squares are int int P_l dmu dmu."""
+    present = np.abs(squares[1:]) > _MOMENT
+    return int(present.argmax()) if present.any() else len(present)
+
+
+def relaxation_gap(measure: Measure, beta: float) -> float:
+    """Least eigenvalue of the Hessian of P at equal points, rotations left out.
+
+    On the sphere, from exact derivatives of the velocity (`cluster_rates`): small changes of an
+    optimal configuration die out no slower than e^{-rate t}, rate = gap / (n beta) in scaled time.
+    A negative gap is a direction in which P falls. beta is positive, at most 300: beyond, P is
+    below the smallest numbers.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.from_points(np.concatenate([np.eye(3), -np.eye(3)]))
+    >>> round(relaxation_gap(law.build(mf.Sphere()), 5.0), 8)
+    0.26997188
+    """
+    check_beta(beta)
+    hessian, rotations, _ = hessian_of(measure, beta)
+    others = null_space(rotations.T)
+    if not others.shape[1]:
+        return np.inf
+    return float(np.linalg.eigvalsh(others.T @ hessian @ others)[0])
+
+
+def check_beta(beta: float) -> None:
+    """Refuse a beta of which nothing repels, or of which P underflows."""
+    if not 0.0 < beta <= _LARGEST_BETA:
+        raise ValueError(f"beta must be positive, at most {_LARGEST_BETA:g}, got {beta:g}.")
+
+
+def hessian_of(measure: Measure, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Riemannian Hessian of P, rotations and gradient, in the tangent frames of `cluster_rates`.
+
+    Returns hessian (n k, n k); rotations (n k, r): what rotations do to the points, orthonormal;
+    gradient (n k,).
+    """
+    n, manifold = len(measure.points), measure.manifold
+    frames = tangent_frames(measure)
+    size = n * frames.shape[1]
+    problem = Problem(manifold, exponential(beta), Flow("none", strength=-1.0))
+    linear = linearisation(problem, measure, frames)
+    hessian = -n * beta * linear.among_clusters.reshape(size, size)
+    gradient = -n * beta * linear.drift.reshape(size)
+    return 0.5 * (hessian + hessian.T), _rotations(manifold, measure.points, frames), gradient
+
+
+def _rotations(manifold: Manifold, points: FloatArray, frames: FloatArray) -> FloatArray:
+    if points.ndim == 1:
+        return np.full((len(points), 1), len(points) ** -0.5)
+    # A = e_a e_b^T - e_b e_a^T moves x by A x; its tangent components are <frame, A x>.
+    d = points.shape[1]
+    a, b = np.triu_indices(d, 1)
+    moved = frames[:, :, a] * points[:, None, b] - frames[:, :, b] * points[:, None, a]
+    left, sizes, _ = np.linalg.svd(moved.reshape(-1, len(a)), full_matrices=False)
+    return np.asarray(left[:, sizes > 1e-8 * sizes[0]])
+
+
+@dataclass(frozen=True, eq=False)
+class PairEnergyBound:
+    """A lower bound of P for all configurations of n points of S^{d-1}.
+
+    Attributes
+    ----------
+    value : float
+        The bound, not below 0.
+    coefficients : ndarray, shape (degree + 1,)
+        h_l of the polynomial, h_l >= 0 for l >= 1.
+    shift : float
+        h - shift is proved to be below e^{beta (s - 1)} on [-1, 1], rounding included.
+    """
+
+    value: float
+    coefficients: FloatArray
+    shift: float
+
+
+@checked
+def pair_energy_bound(
+    dimension: int, tokens: int, beta: float, *, degree: int = 12
+) -> PairEnergyBound:
+    """Lower bound of P by the linear programme of Delsarte and Yudin.
+
+    max n^2 h_0 - n h(1) over polynomials h = sum_{l <= degree} h_l P_l with h_l >= 0 for l >= 1 and
+    h <= f on [-1, 1], f(s) = e^{beta (s - 1)}. What the programme answers is not trusted: intervals
+    are halved until Taylor's formula of order two with the remainder (sum_l h_l P_l'''(1) +
+    max f''') r^3 / 6 proves h - f <= shift on each, and n (n - 1) shift is taken off.
+
+    Parameters
+    ----------
+    dimension : int
+        d of R^d, at least 2.
+    tokens : int
+        n, at least 2.
+    beta : float
+        Positive.
+    degree : int
+        Of h, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is too small.
+
+    Examples
+    --------
+    >>> bound = pair_energy_bound(3, 5, 5.0)
+    >>> round(bound.value, 7), bound.shift < 1e-12
+    (0.0332737, True)
+    """
+    at_least(2, dimension=dimension, tokens=tokens)
+    at_least(1, degree=degree)
+    if not beta > 0:
+        raise ValueError(f"beta must be positive, got {beta:g}.")
+    n = tokens
+    best = PairEnergyBound(0.0, np.zeros(degree + 1), 0.0)
+    for h in _candidates(dimension, n, beta, degree):
+        shift = _largest_excess(dimension, beta, h)
+        value = 0.5 * (n**2 * h[0] - n * h.sum() - n * (n - 1) * shift)
+        # Rounding of n^2 h_0 and n h(1), whose difference may nearly cancel.
+        value -= 8 * EPS * (n**2 * abs(h[0]) + n * h.sum())
+        if value > best.value:
+            best = PairEnergyBound(float(value), h, shift)
+    return best
+
+
+def _candidates(d: int, n: int, beta: float, degree: int) -> list[FloatArray]:
+    """Polynomials that nearly solve the programme.
+
+    If f spans more than a solver's tolerances, a milder f also shows where h touches f. The
+    dual programme, see `_touching`, depends on f only through these places and degrees.
+    """
+    solutions = _programme(d, n, beta, beta, degree)
+    return solutions + (_programme(d, n, beta, _MILD, degree) if beta > _MILD else [])
+
+
+def _programme(d: int, n: int, beta: float, solved: float, degree: int) -> list[FloatArray]:
+    """Polynomials that solutions of the programme of one beta say, for another."""
+    from scipy.optimize import linprog
+
+    places = np.cos(np.pi * np.arange(_FIRST_PLACES + 1) / _FIRST_PLACES)
+    cost = np.full(degree + 1, float(n))
+    cost[0] = n - float(n) ** 2
+    bounds = [(None, None)] + [(0.0, None)] * degree
+    solutions: list[FloatArray] = []
+    # First in units of f(0), rows beside the root of f: neither is too far from 1. Then in those of
+    # h, so that a solver's tolerances are small beside what h is where f matters.
+    unit, root = max(float(np.exp(-solved)), _LEAST), True
+    for _ in range(_EXCHANGES):
+        kernel = np.maximum(np.exp(solved * (places - 1.0)), _LEAST)
+        scale = np.sqrt(kernel) if root else np.full(len(kernel), unit)
+        limit = kernel / scale
+        answer = linprog(
+            cost,
+            unit * polynomials(d, places, degree).T / scale[:, None],
+            limit if root else np.minimum(limit, _FAR_ABOVE),
+            bounds=bounds,
+            method="highs",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if answer.x is None:
+            break
+        h = unit * np.concatenate([answer.x[:1], np.maximum(answer.x[1:], 0.0)])
+        unit, root = max(float(np.abs(h).max()), _LEAST), False
+        if solved == beta:
+            solutions.append(h)
+        touching, height = _maxima(d, solved, h)
+        near = touching[height > -1e-3 * np.exp(solved * (touching - 1.0))]
+        count = min(2 * len(near) - int((near == -1.0).sum()), degree + 1)
+        largest = np.sort(np.argsort(-np.concatenate([[np.inf], h[1:]]))[:count])
+        # Where the programme has many solutions that of the lowest degrees is one of them, too.
+        tried = (
+            _touching(d, n, beta, near, active, degree) for active in (largest, np.arange(count))
+        )
+        solutions += [each for each in tried if each is not None]
+        places = np.concatenate([places, near])
+    return solutions
+
+
+def _touching(
+    d: int, n: int, beta: float, near: FloatArray, active: npt.NDArray[np.intp], degree: int
+) -> FloatArray | None:
+    """The polynomial that nearby programmes tend to; None if these determine too little.
+
+    At the optimum h touches f at places t_i, and h_l > 0 for some l only, as many as there are
+    conditions h = f, h' = f' (at -1 the first alone). The dual says where, whatever f is:
+
+        sum_i w_i P_l(t_i) = n^2 [l = 0] - n    for these l.
+    """
+    inside = near[near > -1.0]
+    at = np.concatenate([np.full(len(near) - len(inside), -1.0), inside])
+    moving = len(at) - len(inside)
+    wanted = np.where(active == 0, float(n) ** 2 - n, -float(n))
+    values, slopes = _values_and_slopes(d, at, degree, active)
+    weights = np.linalg.lstsq(values, wanted, rcond=None)[0]
+    for _ in range(20):
+        rows = np.concatenate([values, (weights * slopes)[:, moving:]], axis=1)
+        change = np.linalg.lstsq(rows, wanted - values @ weights, rcond=None)[0]
+        weights = weights + change[: len(at)]
+        at[moving:] += change[len(at) :]
+        if not (np.abs(at) <= 1.0).all():
+            return None
+        values, slopes = _values_and_slopes(d, at, degree, active)
+    f = np.exp(beta * (at - 1.0))
+    rows = np.concatenate([values, slopes[:, moving:]], axis=1).T
+    polynomial = np.zeros(degree + 1)
+    polynomial[active] = np.linalg.lstsq(rows, np.concatenate([f, beta * f[moving:]]), rcond=None)[
+        0
+    ]
+    return polynomial if (polynomial[1:] >= 0).all() else None
+
+
+def _values_and_slopes(
+    d: int, s: FloatArray, degree: int, of: npt.NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    """P_l and P_l' at s of some degrees l, shape (len(of), len(s))."""
+    slopes = np.zeros((degree + 1, len(s)))
+    slopes[1:] = polynomials(d + 2, s, degree - 1)
+    slopes *= _derivative_factors(d, degree, 0)[:, None]
+    return polynomials(d, s, degree)[of], slopes[of]
+
+
+def _maxima(d: int, beta: float, h: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Places of the local maxima of h - f on [-1, 1], and their heights."""
+    grid = np.cos(np.pi * np.arange(2001) / 2000)[::-1]
+    excess = _excess(d, beta, h, grid)[0]
+    padded = np.concatenate([[-np.inf], excess, [-np.inf]])
+    at = grid[(padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:])]
+    for _ in range(5):
+        _, slope, curvature = _excess(d, beta, h, at)
+        inside = (np.abs(at) < 1.0) & (curvature < 0)
+        at = np.where(inside, at - slope / np.where(inside, curvature, 1.0), at)
+        at = np.clip(at, -1.0, 1.0)
+    return at, _excess(d, beta, h, at)[0]
+
+
+def _excess(d: int, beta: float, h: FloatArray, s: FloatArray) -> FloatArray:
+    """H - f and its first two derivatives at s, shape (3, len(s)).
+
+    P_l' of R^d is l (l + d - 2) / (d - 1) times P_{l-1} of R^{d+2}.
+    """
+    f, rows, factor = np.exp(beta * (s - 1.0)), [], h.copy()
+    for k in range(3):
+        rows.append(factor[k:] @ polynomials(d + 2 * k, s, len(h) - 1 - k) - beta**k * f)
+        factor = factor * _derivative_factors(d, len(h) - 1, k)
+        if len(h) - 1 - k < 1:
+            rows += [-(beta**j) * f for j in range(k + 1, 3)]
+            break
+    return np.array(rows)
+
+
+def _derivative_factors(d: int, degree: int, k: int) -> FloatArray:
+    """Ratios of P_l^(k + 1)(1) and P_l^(k)(1): (l - k) (l + d - 2 + k) / (d - 1 + 2 k)."""
+    l = np.arange(degree + 1)
+    return np.asarray((l - k) * (l + d - 2.0 + k) / (d - 1.0 + 2 * k))
+
+
+def _largest_excess(d: int, beta: float, h: FloatArray) -> float:
+    """A proved bound of h - f on [-1, 1], not below 0."""
+    third = np.abs(h).copy()
+    for k in range(3):
+        third *= np.abs(_derivative_factors(d, len(h) - 1, k))
+    # |P_l'''| <= P_l'''(1) on [-1, 1], for they are sums of P_k of larger d, k < l.
+    of_polynomial = third[3:].sum()
+    # Rounding of the recurrence, a few units a degree, and of f where h may reach it.
+    most = float(np.abs(h).sum())
+    noise = 4 * EPS * (len(h) + 1.0 + beta) * most
+    centres, radius, bound = np.linspace(-1.0, 1.0, 129)[1::2], 1.0 / 64.0, 0.0
+    for _ in range(_DEEPEST):
+        # Elsewhere f is above all of h.
+        centres = centres[np.exp(beta * (centres - radius - 1.0)) <= 1.01 * most]
+        value, slope, curvature = _excess(d, beta, h, centres)
+        of_kernel = beta**3 * np.exp(beta * (centres + radius - 1.0))
+        remainder = (of_polynomial + of_kernel) * radius**3 / 6.0
+        top = _quadratic_maximum(value, slope, curvature, radius) + remainder
+        # Below noise there is nothing to be gained by halving.
+        bound = max(bound, float(value.max(initial=0.0)))
+        left = top > max(bound, 0.0) + noise
+        if not left.any():
+            return float(bound + 2.0 * noise)
+        centres = (centres[left, None] + 0.5 * radius * np.array([-1.0, 1.0])).ravel()
+        radius *= 0.5
+    return float(bound + top[left].max())
+
+
+def _quadratic_maximum(
+    value: FloatArray, slope: FloatArray, curvature: FloatArray, radius: float
+) -> FloatArray:
+    """Largest value + slope x + curvature x^2 / 2 over |x| <= radius."""
+    ends = value + np.abs(slope) * radius + 0.5 * curvature * radius**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = value - 0.5 * slope**2 / curvature
+        inside = (curvature < 0) & (np.abs(slope) <= -curvature * radius)
+    return np.where(inside, inner, ends)

@@ -1,0 +1,315 @@
+"""Hardmax attention: what softmax attention becomes as beta -> infinity.
+
+Of all that a token at x sees, a set with the convex hull K, softmax keeps those with the largest
+score x^T B y. Where that is one, y*(x) = grad h_K(B^T x) with the support function h_K, and
+
+    v(x) = P_x V y*(x)  (spheres),    v(x) = V (y*(x) - x)  (R^d),              (1)
+
+the second being (9.5)-(9.6) of Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794. Where
+several tie, on a ridge, v(x) is the set of (1) for all y* of the hull of these (Filippov).
+
+A measure that has mass everywhere on a sphere has h_K(z) = |z|, and the field no longer depends on
+it. This module has the fields; `papers.hardmax_paths` moves tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
+from meanfield.spaces.manifold import Manifold
+from meanfield.terms.kernels.exponential import bessel_ratio
+from meanfield.terms.matrices import matrix, plain
+
+# Weight of the condition that weights sum to 1 in least squares of lengths of about 1.
+_SUM = 1e4
+
+
+def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
+    """Matrices B and V of a head as users give them: a number, a diagonal, or rows.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> score_and_value(mf.Space(2), 1.0, [2.0, 3.0])[1]
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    if space.family == "axial":
+        raise ValueError(f"tokens are on mf.Circle(), mf.Sphere(d) or mf.Space(d), got {space!r}.")
+    matrices = {"score": score, "value": value}
+    score, value = (
+        matrix(name, plain(name, each), space.ambient, square=True)
+        for name, each in matrices.items()
+    )
+    return score, value
+
+
+@checked
+def full_support_velocity(
+    space: Manifold, points: FloatArray, *, score: Any = 1.0, value: Any = 1.0
+) -> FloatArray:
+    """Velocity P_x V m, m = B^T x / |B^T x|, in a measure that has mass everywhere on a sphere.
+
+    Whatever the measure is: linear transport. Zero for B = V = 1, where all that moves softmax
+    attention is slower.
+
+    Parameters
+    ----------
+    space : Manifold
+        mf.Circle() or mf.Sphere(d).
+    points : ndarray
+        Where, as the space stores points.
+    score, value : number or array, (d,) or (d, d)
+        B = Q^T K and V, as `mf.Head` has them.
+
+    Returns
+    -------
+    ndarray
+        As the space stores velocities: (n,) on the circle, (n, d) on spheres.
+
+    Raises
+    ------
+    ValueError
+        If the space is R^d, or B^T x = 0, where every direction is a largest.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> full_support_velocity(mf.Circle(), [0.1, 0.7], score=[1.0, -1.0]).round(6)
+    array([-0.198669, -0.98545 ])
+    >>> -np.sin([0.2, 1.4]).round(6)
+    array([-0.198669, -0.98545 ])
+    """
+    m, _, value = _seen(space, points, score, value)
+    return space.project(space.check_points(points), m @ value.T)
+
+
+@checked
+def uniform_velocity(
+    space: Manifold, points: FloatArray, beta: float, *, score: Any = 1.0, value: Any = 1.0
+) -> FloatArray:
+    """Velocity of softmax attention in the uniform measure on a sphere, exact at every beta.
+
+        v(x) = A_d(kappa) P_x V m,    kappa = beta |B^T x|,  m = B^T x / |B^T x|,
+        A_d = I_{d/2} / I_{d/2-1} = 1 - (d - 1) / (2 kappa) + O(kappa^-2)
+
+    Parameters
+    ----------
+    space : Manifold
+        mf.Circle() or mf.Sphere(d).
+    points : ndarray
+        Where, as the space stores points.
+    beta : float
+        Positive.
+    score, value : number or array, (d,) or (d, d)
+        B = Q^T K and V, as `mf.Head` has them.
+
+    Returns
+    -------
+    ndarray
+        As the space stores velocities.
+
+    Raises
+    ------
+    ValueError
+        As `full_support_velocity`, or if beta is not positive.
+
+    References
+    ----------
+    NIST DLMF 10.32.2 (the integral of e^{kappa <m, y>} y over a sphere).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> slow = uniform_velocity(mf.Circle(), [0.7], 80.0, score=[1.0, -1.0])
+    >>> (slow / full_support_velocity(mf.Circle(), [0.7], score=[1.0, -1.0])).round(6)
+    array([0.99373])
+    """
+    if not beta > 0.0:
+        raise ValueError(f"beta must be positive, got {beta:g}.")
+    m, lengths, value = _seen(space, points, score, value)
+    share = np.array([float(bessel_ratio(0.5 * space.ambient, beta * each)) for each in lengths])
+    return space.project(space.check_points(points), share[:, None] * (m @ value.T))
+
+
+def _seen(
+    space: Manifold, points: FloatArray, score: Any, value: Any
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Directions m of B^T x, lengths |B^T x|, and V."""
+    if not space.is_sphere:
+        raise ValueError(
+            f"a measure with mass everywhere has no largest score in {space!r}: take mf.Circle() "
+            "or mf.Sphere(d)."
+        )
+    score, value = score_and_value(space, score, value)
+    directions = space.vectors(space.check_points(points)) @ score
+    lengths = np.sqrt((directions**2).sum(axis=1))
+    if not lengths.all():
+        i = int(np.argmin(lengths))
+        raise ValueError(f"score^T x is 0 at point {i}: every token has the largest score there.")
+    return directions / lengths[:, None], lengths, value
+
+
+@checked
+def two_pole_density(angles: FloatArray, time: float) -> FloatArray:
+    """Density at angles of hardmax attention with B = diag(1, -1), V = 1 on the circle.
+
+        theta' = -sin 2 theta,    tan theta(t) = e^{-2t} tan theta(0),
+        f(t, theta) = 1 / (cosh 2t - sinh 2t cos 2 theta)
+
+    From the uniform measure: its mass gathers at 0 and pi.
+
+    Parameters
+    ----------
+    angles : ndarray, shape (n,)
+        Radians.
+    time : float
+        At least 0; papers' time, which softmax runs have as scaled time.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Relative to d theta / 2 pi.
+
+    Examples
+    --------
+    >>> angles = 2.0 * np.pi / 128 * np.arange(128)
+    >>> f = two_pole_density(angles, 0.5)
+    >>> bool(abs(f.mean() - 1.0) < 1e-14)
+    True
+    >>> bool(abs((f * np.cos(2 * angles)).mean() - two_pole_moments(2, 0.5)[2]) < 1e-14)
+    True
+    """
+    at_least(0.0, time=time)
+    return np.asarray(1.0 / (np.cosh(2 * time) - np.sinh(2 * time) * np.cos(2.0 * angles)))
+
+
+@checked
+def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> FloatArray:
+    """Moments c_0 ... c_max_degree of `two_pole_density`, and to first order at large beta.
+
+        c_{2k} = tanh^k t - (k^2 tanh^k t - k t tanh^{k-1} t / (2 cosh^2 t)) / beta + O(beta^-2)
+
+    and odd ones 0. With kappa = beta, as |B^T x| = 1, softmax moves points with (1 - 1/(2 beta)) v
+    and the gradient of log f at m, over beta (Laplace's method), so that
+
+        c_{2k}' = k (1 - 1/(2 beta)) (c_{2k-2} - c_{2k+2})
+                  - (k / beta) ((2k - 2) c_{2k-2} + (2k + 2) c_{2k+2}) + O(beta^-2),
+
+    which these solve.
+
+    Parameters
+    ----------
+    max_degree : int
+        Largest degree.
+    time : float
+        At least 0; papers' time, which softmax runs have as scaled time.
+    beta : float
+        Positive.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+
+    Examples
+    --------
+    >>> two_pole_moments(4, 0.5).round(6)
+    array([1.      , 0.      , 0.462117, 0.      , 0.213552])
+    >>> two_pole_moments(4, 0.5, beta=80.0).round(4)  # softmax: 0.4589 and 0.2057
+    array([1.    , 0.    , 0.4588, 0.    , 0.2051])
+    """
+    at_least(0.0, max_degree=max_degree, time=time)
+    if not beta > 0.0:
+        raise ValueError(f"beta must be positive, got {beta:g}.")
+    moments = np.zeros(max_degree + 1)
+    k = np.arange(len(moments[::2]))
+    power = np.tanh(time) ** k
+    # k tanh^{k-1} t is 0 for k = 0, at t = 0, too.
+    lower = np.concatenate([[0.0], k[1:] * power[:-1]])
+    moments[::2] = power - (k**2 * power - 0.5 * time * lower / np.cosh(time) ** 2) / beta
+    return moments
+
+
+@checked
+def inclusion_distance(
+    space: Manifold,
+    tokens: FloatArray,
+    velocities: FloatArray,
+    *,
+    score: Any = 1.0,
+    value: Any = 1.0,
+    tolerance: float = 1e-9,
+) -> FloatArray:
+    """How far velocities of tokens are from those that (1) allows: zero of every solution.
+
+    The least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|, over y of the convex hull of the tokens
+    whose score with token i is the largest.
+
+    Parameters
+    ----------
+    space : Manifold
+        mf.Circle(), mf.Sphere(d) or mf.Space(d).
+    tokens : ndarray
+        As the space stores points.
+    velocities : ndarray, shape (n, d)
+        As vectors, on the circle, too.
+    score, value : number or array, (d,) or (d, d)
+        B = Q^T K and V, as `mf.Head` has them.
+    tolerance : float
+        Scores tie that differ by less than this times |B| times the largest |x_j|^2.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    From the ridge x_1 = 0 between two corners all three velocities solve (Example 9.3):
+
+    >>> import meanfield as mf
+    >>> tokens = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]])
+    >>> for y in ([1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [1.0, 0.0]):
+    ...     v = np.array([[0.0, 0.0], [0.0, 0.0], np.subtract(y, tokens[2])])
+    ...     print(y, inclusion_distance(mf.Space(2), tokens, v)[2].round(6))
+    [1.0, 1.0] 0.0
+    [-1.0, 1.0] 0.0
+    [0.0, 1.0] 0.0
+    [1.0, 0.0] 1.0
+    """
+    from scipy.optimize import nnls
+
+    score, value = score_and_value(space, score, value)
+    x = space.vectors(space.check_points(tokens))
+    if velocities.shape != x.shape:
+        raise ValueError(f"velocities have shape {velocities.shape}, expected {x.shape}.")
+    scores = x @ score @ x.T
+    near = tolerance * np.linalg.norm(score) * (x**2).sum(axis=1).max()
+    distances = np.zeros(len(x))
+    for i in range(len(x)):
+        among = np.flatnonzero(scores[i] >= scores[i].max() - near)
+        allowed = velocity_toward(space, x[i], x[among], value)
+        unit = max(float(np.abs(allowed).max()), float(np.abs(velocities[i]).max()), 1e-300)
+        sums = np.full((1, len(among)), _SUM)
+        weights, _ = nnls(
+            np.vstack([allowed.T / unit, sums]), np.append(velocities[i] / unit, _SUM)
+        )
+        distances[i] = np.linalg.norm(velocities[i] - weights / weights.sum() @ allowed)
+    return distances
+
+
+def velocity_toward(space: Manifold, x: FloatArray, y: FloatArray, value: FloatArray) -> FloatArray:
+    """Velocities (1) of tokens at x that attend to y: vectors of shapes that broadcast."""
+    if not space.is_sphere:
+        return np.asarray((y - x) @ value.T)
+    toward = y @ value.T
+    return np.asarray(toward - (toward * x).sum(axis=-1, keepdims=True) * x)

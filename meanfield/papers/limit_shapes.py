@@ -1,0 +1,452 @@
+"""Limit shapes of tokens of R^d without layer normalisation, after rescaling.
+
+    x_i' = sum_j P_ij V x_j,    P_ij = softmax_j(x_i^T S x_j),    S = beta Q^T K
+    z_i = e^{-tV} x_i,          z_i' = sum_j P_ij V (z_j - z_i)
+
+Tokens may leave to infinity, but z has limits that a table of theorems tells from V and S
+(Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2305.05465):
+
+    V                                       S                 limit of z
+    lambda 1, lambda > 0                    sym. positive     boundary of a polytope, or 0
+    simple largest lambda > 0, vector phi   <phi, S phi> > 0  at most three parallel hyperplanes
+    lambda 1 on F, dim F > 1, less on G     sym. positive     (boundary of a polytope, or 0) x G
+    -lambda 1                               a multiple of 1   x itself tends to 0
+
+With V = lambda 1 the convex hull of z never grows, whatever S is. On a line (d = 1) the attention
+matrix tends to one whose rows, but for one at most, have a single 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import EPS, FloatArray, IntArray
+from meanfield.checks import at_least, checked
+from meanfield.measures import Measure
+from meanfield.problem import Problem
+from meanfield.views import plot_method
+
+THEOREMS = {
+    "polytope": "z tends to the boundary of a polytope, or to 0",
+    "hull": "the convex hull of z never grows; of its limit nothing is known for such scores",
+    "hyperplanes": "z tends to at most three parallel hyperplanes, phi*(z) = a, 0 or b",
+    "product": "z tends to (the boundary of a polytope in F, or 0) x G",
+    "origin": "x itself tends to 0",
+    "none": "no theorem is known for these matrices",
+}
+"""Theorems by name, and what each says."""
+
+# Rounding of entries of matrices, relative to the largest.
+_ROUNDING = 1e-12
+# Dimensions in which Qhull is quick.
+_MOST_HULL = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Properties of V and S that determine a limit shape.
+
+    Attributes
+    ----------
+    theorem : str
+        A name of `THEOREMS`.
+    rate : float
+        lambda, the real part of the largest eigenvalue of V.
+    basis : ndarray, shape (d, m)
+        Orthonormal basis of F, on which V is lambda; with simple lambda its eigenvector
+        phi, the largest component positive; empty where no theorem applies.
+    functional : ndarray, shape (m, d)
+        Coordinates in F of a vector, along the other invariant space: phi* if m = 1.
+    """
+
+    theorem: str
+    rate: float
+    basis: FloatArray
+    functional: FloatArray
+
+
+@checked
+def known_limits(problem: Problem) -> Limits:
+    """Which theorem applies to the tokens of a problem on R^d.
+
+    Raises
+    ------
+    ValueError
+        If tokens live on a sphere, or more moves them than one softmax head.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> head = mf.Head(value=[1.0, 0.4])
+    >>> problem = mf.Problem(mf.Space(2), mf.Attention([head], beta=1.0))
+    >>> limits = known_limits(problem)
+    >>> limits.theorem, limits.functional
+    ('hyperplanes', array([[1., 0.]]))
+    """
+    score, value = _matrices(problem)
+    d = len(value)
+    values = np.linalg.eigvals(value)
+    scale = max(float(np.linalg.norm(value, 2)), np.finfo(float).tiny)
+    leading = float(values.real.max())
+    near = np.abs(values - leading) <= 1e3 * np.sqrt(_ROUNDING) * scale
+    m = int(near.sum())
+    none = Limits("none", leading, np.zeros((d, 0)), np.zeros((0, d)))
+    positive = _is_symmetric_positive(score)
+    multiple = np.abs(value - value[0, 0] * np.eye(d)).max() <= _ROUNDING * scale
+    if multiple and leading > 0:
+        whole = (leading, np.eye(d), np.eye(d))
+        return Limits("polytope" if positive else "hull", *whole)
+    if multiple and leading < 0:
+        identity = score[0, 0] > 0 and np.array_equal(score, score[0, 0] * np.eye(d))
+        return Limits("origin", leading, np.eye(d), np.eye(d)) if identity else none
+    if leading <= 0:
+        return none
+    right, left = (_eigenspace(each, leading, scale) for each in (value, value.T))
+    smaller = np.all(np.abs(values[~near]) < leading * (1.0 - _ROUNDING))
+    if right.shape[1] != m or left.shape[1] != m or not smaller:
+        return none
+    if m == 1:
+        right = right * np.sign(right[np.argmax(np.abs(right[:, 0])), 0])
+        if not float(right[:, 0] @ score @ right[:, 0]) > 0.0:
+            return none
+    elif not positive:
+        return none
+    functional = np.asarray(np.linalg.solve(left.T @ right, left.T), dtype=np.float64)
+    return Limits("hyperplanes" if m == 1 else "product", leading, right, functional)
+
+
+def _matrices(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Score and value of the one head."""
+    heads = problem.heads
+    if problem.manifold.is_sphere:
+        raise ValueError(
+            f"limit shapes are of tokens in R^d, mf.Space(d), got {problem.manifold}: on spheres "
+            "tokens form clusters."
+        )
+    alone = heads is not None and len(heads) == 1 and problem.normalization == "softmax"
+    others = problem.mask != "none" or problem.terms or problem.layers or problem.stages
+    if not alone or others:
+        raise ValueError(
+            "limit shapes are known of one head under softmax, without mask, feed_forward, drift, "
+            "layers and stages."
+        )
+    assert heads is not None
+    return heads[0].score, heads[0].value
+
+
+def _is_symmetric_positive(score: FloatArray) -> bool:
+    size = np.abs(score).max()
+    if np.abs(score - score.T).max() > _ROUNDING * size:
+        return False
+    return bool(np.linalg.eigvalsh(0.5 * (score + score.T)).min() > _ROUNDING * size)
+
+
+def _eigenspace(matrix: FloatArray, value: float, scale: float) -> FloatArray:
+    """Orthonormal basis of the eigenvectors of a real eigenvalue."""
+    _, sizes, rows = np.linalg.svd(matrix - value * np.eye(len(matrix)))
+    return np.asarray(rows[sizes <= np.sqrt(_ROUNDING) * scale].T)
+
+
+@checked
+def rescaled(problem: Problem, points: FloatArray, time: float) -> FloatArray:
+    """Tokens z = e^{-tV} x, shape (n, d), however far x has gone.
+
+    Raises
+    ------
+    ValueError
+        As `known_limits`; or if directions part by more than numbers hold.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Space(1), mf.Attention([mf.Head(value=2.0)], beta=1.0))
+    >>> rescaled(problem, np.array([[np.exp(20.0)]]), 10.0).round(12)
+    array([[1.]])
+    """
+    from scipy.linalg import expm
+
+    at_least(0.0, time=time)
+    _, value = _matrices(problem)
+    rate = float(np.linalg.eigvals(value).real.max())
+    # In two halves: the whole factor may be no number where the result is one.
+    half = np.exp(np.clip(-0.5 * rate * time, -700.0, 700.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        turned = expm(-time * (value - rate * np.eye(len(value))))
+        shape = ((points * half) @ turned.T) * half
+    if not np.isfinite(shape).all():
+        raise ValueError(
+            f"at t = {time:g} e^{{-tV}} has directions that differ by more than numbers hold: take "
+            "an earlier time."
+        )
+    return np.asarray(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitShape:
+    """Tokens of R^d at a late time, rescaled, and the shape to which theory says they tend.
+
+    Attributes
+    ----------
+    theorem : str
+        "polytope", "hull", "hyperplanes", "product", "origin" or "none".
+    time : float
+    points : ndarray, shape (n, d)
+        z = e^{-tV} x; of "origin" x itself.
+    coordinates : ndarray, shape (n, m)
+        Those that tend to the shape: z itself, of "product" its part in F, of
+        "hyperplanes" phi*(z), m = 1.
+    vertices : ndarray of int
+        Tokens at the vertices of the convex hull of the coordinates.
+    leaders : ndarray of int, shape (n,)
+        Whom each token attends to most.
+    attention_error : float
+        How far the attention matrix is from one with a single 1 in each row: the largest
+        of 1 - max_j P_ij.
+    distance : float
+        Of the coordinates from the finite set that the theorem names, in units of it: of
+        "polytope" and "product" the largest 1 - <z, S z> / max_j <z, S v_j>, of "hyperplanes" the
+        largest distance from the nearest of min, 0 and max over max - min; of "origin" the largest
+        |x|. NaN elsewhere.
+    levels : ndarray, shape (k,)
+        Of "hyperplanes" the values phi*(z) at which tokens gather, k = 1, 2 or 3; else
+        none.
+    limits : Limits
+        What the matrices say.
+    """
+
+    theorem: str
+    time: float
+    points: FloatArray
+    coordinates: FloatArray
+    vertices: IntArray
+    leaders: IntArray
+    attention_error: float
+    distance: float
+    levels: FloatArray
+    limits: Limits
+
+    @property
+    def statement(self) -> str:
+        """Statement of the theorem."""
+        return THEOREMS[self.theorem]
+
+    plot = plot_method(
+        "LimitShape.plot",
+        "Figure: tokens on two axes, their hull or the hyperplanes, and lines to leaders.",
+    )
+
+    def __str__(self) -> str:
+        n, d = self.points.shape
+        lines = [
+            f"{n} tokens of R^{d} at t = {self.time:g}: {self.theorem}",
+            f"  {self.statement}",
+        ]
+        if self.theorem == "hyperplanes":
+            places = ", ".join(f"{level:.6g}" for level in self.levels)
+            lines.append(f"  phi*(z) at {places}; tokens within {self.distance:.2g} of them")
+        elif self.theorem == "origin":
+            lines.append(f"  largest |x| = {self.distance:.3g}")
+        else:
+            named = ", ".join(map(str, self.vertices[:12].tolist()))
+            more = ", ..." if len(self.vertices) > 12 else ""
+            lines.append(f"  {len(self.vertices)} vertices, tokens {named}{more}")
+            if np.isfinite(self.distance):
+                lines.append(f"  tokens within {self.distance:.2g} of the limit set")
+        lines.append(f"  rows of attention within {self.attention_error:.2g} of a single 1")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        n, d = self.points.shape
+        return f"LimitShape({self.theorem}, {n} tokens of R^{d}, t = {self.time:g})"
+
+
+@checked
+def limit_shape(
+    problem: Problem, measure: Measure, time: float, *, tolerance: float = 1e-3
+) -> LimitShape:
+    """Limit shape of tokens of R^d: what theory says from V and S, what the tokens say at a time.
+
+    Parameters
+    ----------
+    problem : Problem
+        On `Space(d)`, with one head under softmax.
+    measure : Measure
+        Tokens x at the time, such as `run.measures[-1]`.
+    time : float
+        In scaled time, such as `run.scaled_time[-1]`.
+    tolerance : float
+        Vertices, and levels, that are nearer than this to each other, over the size of the hull,
+        are one.
+
+    Returns
+    -------
+    LimitShape
+
+    Raises
+    ------
+    ValueError
+        As `known_limits` and `rescaled`.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, The emergence of clusters in self-attention
+    dynamics, arXiv:2305.05465, Theorems 3.1, 4.1, 5.2 and their table.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.from_points([[2, 0.3], [-1.5, 1.2], [-0.4, -1.8], [0.5, 0.6]])
+    >>> head = mf.Head(value=[1.0, 0.4])
+    >>> problem = mf.Problem(mf.Space(2), mf.Attention([head], beta=1.0), initial=law)
+    >>> run = mf.simulate(problem, until=12.0, save=2)
+    >>> print(limit_shape(problem, run.measures[-1], run.time[-1]))
+    4 tokens of R^2 at t = 12: hyperplanes
+      z tends to at most three parallel hyperplanes, phi*(z) = a, 0 or b
+      phi*(z) at -1.49343, 1.98534; tokens within 1.5e-05 of them
+      rows of attention within 0 of a single 1
+    """
+    score, _ = _matrices(problem)
+    if measure.manifold != problem.manifold:
+        raise ValueError(
+            f"the tokens are on the {measure.manifold.name}, the problem on the "
+            f"{problem.manifold.name}."
+        )
+    limits = known_limits(problem)
+    x = measure.points
+    falling = limits.theorem == "origin"
+    z = x if falling else rescaled(problem, x, time)
+    coordinates = z if limits.theorem == "none" else z @ limits.functional.T
+    leaders, error = _attention(x, score, measure.mass)
+    vertices = hull_vertices(coordinates, tolerance)
+    levels, distance = np.zeros(0), np.nan
+    if limits.theorem == "hyperplanes":
+        levels, distance = _levels(coordinates[:, 0], tolerance)
+    elif limits.theorem in ("polytope", "product"):
+        distance = _distance(limits.basis.T @ score @ limits.basis, coordinates, vertices)
+    elif falling:
+        distance = float(np.linalg.norm(x, axis=1).max())
+    return LimitShape(
+        limits.theorem, time, z, coordinates, vertices, leaders, error, distance, levels, limits
+    )
+
+
+def _attention(x: FloatArray, score: FloatArray, masses: FloatArray) -> tuple[IntArray, float]:
+    """Leaders, and the distance of the attention matrix from a Boolean one.
+
+    In units of the largest coordinate: scores of tokens far away are no numbers, gaps between them
+    are compared all the same.
+    """
+    size = float(np.abs(x).max())
+    if size == 0.0:
+        return np.zeros(len(x), dtype=np.int64), 1.0 - float(masses.max())
+    y = x / size
+    scores = (y @ score) @ y.T
+    gaps = scores - scores.max(axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        exponents = np.where(gaps < 0.0, gaps * np.float64(size) * size, 0.0)
+    weights = np.exp(exponents) * masses
+    weights /= weights.sum(axis=1, keepdims=True)
+    leaders = weights.argmax(axis=1)
+    weights[np.arange(len(x)), leaders] = 0.0
+    return leaders, float(weights.sum(axis=1).max())
+
+
+def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
+    """Tokens at the vertices of the convex hull of points (n, m), in order; of near ones the first.
+
+    Up to dimension 6 by Qhull; above, and where points lie in a plane, one linear programme a
+    token.
+
+    Examples
+    --------
+    >>> hull_vertices(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
+    array([0, 1, 3])
+    """
+    n, m = points.shape
+    if m == 1:
+        vertices = np.unique([points[:, 0].argmin(), points[:, 0].argmax()])
+    else:
+        hull = _hull(points)
+        if hull is not None:
+            vertices = np.sort(hull.vertices).astype(np.int64)
+        else:
+            vertices = np.array([i for i in range(n) if not _is_inside(points, i)], dtype=np.int64)
+    size = float(np.ptp(points, axis=0).max())
+    distinct: list[int] = []
+    for i in vertices.tolist():
+        near = np.linalg.norm(points[distinct] - points[i], axis=1) <= tolerance * size
+        if not near.any():
+            distinct.append(i)
+    return np.array(distinct, dtype=np.int64)
+
+
+def hull_volume(points: FloatArray) -> float:
+    """Volume of the convex hull of points (n, m): length, area, ...; NaN above dimension 6.
+
+    Examples
+    --------
+    >>> hull_volume(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
+    0.5
+    """
+    if points.shape[1] == 1:
+        return float(np.ptp(points))
+    if points.shape[1] > _MOST_HULL:
+        return float("nan")
+    hull = _hull(points)
+    return 0.0 if hull is None else float(hull.volume)
+
+
+def _hull(points: FloatArray) -> Any:
+    """Hull by Qhull; None of flat ones, and above its dimensions."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    n, m = points.shape
+    if m > _MOST_HULL or n <= m:
+        return None
+    try:
+        return ConvexHull(points)
+    except QhullError:
+        return None
+
+
+def _is_inside(points: FloatArray, i: int) -> bool:
+    """True if a point is a convex combination of the others; the first of equal points is not."""
+    from scipy.optimize import linprog
+
+    equal = np.all(points == points[i], axis=1)
+    if np.flatnonzero(equal)[0] < i:
+        return True
+    others = points[~equal]
+    if not len(others):
+        return False
+    size = max(float(np.abs(points).max()), np.finfo(float).tiny)
+    sums = np.vstack([others.T / size, np.ones(len(others))])
+    wanted = np.append(points[i] / size, 1.0)
+    return bool(linprog(np.zeros(len(others)), A_eq=sums, b_eq=wanted, bounds=(0, None)).success)
+
+
+def _levels(values: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+    """Values at which tokens gather, and the largest distance from the nearest of min, 0, max."""
+    low, high = float(values.min()), float(values.max())
+    size = max(high - low, abs(low), abs(high), EPS)
+    wanted = np.unique([low, min(max(0.0, low), high), high])
+    nearest = np.abs(values[:, None] - wanted).argmin(axis=1)
+    distance = float(np.abs(values - wanted[nearest]).max()) / size
+    levels: list[float] = []
+    for level in wanted[np.unique(nearest)].tolist():
+        if not levels or level - levels[-1] > tolerance * size:
+            levels.append(level)
+    return np.array(levels), distance
+
+
+def _distance(score: FloatArray, z: FloatArray, vertices: IntArray) -> float:
+    """Largest 1 - <z, S z> / max_j <z, S v_j> over tokens that are not at 0."""
+    scores = z @ score
+    own = (scores * z).sum(axis=1)
+    best = (scores @ z[vertices].T).max(axis=1)
+    gone = own <= EPS * own.max()
+    shares = 1.0 - own / np.where(gone, 1.0, best)
+    return float(np.max(np.where(gone, 0.0, shares), initial=0.0))

@@ -1,0 +1,421 @@
+"""Merging diagrams: when random tokens on a sphere of R^d form clusters, over beta.
+
+n tokens, independent and uniform, follow attention in many replicas; a pair has merged where
+<x_i, x_j> > threshold. The share of merged pairs is, once clusters are tight, the sum of their
+squared masses. Two ways of moving:
+
+    flow     x' = P_x A(x), adaptive steps of order five
+    layers   x <- N(x + h A(x)), N(x) = x / |x|, h = step under softmax and
+             step / max(sqrt(beta) e^{beta - 1/2}, 1) without normalisation; time is h times layers
+
+with A as `fields.blocks` sums it. The published figures have these layers, with step = 0.1: an
+Euler step whose clock lags behind the flow's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.engines.threads import map_chunks, one_blas_thread
+from meanfield.errors import SimulationError
+from meanfield.fields.blocks import (
+    attention_output,
+    replicas_at_once,
+    tangential,
+    unit_vectors,
+)
+from meanfield.papers.merging_results import MergingDiagram, MergingTable
+from meanfield.schemes.replicas import Numbers, replicas_at
+from meanfield.studies.study import Runs, Study, check_runs, rng_of
+from meanfield.terms.attention import Attention, Head, HeadMatrices
+
+Motion = Literal["flow", "layers"]
+
+MOTIONS: tuple[Motion, ...] = ("flow", "layers")
+
+# Tolerance of the flow: at 1e-5 mean shares of n = 32 tokens err by at most 2e-4.
+DIAGRAM_TOLERANCE = 1e-5
+# Batches of a task: for several threads, and to be worth sending.
+_BATCHES = 4
+# Beyond it e^beta, without normalisation, is near the end of the doubles.
+_LARGEST_BETA = 300.0
+
+_PLAIN = (Head(),)
+_SCORES = ("identity", "gaussian", "goe")
+_VALUES = ("identity", "wishart", "score", "minus_score")
+
+
+@checked
+@dataclass(frozen=True)
+class RandomHead:
+    """A head with random matrices, drawn anew for every replica.
+
+    With entries of G, G_1, G_2 independent and standard normal:
+
+        B  identity 1, gaussian G_1 G_2 / sqrt(d), goe (G + G^T) / sqrt(2)
+        V  identity 1, wishart G G^T / sqrt(d), score B^T / |B|_2, minus_score -B^T / |B|_2
+
+    Attributes
+    ----------
+    score : str
+        Of B; tokens score each other by beta x^T B y.
+    value : str
+        Of V, which acts on means as a matrix on columns: the published script multiplies
+        rows by B from the right, hence the transpose.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, figure 5.
+
+    Examples
+    --------
+    >>> RandomHead("goe", "wishart").matrices(2.0, 3, np.random.default_rng(0)).score.shape
+    (3, 3)
+    """
+
+    score: str = "gaussian"
+    value: str = "identity"
+
+    def __post_init__(self) -> None:
+        for what, name, choices in (("score", self.score, _SCORES), ("value", self.value, _VALUES)):
+            if name not in choices:
+                raise ValueError(f"{what} {name!r} is not known. Known: {', '.join(choices)}.")
+
+    def matrices(self, beta: float, d: int, rng: np.random.Generator) -> HeadMatrices:
+        """Matrices on R^d, the score's drawn first."""
+        score = value = np.eye(d)
+        if self.score == "gaussian":
+            first, second = rng.standard_normal((2, d, d))
+            score = first @ second / math.sqrt(d)
+        elif self.score == "goe":
+            gaussian = rng.standard_normal((d, d))
+            score = (gaussian + gaussian.T) / math.sqrt(2.0)
+        if self.value == "wishart":
+            gaussian = rng.standard_normal((d, d))
+            value = gaussian @ gaussian.T / math.sqrt(d)
+        elif self.value != "identity":
+            sign = -1.0 if self.value == "minus_score" else 1.0
+            value = sign * score.T / np.linalg.norm(score, 2)
+        return HeadMatrices(beta * score, value)
+
+
+@dataclass(frozen=True)
+class DiagramOptions:
+    """Replicas whose merged pairs are counted, where and when.
+
+    tokens, dimension: n and d, at least 2; betas, times: increasing; times not negative, the last
+    one positive.
+    """
+
+    tokens: int = 32
+    dimension: int = 8
+    betas: tuple[float, ...] = (1.0,)
+    times: tuple[float, ...] = (10.0,)
+    replicas: int = 256  # at least 2
+    normalization: str = "softmax"  # "softmax" or "none"
+    # A head's own beta multiplies that of the diagram.
+    heads: tuple[Head, ...] | RandomHead = _PLAIN
+    threshold: float = 0.999  # in (-1, 1)
+    motion: str = "flow"  # "flow" or "layers"
+    step: float = 0.1  # of layers
+    tolerance: float = DIAGRAM_TOLERANCE  # of the steps of the flow
+    seed: int = 0  # not negative
+
+    def __post_init__(self) -> None:
+        check_runs((self.tokens,), "replicas", self.replicas, 2, self.seed)
+        if self.dimension < 2:
+            raise ValueError(f"dimension must be at least 2, got {self.dimension}.")
+        for name, values in (("betas", self.betas), ("times", self.times)):
+            if not values or not all(map(math.isfinite, values)):
+                raise ValueError(f"{name} must be finite numbers, got {list(values)}.")
+            if list(values) != sorted(set(values)):
+                raise ValueError(f"{name} must be increasing, got {list(values)}.")
+        if self.times[0] < 0.0 or self.times[-1] <= 0.0:
+            raise ValueError(f"times must not be negative, the last positive, got {self.times}.")
+        for name, value, choices in (
+            ("normalization", self.normalization, ("softmax", "none")),
+            ("motion", self.motion, MOTIONS),
+        ):
+            if value not in choices:
+                raise ValueError(f"{name} {value!r} is not known. Known: {', '.join(choices)}.")
+        if self.normalization == "none" and max(map(abs, self.betas)) > _LARGEST_BETA:
+            raise ValueError(
+                f"betas must be at most {_LARGEST_BETA:g} without normalisation, got "
+                f"{max(map(abs, self.betas)):g}."
+            )
+        if not -1.0 < self.threshold < 1.0:
+            raise ValueError(f"threshold must lie between -1 and 1, got {self.threshold:g}.")
+        for name, number in (("step", self.step), ("tolerance", self.tolerance)):
+            if not 0.0 < number <= 1.0:
+                raise ValueError(f"{name} must lie in (0, 1], got {number:g}.")
+        if not isinstance(self.heads, RandomHead):
+            self.matrices(1.0)
+
+    def matrices(self, beta: float) -> tuple[HeadMatrices, ...]:
+        """Matrices of heads that are given, at an inverse temperature of the diagram."""
+        assert not isinstance(self.heads, RandomHead)
+        own = Attention(self.heads, beta=1.0).matrices(self.dimension)
+        return tuple(HeadMatrices(beta * head.score, head.value) for head in own)
+
+    def facts(self) -> dict[str, Any]:
+        """Plain data that says the same, but for the number of replicas."""
+        facts = asdict(self)
+        del facts["replicas"], facts["heads"]
+        if isinstance(self.heads, RandomHead):
+            return facts | {"matrices": repr(self.heads)}
+        return facts | {"matrices": ", ".join(head.as_text() for head in self.heads)}
+
+
+@checked
+def merging_diagram(
+    tokens: int = 32,
+    dimension: int = 8,
+    *,
+    betas: Sequence[float],
+    times: Sequence[float],
+    replicas: int = 256,
+    normalization: Literal["softmax", "none"] = "softmax",
+    heads: Sequence[Head] | RandomHead = _PLAIN,
+    threshold: float = 0.999,
+    motion: Motion = "flow",
+    step: float = 0.1,
+    tolerance: float = DIAGRAM_TOLERANCE,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> MergingDiagram:
+    """Share of the pairs of tokens that have merged, over inverse temperatures and times.
+
+    Tokens start independent and uniform on the unit sphere of R^d. The random numbers of a replica
+    depend on seed, tokens, dimension and its number only: all betas see the same starts.
+
+    Parameters
+    ----------
+    tokens, dimension : int
+        n and d.
+    betas, times : sequence of float
+        Increasing. Times are the papers', see `MergingDiagram`.
+    replicas : int
+        Independent replicas for each beta, at least 2.
+    normalization : str
+        "softmax" (SA) or "none" (USA).
+    heads : sequence of Head, or RandomHead
+        Q = K = V = 1 by default. A head's own beta multiplies that of the diagram.
+    threshold : float
+        Cosine above which a pair has merged.
+    motion : str
+        "flow", or "layers": x <- N(x + step A), the published scheme; counts are those after the
+        last layer not later than the time.
+    step : float
+        Of layers.
+    tolerance : float
+        Largest error of a token in a step of the flow.
+    seed : int
+        Seed of the diagram.
+    executor : concurrent.futures.Executor, optional
+        Where to run; in this process by default. The result is the same to the bit.
+    progress : bool
+        Show a bar, in a notebook or on a terminal.
+
+    Returns
+    -------
+    MergingDiagram
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range, or a matrix does not fit.
+    SimulationError
+        If tokens cannot go on.
+
+    See Also
+    --------
+    meanfield.equiangular_beta : the curve that parts one cluster from none as d grows.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, section 6, and arXiv:2512.01868.
+
+    Examples
+    --------
+    In high dimension all pairs merge at once, earlier for smaller beta:
+
+    >>> found = merging_diagram(8, 32, betas=[1.0, 4.0], times=[1.0, 6.0], replicas=4)
+    >>> found.fraction.round(2)
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    options = DiagramOptions(
+        tokens,
+        dimension,
+        tuple(map(float, betas)),
+        tuple(map(float, times)),
+        replicas,
+        normalization,
+        heads if isinstance(heads, RandomHead) else tuple(heads),
+        threshold,
+        motion,
+        step,
+        tolerance,
+        seed,
+    )
+    return MergingPlan(options).completed(executor, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class MergingPlan(Study[MergingTable, MergingDiagram]):
+    """Plan of a merging diagram; its tables are indexed by beta and replica, or time."""
+
+    options: DiagramOptions
+    unit: ClassVar[str] = "replicas"
+    overhead: ClassVar[int] = 0
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Inverse temperatures."""
+        return self.options.betas
+
+    def name(self, size: float) -> str:
+        """Beside a bar."""
+        return f"beta = {size:.3g}"
+
+    def empty(self) -> MergingTable:
+        """No replicas."""
+        options = self.options
+        counts = np.zeros((len(options.betas), len(options.times)), dtype=np.int64)
+        done = np.zeros((len(options.betas), options.replicas), dtype=bool)
+        return MergingTable(done, counts, counts.copy())
+
+    def lacking(self, table: MergingTable) -> npt.NDArray[np.bool_]:
+        """Not counted."""
+        return ~table.done
+
+    def run(self, runs: Runs) -> MergingTable:
+        """Counts of some replicas at one beta."""
+        options, numbers = self.options, runs.numbers
+        length = replicas_at_once(options.tokens, options.dimension)
+
+        def batch(i: int) -> npt.NDArray[np.int64]:
+            return merged_pairs(options, runs.size, numbers[i * length : (i + 1) * length])
+
+        with one_blas_thread():
+            counts = np.concatenate(map_chunks(batch, -(-len(numbers) // length)))
+        done = np.ones(len(numbers), dtype=bool)
+        return MergingTable(done, counts.sum(axis=0), (counts**2).sum(axis=0))
+
+    def placed(self, table: MergingTable, runs: Runs, part: MergingTable) -> MergingTable:
+        """The table itself, filled."""
+        row, numbers = self.index(runs)
+        table.done[row, numbers] = part.done
+        table.sums[row] += part.sums
+        table.squares[row] += part.squares
+        return table
+
+    def resumed(self, stored: MergingDiagram) -> MergingTable:
+        """Table with the counts of a stored diagram of the same betas and times."""
+        table, values = self.empty(), stored.table
+        table.done[:, : values.done.shape[1]] = values.done
+        return MergingTable(table.done, values.sums.copy(), values.squares.copy())
+
+    def results(self, table: MergingTable) -> MergingDiagram:
+        """Diagram of what was counted so far."""
+        options = self.options
+        copy = MergingTable(*(getattr(table, name).copy() for name in table.__dataclass_fields__))
+        facts = options.facts()
+        left = ("tokens", "dimension", "betas", "times")
+        return MergingDiagram(
+            np.array(options.betas),
+            np.array(options.times),
+            options.tokens,
+            options.dimension,
+            copy,
+            {name: value for name, value in facts.items() if name not in left},
+        )
+
+    def block_length(self, size: float) -> int:
+        """A few batches; one replica where a system fills a batch."""
+        length = replicas_at_once(self.options.tokens, self.options.dimension)
+        return _BATCHES * length if length > 1 else 1
+
+    def work(self, runs: Runs) -> float:
+        """Replicas: at each beta they cost about the same."""
+        return float(len(runs.numbers))
+
+
+def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.NDArray[np.int64]:
+    """Merged pairs of some replicas at every time, shape (len(numbers), n_times)."""
+    n, d = options.tokens, options.dimension
+    generators = [rng_of(options.seed, n, d, number) for number in numbers]
+    start = unit_vectors(np.array([rng.standard_normal((n, d)) for rng in generators]))
+    if isinstance(options.heads, RandomHead):
+        drawn = [options.heads.matrices(beta, d, rng) for rng in generators]
+        heads: tuple[HeadMatrices, ...] = (HeadMatrices(*map(np.array, zip(*drawn, strict=True))),)
+    else:
+        heads = options.matrices(beta)
+    normalization: Any = options.normalization
+
+    def output(numbers: Numbers, x: FloatArray) -> FloatArray:
+        own = [HeadMatrices(*(m if m.ndim == 2 else m[numbers] for m in head)) for head in heads]
+        return attention_output(x, own, normalization=normalization)
+
+    def velocity(numbers: Numbers, x: FloatArray) -> FloatArray:
+        return tangential(x, output(numbers, x))
+
+    counts = np.zeros((len(numbers), len(options.times)), dtype=np.int64)
+    times = np.array(options.times)
+    try:
+        if options.motion == "flow":
+            states = replicas_at(
+                velocity, start, times, tolerance=options.tolerance, retract=unit_vectors
+            )
+        else:
+            states = _layers(output, start, times, options.step * time_unit(options, beta))
+        for rows, indices, x in states:
+            near = np.matmul(x, x.swapaxes(1, 2)) > options.threshold
+            # Each pair twice, and each token with itself.
+            own = np.einsum("rii->ri", near).sum(axis=1)
+            counts[rows, indices] = (near.sum(axis=(1, 2)) - own) // 2
+    except FloatingPointError as error:
+        raise SimulationError(0.0, 0, f"a replica at beta = {beta:g}: {error}") from None
+    return counts
+
+
+def time_unit(options: DiagramOptions, beta: float) -> float:
+    """Unit of the step of layers: without normalisation that of the published figures.
+
+    Examples
+    --------
+    >>> time_unit(DiagramOptions(), 9.0), time_unit(DiagramOptions(normalization="none"), 0.1)
+    (1.0, 1.0)
+    """
+    if options.normalization == "softmax":
+        return 1.0
+    return 1.0 / max(math.sqrt(abs(beta)) * math.exp(abs(beta) - 0.5), 1.0)
+
+
+def _layers(
+    output: Any, start: FloatArray, times: FloatArray, step: float
+) -> Iterator[tuple[Numbers, Any, FloatArray]]:
+    """States after the last layer not later than each time; several times may share one."""
+    numbers, x, layer = np.arange(len(start)), start, 0
+    # A time that is a multiple of the step up to rounding is one.
+    for index, last in enumerate(np.floor(times / step * (1.0 + 1e-12)).astype(int)):
+        while layer < last:
+            x, layer = unit_vectors(x + step * output(numbers, x)), layer + 1
+        if not np.isfinite(x).all():
+            raise FloatingPointError(f"tokens are not finite after {layer} layers.")
+        yield numbers, index, x

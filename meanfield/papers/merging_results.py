@@ -1,0 +1,89 @@
+"""Results of a merging diagram: the share of merged pairs of tokens over beta and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.views import VIEWS, plot_method
+
+
+@dataclass(frozen=True, eq=False)
+class MergingTable:
+    """Merged pairs over replicas, as whole numbers: sums do not depend on their order.
+
+    sums, squares (n_betas, n_times); of one beta (n_times,): of the number of merged pairs, and of
+    its square.
+    """
+
+    # (n_betas, replicas); of one beta (replicas,): replicas that are counted.
+    done: npt.NDArray[np.bool_]
+    sums: npt.NDArray[np.int64]
+    squares: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MergingDiagram:
+    """Probability that two tokens have merged, over inverse temperatures and times.
+
+    Attributes
+    ----------
+    betas : ndarray, shape (n_betas,)
+    times : ndarray, shape (n_times,)
+        The papers' time t: under softmax scaled time, without normalisation that of weights
+        e^{beta <x, y>}.
+    tokens, dimension : int
+        n, and d of tokens on the unit sphere of R^d.
+    table : MergingTable
+        What was counted.
+    attributes : dict
+        What was asked for; from a file also title, status, ...
+    finished : ndarray of int, shape (n_betas,)
+        Replicas that were made.
+    fraction, standard_error : ndarray, shape (n_betas, n_times)
+        Share of the pairs that have merged, mean over replicas, and its error; NaN where
+        there are too few.
+    """
+
+    betas: FloatArray
+    times: FloatArray
+    tokens: int
+    dimension: int
+    table: MergingTable
+    attributes: dict[str, Any] = field(default_factory=dict)
+    finished: npt.NDArray[np.int64] = field(init=False)
+    fraction: FloatArray = field(init=False)
+    standard_error: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = self.tokens * (self.tokens - 1) // 2
+        replicas = self.table.done.sum(axis=1)
+        with np.errstate(all="ignore"):
+            mean = self.table.sums / replicas[:, None]
+            # Exact but for one rounding each, hence not negative by more than that.
+            spread = np.maximum(self.table.squares / replicas[:, None] - mean**2, 0.0)
+            error = np.sqrt(spread / (replicas - 1)[:, None])
+        error[replicas < 2] = np.nan
+        object.__setattr__(self, "finished", replicas)
+        object.__setattr__(self, "fraction", mean / pairs)
+        object.__setattr__(self, "standard_error", error / pairs)
+
+    plot = plot_method(
+        "MergingDiagram.plot",
+        "Figure of the share of merged pairs over beta and time, with the curve (6.12).",
+    )
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["MergingDiagram.html"](self))
+
+    def __repr__(self) -> str:
+        return (
+            f"MergingDiagram({self.tokens} tokens in R^{self.dimension}, {len(self.betas)} betas "
+            f"from {self.betas[0]:g} to {self.betas[-1]:g}, {len(self.times)} times up to "
+            f"{self.times[-1]:g}, {self.finished.min()} of {self.table.done.shape[1]} replicas)"
+        )

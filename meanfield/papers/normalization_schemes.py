@@ -1,0 +1,576 @@
+"""Where layers normalise: the same directions by other clocks.
+
+`schemes.layers` says what a layer does, and the flow that it tends to as its step h goes to 0,
+
+    theta' = P_theta A / s,    r' = 0, <theta, A> or <theta, A> / |A|.
+
+n tokens at equal angles with the cosine gamma have A_i = (w_1 - w) theta_i + w sum_j theta_j with
+the weight w_1 of a token for itself and w for each other one, and with q = 1 + (n - 1) gamma
+
+    gamma' = 2 w (1 - gamma) q / s,    <theta, A> = w_1 - w + w q,
+    |A|^2 = <theta, A>^2 + w^2 q (n - q).
+
+Let T(gamma) be the time that softmax attention with normalisation after each layer takes to reach
+gamma (`equiangular_time`). Then pre and peri run along one curve,
+
+    r = r_0 e^T sqrt(q_0 / q),
+
+for d ln r / dT = <theta, A> = 1 - (d ln q / dT) / 2; and times are integrals of positive functions
+over it, which panels of `AngularPath` keep to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.bases.legendre import gauss_legendre
+from meanfield.checks import checked
+from meanfield.papers.equiangular import AngularPath, angular_path, path_of
+from meanfield.problem import Problem
+from meanfield.schemes.layers import WITH_RADIUS, Layers
+
+# Placements that take the direction of attention alone.
+_UNIT = ("peri", "sandwich", "ngpt")
+_ORDER = 16
+# e^{2 |beta|} must be a number, with some room.
+_LARGEST_BETA = 340.0
+_LATEST = 1e300
+# T is less than this then, for r is nearly r_0 e^T; and what is farther has no gap left.
+_LONGEST = 720
+_SMALL_STEP = 1e-9
+_NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True)
+class EquiangularLayers:
+    """Tokens at equal angles, from layer to layer.
+
+    Attributes
+    ----------
+    times : ndarray, shape (saves,)
+        Scaled times: step times the number of the layer.
+    cosine : ndarray, shape (saves,)
+        Cosine gamma of every two tokens.
+    gap : ndarray, shape (saves,)
+        1 - gamma, which keeps its digits.
+    radius : ndarray, shape (saves,)
+        Length r of the tokens; constant where each layer normalises.
+    """
+
+    times: FloatArray
+    cosine: FloatArray
+    gap: FloatArray
+    radius: FloatArray
+
+
+@checked
+def equiangular_layers(
+    problem: Problem, tokens: int, times: FloatArray | None = None, start: float = 0.0
+) -> EquiangularLayers:
+    """Tokens at equal angles under layers, or the flow that these tend to, wherever they normalise.
+
+    With `Layers(step=0.0, ...)`, or without layers, the flow of the placement,
+
+        gamma' = 2 w (1 - gamma) (1 + (n - 1) gamma) / s.
+
+    With a step h a layer makes tokens y_i = p theta_i + b sum_j theta_j, hence with
+    q = 1 + (n - 1) gamma
+
+        1 - gamma_next = p^2 (1 - gamma) / |y|^2,    |y|^2 = p^2 + 2 p b q + b^2 n q,
+
+        post    p = 1 + h (w_1 - w),                    b = h w
+        pre     p = r + h (w_1 - w),                    b = h w,             r_next = |y|
+        peri    p = r + h (w_1 - w) / |A|,              b = h w / |A|,       r_next = |y|
+        ngpt    p = 1 + h alpha ((w_1 - w) / |A| - 1),  b = h alpha w / |A|,
+
+    and a layer of "mix" is post if the middle of its step is before tau. As h -> 0 the error is of
+    first order. Late, softmax tokens of the flow are apart by
+
+        1 - gamma ~ C e^{-2 t} | C_r r_0^2 / r^2, r = t + const | e^{-2 alpha t} | e^{-4 sqrt(1+t)}
+                    post         pre, peri                        ngpt             depth_scaled
+
+    with ln C of `log_late_gap` and C_r = C (1 + (n - 1) start) / n; layers with a step shrink that
+    by `terminal_contraction`.
+
+    Parameters
+    ----------
+    problem : Problem
+        On a sphere of R^d with d >= n, with an exponential or the linear kernel, |beta| <= 340, a
+        positive strength and without diffusion, and with its layers; its initial measure is not
+        used.
+    tokens : int
+        Their number n, at least 2.
+    times : ndarray, shape (saves,), or None
+        Scaled times from 0 to 1e300 for a flow; None for layers with a step, whose number is
+        `layers.count`.
+    start : float
+        Cosine at time 0, between -1 / (n - 1) and 1.
+
+    Returns
+    -------
+    EquiangularLayers
+        At the times, or before the first layer and after each. What was gained, gap and radius have
+        relative errors of rounding, or of what an error of a few eps of the times and of beta
+        causes.
+
+    Raises
+    ------
+    ValueError
+        If there are no such tokens, a number is out of range, the problem has another kernel,
+        repels or has diffusion, or times are given for layers with a step and not for a flow.
+
+    References
+    ----------
+    Karagodin, Ge, Polyanskiy, Rigollet, Normalization in attention dynamics, arXiv:2510.22026.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> sphere, kernel = mf.Sphere(8), mf.exponential(beta=2.0)
+    >>> for placement in ("post", "pre", "peri"):
+    ...     layers = mf.Layers(step=0.0, placement=placement)
+    ...     problem = mf.Problem(sphere, kernel, mf.SA, layers=layers)
+    ...     run = mf.equiangular_layers(problem, 8, [1.0, 5.0])
+    ...     print(placement, run.cosine.round(6), run.radius.round(6))
+    post [0.230696 0.998646] [1. 1.]
+    pre [0.16881  0.803124] [1.516892 4.226794]
+    peri [0.308872 0.878873] [1.88623  5.459056]
+    >>> layers = mf.Layers(step=0.5, count=4)
+    >>> problem = mf.Problem(sphere, kernel, mf.SA, layers=layers)
+    >>> mf.equiangular_layers(problem, 8).cosine.round(6)
+    array([0.      , 0.059567, 0.142988, 0.256812, 0.403301])
+    """
+    layers = _layers(problem)
+    path, softmax = _paths(problem, tokens, start)
+    if layers.step > 0.0:
+        if times is not None:
+            raise ValueError("layers with a step have times of their own: give count, no times.")
+        if layers.count is None:
+            raise ValueError("the number of layers is missing: give Layers(count=...).")
+        return _steps(problem, path, layers, layers.count, start)
+    if times is None or times.ndim != 1 or not np.all((times >= 0.0) & (times <= _LATEST)):
+        raise ValueError(f"times must be a list of numbers from 0 to {_LATEST:g}.")
+    placement, strength = layers.placement, problem.zonal.strength
+    lengths = np.full(len(times), layers.radius)
+    if placement in ("post", "projected", "mix", "depth_scaled"):
+        # 2 sqrt(1 + t) - 2 is the integral of 1 / sqrt(1 + t).
+        clock = 2.0 * times / (1.0 + np.sqrt(1.0 + times)) if placement == "depth_scaled" else times
+        distance = path.distance_at(clock * strength)
+    if placement == "mix":
+        (origin,) = path.distance_at(np.array([layers.tau * strength]))
+        later = times > layers.tau
+        scheme = _scheme("pre", path, softmax, float(origin), layers.radius, strength)
+        distance[later] = scheme.distance_at(times[later] - layers.tau)
+        lengths[later] = scheme.radius_at(distance[later])
+    elif placement in ("pre", "peri", "sandwich", "ngpt"):
+        pace = layers.alpha if placement == "ngpt" else strength
+        scheme = _scheme(placement, path, softmax, 0.0, layers.radius, pace)
+        distance = scheme.distance_at(times)
+        if layers.has_radius:
+            lengths = scheme.radius_at(distance)
+    gap, rise = path.remains(distance), path.rise(distance)
+    return EquiangularLayers(times, np.where(rise < gap, start + rise, 1.0 - gap), gap, lengths)
+
+
+def _steps(
+    problem: Problem, path: AngularPath, layers: Layers, count: int, start: float
+) -> EquiangularLayers:
+    """Layer after layer."""
+    n, strength = path.tokens, problem.zonal.strength
+    times = layers.step * np.arange(count + 1.0)
+    gaps, lengths = np.full(count + 1, path.gap), np.full(count + 1, layers.radius)
+    # The cosine keeps its digits as start plus what was gained.
+    rises = np.zeros(count + 1)
+    gap, rise, r = path.gap, 0.0, layers.radius
+    for layer in range(count):
+        excess, other = (strength * part for part in _weights(path.beta, n, path.normalized, gap))
+        q = n - (n - 1) * gap
+        h, own, placement = layers.step, 1.0, layers.placement
+        if placement == "mix":
+            placement = "post" if times[layer] + 0.5 * h < layers.tau else "pre"
+        if placement == "depth_scaled":
+            h /= math.sqrt(1.0 + times[layer])
+        if placement in _UNIT:
+            size = _size(n, excess, other, q)
+            excess, other = excess / size, other / size
+        if placement == "ngpt":
+            h *= layers.alpha
+            own = 1.0 - h
+        elif placement in WITH_RADIUS:
+            own = r
+        if placement == "projected":
+            # Without <theta, A> = excess + other q along the token.
+            excess = -other * q
+        p, b = own + h * excess, h * other
+        square = p * p + 2.0 * p * b * q + b * b * n * q
+        # gamma_next - gamma = (1 - gamma) (|y|^2 - p^2) / |y|^2.
+        rise += gap * (2.0 * p + b * n) * b * q / square
+        gap *= p * p / square
+        if placement in WITH_RADIUS:
+            r = math.sqrt(square)
+        gaps[layer + 1], rises[layer + 1], lengths[layer + 1] = gap, rise, r
+    cosine = np.where(rises < gaps, start + rises, 1.0 - gaps)
+    return EquiangularLayers(times, cosine, gaps, lengths)
+
+
+@checked
+def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1.0) -> float:
+    """Factor by which one late layer shrinks the gap 1 - gamma of tokens that are nearly one.
+
+    1 / (1 + h)^2 (post), (1 - h)^2 (projected), (r / (r + h))^2 (pre, peri) and (1 - h alpha)^2
+    (ngpt), where h is the step times |A|: strength under SA, strength a(1) under USA. A flow has
+    e^{-2h}.
+
+    Parameters
+    ----------
+    problem : Problem
+        As for `equiangular_layers`, in any dimension, with its layers; "mix" ends as pre does.
+    depth : float
+        Of that layer, t, which "depth_scaled" asks for.
+    radius : float
+        Before that layer.
+
+    Returns
+    -------
+    float
+        For any tokens in a tight cluster, not only for those at equal angles.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> layers = mf.Layers(step=0.5)
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA, layers=layers)
+    >>> round(terminal_contraction(problem), 12)  # 4 / 9
+    0.444444444444
+    """
+    layers, zonal = _layers(problem), problem.zonal
+    size, step = zonal.strength, layers.step
+    if not zonal.normalized:
+        size *= float(zonal.kernel.attention(np.ones(1))[0])
+    if layers.placement == "ngpt":
+        return float((1.0 - step * layers.alpha) ** 2)
+    if layers.placement in _UNIT:
+        size = math.copysign(1.0, size)
+    if layers.placement == "depth_scaled":
+        step /= math.sqrt(1.0 + depth)
+    if layers.placement == "projected":
+        return float((1.0 - step * size) ** 2)
+    before = radius if layers.has_radius else 1.0
+    return float((before / (before + step * size)) ** 2)
+
+
+@checked
+def initial_cosine_speed(problem: Problem, tokens: int, start: float = 0.0) -> float:
+    """Speed gamma' at time 0 of tokens at equal angles, wherever layers normalise, as h -> 0.
+
+    From orthogonal tokens under SA, in the papers' notation, 2 / (e^beta + n - 1) for post and
+    depth_scaled, that divided by r_0 for pre, and with N = sqrt(e^{2 beta} + n - 1) it is
+    2 / (r_0 N) for peri and 2 alpha / N for ngpt.
+
+    Parameters
+    ----------
+    problem, tokens, start
+        As for `equiangular_layers`, whatever the step; "mix" begins as post does.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> layers = mf.Layers(placement="peri")
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA, layers=layers)
+    >>> print(f"{initial_cosine_speed(problem, 8):.13f}")
+    0.2548274222271
+    """
+    layers = _layers(problem)
+    path, _ = _paths(problem, tokens, start)
+    excess, other = _weights(path.beta, tokens, path.normalized, path.gap)
+    q = tokens * path.share
+    speed = 2.0 * other * path.gap * q
+    if layers.placement in _UNIT:
+        speed /= _size(tokens, excess, other, q)
+    else:
+        speed *= problem.zonal.strength
+    if layers.placement == "ngpt":
+        return float(speed * layers.alpha)
+    moves = layers.has_radius and layers.placement != "mix"
+    return float(speed / layers.radius) if moves else float(speed)
+
+
+@checked
+def late_gap_constant(problem: Problem, tokens: int, start: float = 0.0) -> float:
+    """Ln of the limit of (1 - gamma) r^2 / r_0^2 of pre and peri, as h -> 0.
+
+    ln C - ln n + ln(1 + (n - 1) start) with ln C of softmax in `log_late_gap`.
+
+    Parameters
+    ----------
+    problem, tokens, start
+        As for `equiangular_layers`; pre and peri, SA and USA have one curve r(gamma).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
+    >>> print(f"{math.exp(late_gap_constant(problem, 8)):.10f}")
+    3.7349534264
+    """
+    path, softmax = _paths(problem, tokens, start)
+    # Behind the last panel, and where e^{-delta} is no number beside 1.
+    end = softmax.edges[-1] + 45.0 - math.log(path.share)
+    ahead = 2.0 * float(softmax.time_at(np.array(end))) - end
+    # There gap = gap_0 e^{-delta} / share_0 and r^2 = r_0^2 e^{2T} share_0.
+    return float(math.log(path.gap) + ahead)
+
+
+@checked
+def radius_at_cosine(
+    problem: Problem, tokens: int, cosines: FloatArray, start: float = 0.0
+) -> FloatArray:
+    """Radius r / r_0 of tokens at equal angles when their cosine is gamma, for pre and for peri.
+
+        r = r_0 e^T sqrt((1 + (n - 1) start) / (1 + (n - 1) gamma)),    T = T(gamma) under SA.
+
+    From orthogonal tokens it is, with exponential integrals,
+
+        ln(r / r_0) = (1 / 2n) { Ei(beta) - Ei(beta (1 - gamma))
+                                 + e^{beta n / (n - 1)} [E1(beta / (n - 1))
+                                                         - E1(beta gamma + beta / (n - 1))]
+                                 - (n - 1) ln(1 - gamma) - ln(1 + (n - 1) gamma) }.
+
+    Parameters
+    ----------
+    problem, tokens, start
+        As for `equiangular_layers`; as h -> 0, pre and peri, SA and USA have one curve.
+    cosines : ndarray
+        From start to 1.
+
+    Returns
+    -------
+    ndarray, shape of cosines
+        Infinite for the cosine 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
+    >>> radius_at_cosine(problem, 8, [0.0, 0.5, 0.999]).round(6)
+    array([ 1.      ,  2.445596, 61.106619])
+    """
+    path, softmax = _paths(problem, tokens, start)
+    if not np.all((cosines >= start) & (cosines <= 1.0)):
+        raise ValueError(f"cosines must lie between start = {start:g} and 1.")
+    distance = path.distance(1.0 - cosines, cosines - start)
+    scheme = _Scheme("pre", path, softmax, 0.0, 1.0, 1.0, np.zeros(1), np.zeros(1))
+    return scheme.radius_at(distance)
+
+
+@checked
+def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
+    """Time tau(t) of post at which uniform has been perturbed as much as at time t of a placement.
+
+    Moments of degree l near the uniform law are e^{lambda_l tau} times what they were,
+    lambda_l of `growth_rates`: attention of uniform is A(x) = R x with R = strength a_1 / Z, so
+    that every token has the same clock,
+
+        tau = t (post), ln(1 + R t / r_0) / R (pre), ln(1 +- t / r_0) / R (peri, the sign of R),
+              alpha t / |R| (ngpt), 2 sqrt(1 + t) - 2 (depth_scaled).
+
+    For pre and peri perturbations grow like a power of time, t^{lambda_l / R}.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a kernel, without diffusion, in any dimension, with its layers, whose step is taken
+        for 0.
+    times : ndarray
+        Scaled times, not negative.
+
+    Returns
+    -------
+    ndarray, shape of times
+
+    Raises
+    ------
+    ValueError
+        If times are negative, the problem has diffusion, R < 0 and tokens have come to the centre
+        by then, or R = 0 where layers divide by it.
+
+    References
+    ----------
+    Karagodin, Ge, Polyanskiy, Rigollet, Normalization in attention dynamics, arXiv:2510.22026 (the
+    speed factors).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> for placement in ("post", "pre", "peri"):
+    ...     layers = mf.Layers(step=0.0, placement=placement, radius=1.5)
+    ...     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, layers=layers)
+    ...     tau = mf.linear_phase_clock(problem, [6.0])
+    ...     print(placement, np.exp(mf.growth_rates(problem, 3)[3] * tau).round(4))
+    post [60.1036]
+    pre [3.1954]
+    peri [3.4207]
+    """
+    layers, zonal = _layers(problem), problem.zonal
+    if zonal.diffusivity > 0.0:
+        raise ValueError("clocks are for problems without diffusion: it has a clock of its own.")
+    if not np.all(times >= 0.0):
+        raise ValueError("times must not be negative.")
+    if layers.placement in ("post", "projected"):
+        return times
+    if layers.placement == "depth_scaled":
+        return np.asarray(2.0 * times / (1.0 + np.sqrt(1.0 + times)))
+    means = zonal.kernel.attention_multipliers(zonal.dimension, 1)
+    outward = zonal.strength * float(means[1] / (means[0] if zonal.normalized else 1.0))
+    if layers.placement in _UNIT and outward == 0.0:
+        raise ValueError(
+            f'"{layers.placement}" divides by the attention of uniform, which is 0 here.'
+        )
+    if layers.placement == "ngpt":
+        return np.asarray(layers.alpha * times / abs(outward))
+    before = np.minimum(times, layers.tau) if layers.placement == "mix" else np.zeros_like(times)
+    lengths = (times - before) / layers.radius
+    speed = math.copysign(1.0, outward) if layers.placement in _UNIT else outward
+    if not np.all(speed * lengths > -1.0):
+        raise ValueError(
+            f"tokens of a uniform law are at the centre after a time {-layers.radius / speed:g}: "
+            "their attention points inwards."
+        )
+    return np.asarray(before + (np.log1p(speed * lengths) / outward if outward else lengths))
+
+
+def _layers(problem: Problem) -> Layers:
+    """Layers of a problem; without any, the flow is that of post."""
+    return problem.layers or Layers(step=0.0)
+
+
+def _paths(problem: Problem, tokens: int, start: float) -> tuple[AngularPath, AngularPath]:
+    """Path of the tokens with the problem's own flow, and under softmax."""
+    path = path_of(replace(problem, layers=None), tokens, start)
+    if abs(path.beta) > _LARGEST_BETA:
+        raise ValueError(
+            f"beta must be at most {_LARGEST_BETA:g} in modulus, got {path.beta:g}: no time that "
+            "is a number moves such tokens."
+        )
+    return path, path if path.normalized else angular_path(tokens, path.beta, True, start)
+
+
+def _weights(beta: float, tokens: int, normalized: bool, gap: float) -> tuple[float, float]:
+    """Weights w_1 - w and w, divided by the strength."""
+    fallen = math.exp(-abs(beta) * gap)
+    own, other = (1.0, fallen) if beta >= 0.0 else (fallen, 1.0)
+    total = own + (tokens - 1) * other
+    if not normalized:
+        # a(gamma) = e^{-|beta| (1 + gamma)} for beta < 0.
+        total = tokens * math.exp(0.0 if beta >= 0.0 else abs(beta) * (2.0 - gap))
+    return math.copysign(-math.expm1(-abs(beta) * gap) / total, beta), other / total
+
+
+def _size(tokens: int, excess: float, other: float, q: float) -> float:
+    """Length |A| of attention."""
+    return math.hypot(excess + other * q, other * math.sqrt(q * (tokens - q)))
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """Time of a placement against the distance of `AngularPath`.
+
+    path, softmax: under the flow, and under softmax, whose time is T; edges, times (panels + 1,):
+    distances, and times there.
+    """
+
+    placement: str  # one with a clock of its own
+    path: AngularPath
+    softmax: AngularPath
+    origin: float  # distance where the clock starts
+    radius: float  # there
+    pace: float  # alpha of ngpt, strength of pre
+    edges: FloatArray
+    times: FloatArray
+
+    def radius_at(self, distance: FloatArray) -> FloatArray:
+        """Radius of pre and peri, r = r_0 e^{T - T_0} sqrt(q_0 / q)."""
+        origin = np.array([self.origin])
+        gone = self.softmax.time_at(distance) - self.softmax.time_at(origin)
+        shares = self._share(origin) / self._share(distance)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(math.log(self.radius) + gone) * np.sqrt(shares))
+
+    def _share(self, distance: FloatArray) -> FloatArray:
+        """Share q / n."""
+        with np.errstate(under="ignore"):
+            left = np.exp(-distance)
+        return self.path.share / (left - self.path.share * np.expm1(-distance))
+
+    def slowness(self, distance: FloatArray) -> FloatArray:
+        """Time per distance."""
+        n, beta = self.path.tokens, self.path.beta
+        with np.errstate(under="ignore"):
+            odds = np.exp(beta * self.path.remains(distance))  # w_1 / w
+            if self.placement == "pre":
+                if self.path.normalized:
+                    slow = (odds + (n - 1)) / (2.0 * n)
+                else:
+                    slow = 0.5 * math.exp(abs(beta) - beta) * odds
+                return np.asarray(self.radius_at(distance) * slow / self.pace)
+            q, excess = n * self._share(distance), odds - 1.0
+            size = np.sqrt((excess + q) ** 2 + q * (n - q)) / (2.0 * n)
+        if self.placement == "ngpt":
+            return np.asarray(size / self.pace)
+        return np.asarray(self.radius_at(distance) * size)
+
+    def within(self, start: FloatArray, length: FloatArray) -> FloatArray:
+        """Time from distance `start` to `start + length`, no longer than a panel."""
+        nodes, weights = gauss_legendre(_ORDER)
+        at = start[:, None] + 0.5 * length[:, None] * (1.0 + nodes)
+        slow = self.slowness(at.ravel()).reshape(at.shape)
+        with np.errstate(over="ignore"):
+            return np.asarray(length * (slow @ weights))
+
+    def distance_at(self, times: FloatArray) -> FloatArray:
+        """Distance at times, by Newton's method between bounds."""
+        panel = np.searchsorted(self.times, times, side="right") - 1
+        panel = np.minimum(panel, len(self.times) - 2)
+        start, width = self.edges[panel], np.diff(self.edges)[panel]
+        left, whole = times - self.times[panel], np.diff(self.times)[panel]
+        low, high = np.zeros_like(width), width
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            length = np.where(left < whole, width * (left / whole), width)
+        for _ in range(_NEWTON_STEPS):
+            excess = self.within(start, length) - left
+            low, high = np.where(excess < 0.0, length, low), np.where(excess > 0.0, length, high)
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                after = length - excess / self.slowness(start + length)
+            after = np.where((after >= low) & (after <= high), after, 0.5 * (low + high))
+            change, length = np.abs(after - length), after
+            if np.all(change <= _SMALL_STEP * length):
+                break
+        return np.asarray(start + length)
+
+
+def _scheme(
+    placement: str,
+    path: AngularPath,
+    softmax: AngularPath,
+    origin: float,
+    radius: float,
+    pace: float,
+) -> _Scheme:
+    # Where T has grown by 1, for r is nearly e^T.
+    longest = _LONGEST + math.ceil(max(-math.log(radius), 0.0))
+    (start,) = softmax.time_at(np.array([origin]))
+    levels = softmax.distance_at(start + np.arange(1.0, longest))
+    # Behind the last panel of softmax nothing but e^{-delta} changes.
+    tail = softmax.edges[-1] + np.arange(0.0, 2.0 * longest, 2.0)
+    edges = np.concatenate([softmax.edges, levels, tail])
+    edges = np.unique(np.concatenate([[origin], edges[edges > origin]]))
+    scheme = _Scheme(placement, path, softmax, origin, radius, pace, edges, np.zeros(1))
+    with np.errstate(over="ignore"):
+        times = np.cumsum(scheme.within(edges[:-1], np.diff(edges)))
+    times = np.concatenate([[0.0], times])
+    finite = np.isfinite(times)
+    return _Scheme(placement, path, softmax, origin, radius, pace, edges[finite], times[finite])

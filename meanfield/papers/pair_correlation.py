@@ -1,0 +1,568 @@
+r"""How pairs of N tokens come to be correlated: psi(t, angle) to first and next order in 1/N.
+
+N tokens start independent and uniform. The law of a pair, relative to uniform, depends on the angle
+between its tokens alone,
+
+    psi(t, phi) = sum_l N_l psi^_l(t) P_l(cos phi),    psi^_l = E P_l(<x_1, x_2>),    psi^_0 = 1,
+
+with N_l harmonics of degree l, P_l(1) = 1: 1 + 2 sum_k psi^_k cos k phi on the circle. The second
+moments of the empirical measure tell it, exactly and for every exchangeable law of N tokens:
+
+    E|c_l|^2 = 1/N + (1 - 1/N) psi^_l,    |c_l|^2 = int int P_l(<x, y>) dmu^N dmu^N.          (1)
+
+The hierarchy of the marginals of N tokens is not closed: that of pairs asks for that of triples,
+rho_3. Without normalisation on the circle, h(x) = a(cos x) sin x,
+
+    d_t psi = d_x { (2/N) h psi + (2 (N - 2)/N) int h(x - y) rho_3(0, x, y) dy/2pi } + 2D d_x^2 psi.
+
+Three closures, each a function of the same form:
+
+    linear_closure          rho_3 without a cumulant of third order; right to O(1/N), SA and USA
+    third_cumulant_closure  the next order in 1/N about uniform (USA, circle); right to O(1/N^2)
+    kirkwood_closure        rho_3 = psi(x) psi(y) psi(x - y) (USA, circle); no expansion, no bound
+
+The first two are expansions about uniform: they end where the linear phase does, at the onset time
+ln N / (2 lambda_max). Times are scaled times.
+
+References
+----------
+Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+arXiv:2312.10794, section 8. Kirkwood, Statistical mechanics of fluid mixtures, J. Chem. Phys. 3
+(1935), 300-313.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
+from meanfield.observables.energies import energy_multipliers
+from meanfield.papers.saved_states import saved_states
+from meanfield.problem import Problem
+from meanfield.spaces.manifold import laplacian_eigenvalues
+from meanfield.spectrum.isotropic import ZonalProblem
+from meanfield.spectrum.stability import growth_rates
+
+# Degrees told unless asked otherwise, at least.
+_LEAST_DEGREE = 12
+# e^{this} is near the end of the doubles, and far beyond any linear phase.
+_LARGEST_EXPONENT = 690.0
+# Terms of the series of divided differences: 1^n (n + 1) / (n + 2)! < 1e-17 from n = 17 on.
+_TERMS = 18
+# Kirkwood's series: degrees at least, nodes per degree for products of three factors and a kernel
+# that is carried by fewer degrees, and what the upper half of the degrees may hold.
+_LEAST_CARRIED, _NODES_A_DEGREE, _RESOLVED = 256, 4, 1e-8
+
+
+@checked
+def linear_closure(
+    problem: Problem, tokens: int, times: Sequence[float], max_degree: int | None = None
+) -> FloatArray:
+    """Correlations psi^_l to O(1/N): fluctuations that grow as in the linear flow.
+
+        psi^_l = (C_l(t) - 1) / N,    C_l as `linear_growth`
+
+    It is the closure without third cumulants, rho_3 = 1 + g_12 + g_13 + g_23 with g = psi - 1, to
+    its leading order. It fails when psi - 1 is of order one, at the onset time; how far it is off
+    before, `next_order_share` tells.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere; its initial measure is not used.
+    tokens : int
+        N, at least 2.
+    times : sequence of float
+        Scaled times, not negative and in order.
+    max_degree : int, optional
+        By default that of the kernel, at least 12.
+
+    Returns
+    -------
+    ndarray, shape (n_times, max_degree + 1)
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range, the manifold another, or a time far beyond the linear phase.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> linear_closure(problem, 100, [0.0, 2.0], 3).round(4)
+    array([[1.    , 0.    , 0.    , 0.    ],
+           [1.    , 0.0054, 0.0111, 0.0068]])
+    """
+    at_least(2, tokens=tokens)
+    closure = (linear_growth(problem, times, max_degree) - 1.0) / tokens
+    closure[:, 0] = 1.0
+    return closure
+
+
+@checked
+def third_cumulant_closure(
+    problem: Problem, tokens: int, times: Sequence[float], max_degree: int | None = None
+) -> FloatArray:
+    """Correlations psi^_l to O(1/N^2): the closure without fourth cumulants, by equation (1).
+
+        E|c_l|^2 = C_l / N + S_l / N^2,    S as `next_order`
+
+    Its error is O(1/N^3) at a fixed time, and of order one where S_l / (N C_l) is: it ends a little
+    before the linear one does, and tells where that is.
+
+    Parameters
+    ----------
+    problem, tokens, times, max_degree
+        As of `linear_closure`; on the circle, without normalisation and diffusion.
+
+    Returns
+    -------
+    ndarray, shape (n_times, max_degree + 1)
+
+    Raises
+    ------
+    ValueError
+        As `linear_closure`, or if the flow is another.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> third_cumulant_closure(problem, 100, [2.0], 3).round(4)
+    array([[1.    , 0.0053, 0.0109, 0.0069]])
+    """
+    at_least(2, tokens=tokens)
+    growth = linear_growth(problem, times, max_degree)
+    moments = growth / tokens + next_order(problem, times, max_degree) / tokens**2
+    moments[:, 0] = 1.0
+    return correlations_of(moments, tokens)
+
+
+@checked
+def kirkwood_closure(
+    problem: Problem, tokens: int, times: Sequence[float], max_degree: int | None = None
+) -> FloatArray:
+    """Correlations psi^_l under Kirkwood's superposition rho_3(0, x, y) = psi(x) psi(y) psi(x - y).
+
+        d_t psi = d_x { (2/N) h psi + (2 (N - 2)/N) psi ((h psi) * psi) } + 2D d_x^2 psi
+
+    with h(x) = a(cos x) sin x and * the convolution with dy/2pi. Right to O(1/N), and its slope at
+    time 0 is exact. It stays nonlinear as psi grows and needs no small parameter. But nothing
+    bounds its error: the superposition is not a density in general, and its second order in 1/N
+    differs from the hierarchy's. Its psi becomes a peak in finite time, where the solution ends.
+
+    Parameters
+    ----------
+    problem, tokens, times, max_degree
+        As of `linear_closure`; on the circle, without normalisation.
+
+    Returns
+    -------
+    ndarray, shape (n_times, max_degree + 1)
+        NaN once psi is too narrow for its series, which has at least 256 degrees and at least twice
+        max_degree.
+
+    Raises
+    ------
+    ValueError
+        As `linear_closure`, or if the flow is another.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> kirkwood_closure(problem, 100, [2.0])[:, :4].round(4)
+    array([[1.    , 0.0053, 0.011 , 0.0069]])
+    """
+    at_least(2, tokens=tokens)
+    zonal, max_degree_used = (
+        _on_the_circle(problem, "Kirkwood's equation"),
+        _degree(problem, max_degree),
+    )
+    degree = max(2 * max_degree_used, zonal.degree, _LEAST_CARRIED)
+    nodes = _NODES_A_DEGREE * degree
+    x = 2.0 * np.pi * np.arange(nodes) / nodes
+    h = zonal.strength * zonal.kernel.attention(np.cos(x)) * np.sin(x)
+    k = np.arange(degree + 1)
+    own, others = 2.0 / tokens, 2.0 * (tokens - 2) / tokens
+
+    def speed(_: float, correlations: FloatArray) -> FloatArray:
+        psi = np.fft.irfft(correlations * nodes, nodes)
+        pulled = h * psi
+        pull_field = np.fft.irfft(np.fft.rfft(pulled)[: degree + 1] * correlations, nodes)
+        flux = np.fft.rfft(own * pulled + others * psi * pull_field)[: degree + 1] / nodes
+        return np.asarray(-k * flux.imag - 2.0 * zonal.diffusivity * k**2 * correlations)
+
+    state, reached = np.zeros(degree + 1), 0.0
+    state[0] = 1.0
+    closure = np.full((len(times), max_degree_used + 1), np.nan)
+    for row, time in enumerate(_checked_times(times)):
+        with np.errstate(all="ignore"):
+            state = saved_states(speed, state, np.array([time - reached]))[0]
+        if not np.abs(state[degree // 2 :]).max() < _RESOLVED:
+            break
+        closure[row], reached = state[: max_degree_used + 1], time
+    return closure
+
+
+CLOSURES: dict[str, Callable[..., FloatArray]] = {
+    "linear": linear_closure,
+    "third cumulant": third_cumulant_closure,
+    "Kirkwood": kirkwood_closure,
+}
+"""Closures by name."""
+
+
+@checked
+def linear_growth(
+    problem: Problem, times: Sequence[float], max_degree: int | None = None
+) -> FloatArray:
+    """Growth C_l of the fluctuations about uniform: E|c_l|^2 = C_l / N + O(1/N^2).
+
+        C_l = e^{2 lambda_l t} + D L_l (e^{2 lambda_l t} - 1) / lambda_l,    L_l = l (l + d - 2)
+
+    with lambda_l less by D L_l than without diffusivity. With lambda_l -> 0 the second term is
+    2 D L_l t.
+
+    Parameters
+    ----------
+    problem, times, max_degree
+        As of `linear_closure`.
+
+    Returns
+    -------
+    ndarray, shape (n_times, max_degree + 1)
+        1 for degree 0.
+
+    Raises
+    ------
+    ValueError
+        As `linear_closure`.
+
+    Examples
+    --------
+    At its critical diffusivity a degree fluctuates ever more; one without coupling as at the start:
+
+    >>> import meanfield as mf
+    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.5))
+    >>> linear_growth(kuramoto, [5.0], 2).round(12)
+    array([[1., 6., 1.]])
+    """
+    from scipy.special import exprel
+
+    zonal, degree = _zonal(problem), _degree(problem, max_degree)
+    time = _checked_times(times)[:, None]
+    exponents = 2.0 * growth_rates(problem, degree) * time
+    if exponents.max(initial=0.0) > _LARGEST_EXPONENT:
+        raise ValueError(
+            f"time = {float(time.max()):g} is far beyond the linear phase, in which a fluctuation "
+            "grows by sqrt(N) at most: ask for times up to the onset time."
+        )
+    noise = 2.0 * zonal.diffusivity * laplacian_eigenvalues(zonal.dimension, degree) * time
+    return np.asarray(np.exp(exponents) + noise * exprel(exponents))
+
+
+@checked
+def next_order(
+    problem: Problem, times: Sequence[float], max_degree: int | None = None
+) -> FloatArray:
+    r"""Next order S_k of the second moments: E|c_k|^2 = e^{2 lambda_k t} / N + S_k / N^2 + ...
+
+    Without normalisation on the circle c_k' = k sum_m G_m c_m c_{k-m}, G_m = m w_m. With
+    kappa = N^2 E c_m c_n c_{-k}, k = m + n, and Gaussian moments of fourth order,
+
+        kappa' = (l_m + l_n + l_k) kappa + m (G_k - G_n) e^{2 (l_n + l_k) t}
+                 + n (G_k - G_m) e^{2 (l_m + l_k) t} + k (G_m + G_n) e^{2 (l_m + l_n) t},
+        S_k' = 2 l_k S_k + 2k sum_{m != 0, k} G_m kappa(m, k - m),    kappa(0) = 1, S(0) = 0,
+
+    l_m the growth rates. The solution is a sum of exponentials with divided differences of e^{tz}
+    for coefficients, which stay exact where exponents coincide.
+
+    Parameters
+    ----------
+    problem, times, max_degree
+        As of `third_cumulant_closure`.
+
+    Returns
+    -------
+    ndarray, shape (n_times, max_degree + 1)
+        0 for degree 0.
+
+    Raises
+    ------
+    ValueError
+        As `third_cumulant_closure`.
+
+    Examples
+    --------
+    Half a unit of the papers' time:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> next_order(problem, [0.5 * np.exp(2.0)], 3).round(6) + 0.0
+    array([[  0.      ,  -4.604254, -15.883371,   3.761617]])
+    """
+    zonal, degree = _on_the_circle(problem, "the next order in 1/N"), _degree(problem, max_degree)
+    if zonal.diffusivity:
+        raise ValueError(
+            f"the next order in 1/N is known without noise, got diffusivity = "
+            f"{zonal.diffusivity:g}: use linear_closure."
+        )
+    time = _checked_times(times)
+    linear_growth(problem, times, degree)  # refuses times far beyond
+    # Weights of m end with the kernel.
+    field_degree = zonal.degree
+    rates = zonal.growth_rates(field_degree + degree)
+    pull = np.arange(field_degree + degree + 1) * zonal.couplings(field_degree + degree)
+    m = np.delete(np.arange(-field_degree, field_degree + 1), field_degree)
+    order = np.zeros((len(time), degree + 1))
+    for k in range(1, degree + 1):
+        own = m[m != k]
+        other = k - own
+        g_m, g_n = np.sign(own) * pull[np.abs(own)], np.sign(other) * pull[np.abs(other)]
+        l_m, l_n, l_k = rates[np.abs(own)], rates[np.abs(other)], rates[k]
+        free = l_m + l_n + l_k
+        forced = (
+            (own * (pull[k] - g_n), 2.0 * (l_n + l_k)),
+            (other * (pull[k] - g_m), 2.0 * (l_m + l_k)),
+            (k * (g_m + g_n), 2.0 * (l_m + l_n)),
+        )
+        for row, t in enumerate(time):
+            total = _exponential_difference(2.0 * l_k * t, free * t)
+            for factor, rate in forced:
+                total += t * factor * _second_difference(2.0 * l_k * t, free * t, rate * t)
+            order[row, k] = 2.0 * k * t * float(g_m @ total)
+    return order
+
+
+def next_order_share(
+    problem: Problem, tokens: int, times: Sequence[float], max_degree: int | None = None
+) -> FloatArray:
+    """Size |S_l| / (N C_l) of the next order beside the leading one: the linear closure's error.
+
+    The linear phase of a degree is one only while this is small: N above |S_l| / C_l. Parameters
+    and errors as for `third_cumulant_closure`.
+
+    Returns
+    -------
+    ndarray, shape (n_times, max_degree + 1)
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> next_order_share(problem, 100, [0.5 * np.exp(2.0)], 3).round(3)
+    array([[0.   , 0.021, 0.04 , 0.014]])
+    """
+    at_least(2, tokens=tokens)
+    following = np.abs(next_order(problem, times, max_degree))
+    return np.asarray(following / (tokens * linear_growth(problem, times, max_degree)))
+
+
+@checked
+def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None) -> FloatArray:
+    """Slopes of E|c_l|^2 at time 0 for N independent uniform tokens, exact for every N (USA).
+
+        d/dt E|c_l|^2 = (2 mu_l / N) (1 - 1/N),    mu_l = l (l + d - 2) w_l
+
+    the growth rates without diffusivity: noise keeps independent tokens independent.
+
+    Parameters
+    ----------
+    problem, tokens, max_degree
+        As of `linear_closure`, without normalisation.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+
+    Raises
+    ------
+    ValueError
+        If the flow is normalised: 1/Z of few tokens is not that of uniform.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> initial_slopes(problem, 2, 2).round(6)
+    array([0.      , 0.053817, 0.093239])
+    """
+    at_least(2, tokens=tokens)
+    zonal, degree = _zonal(problem), _degree(problem, max_degree)
+    if zonal.normalized:
+        raise ValueError(
+            "slopes at time 0 are exact without normalisation, and this flow is normalised: use "
+            "flow = mf.USA, or linear_growth, which is right to O(1/N)."
+        )
+    rates = laplacian_eigenvalues(zonal.dimension, degree) * zonal.couplings(degree)
+    return np.asarray(2.0 * rates / tokens * (1.0 - 1.0 / tokens))
+
+
+@checked
+def mean_energy(problem: Problem, tokens: int, times: Sequence[float]) -> FloatArray:
+    """Mean interaction energy of N tokens in the linear phase, in the unit of `interaction_energy`.
+
+        E[E_N] = 1/2 sum_l N_l w_l E|c_l|^2,    E|c_l|^2 = C_l / N
+
+    Exact for every N at time 0, right to O(1/N) later. After clusters have formed it is the weight
+    of the peak of psi at angle 0, for large beta.
+
+    Parameters
+    ----------
+    problem, tokens, times
+        As of `linear_closure`.
+
+    Returns
+    -------
+    ndarray, shape (n_times,)
+
+    Raises
+    ------
+    ValueError
+        As `linear_closure`.
+
+    Examples
+    --------
+    Ten tokens at time 0: a tenth of the energy is that of each with itself.
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
+    >>> uniform = problem.zonal.kernel.attention_multipliers(1, 0)
+    >>> float((mean_energy(problem, 10, [0.0]) - 0.1 - 0.9 * uniform)[0].round(15)) + 0.0
+    0.0
+    """
+    at_least(2, tokens=tokens)
+    zonal = _zonal(problem)
+    moments = linear_growth(problem, times, zonal.degree) / tokens
+    moments[:, 0] = 1.0
+    return np.asarray(moments @ pair_energies(problem, zonal.degree))
+
+
+def pair_energies(problem: Problem, max_degree: int) -> FloatArray:
+    """Energy of |c_l|^2 = 1 by degree, N_l w_l in the unit of `interaction_energy`.
+
+    Returns (max_degree + 1,).
+    """
+    zonal = _zonal(problem)
+    return np.asarray(
+        energy_multipliers(zonal.kernel, zonal.dimension, max_degree)
+        * pair_basis(zonal.dimension, max_degree, np.zeros(1))[:, 0]
+    )
+
+
+def pair_basis(dimension: int, max_degree: int, angles: FloatArray) -> FloatArray:
+    """Values N_l P_l(cos phi): psi = sum_l psi^_l times them.
+
+    dimension: 1 for the circle, 2 for the sphere; angles (n,): radians.
+
+    Returns (max_degree + 1, n).
+
+    Examples
+    --------
+    >>> pair_basis(2, 2, np.array([0.0, np.pi])).round(12)
+    array([[ 1.,  1.],
+           [ 3., -3.],
+           [ 5.,  5.]])
+    """
+    l = np.arange(max_degree + 1)[:, None]
+    if dimension == 1:
+        return np.where(l > 0, 2.0, 1.0) * np.cos(l * angles)
+    values = np.polynomial.legendre.legvander(np.cos(angles), max_degree)
+    return np.asarray((2.0 * l + 1.0) * values.T)
+
+
+def correlations_of(second_moments: FloatArray, tokens: int) -> FloatArray:
+    """Correlations psi^_l of second moments E|c_l|^2 of N tokens, equation (1).
+
+    Examples
+    --------
+    >>> correlations_of(np.array([1.0, 0.5, 0.25]), 2)
+    array([ 1. ,  0. , -0.5])
+    """
+    return np.asarray((second_moments - 1.0 / tokens) / (1.0 - 1.0 / tokens))
+
+
+def second_moments_of(correlations: FloatArray, tokens: int) -> FloatArray:
+    """Second moments E|c_l|^2 of correlations psi^_l of N tokens, equation (1).
+
+    Examples
+    --------
+    >>> second_moments_of(np.array([1.0, 0.0, -0.5]), 2)
+    array([1.  , 0.5 , 0.25])
+    """
+    return np.asarray(1.0 / tokens + (1.0 - 1.0 / tokens) * correlations)
+
+
+def _zonal(problem: Problem) -> ZonalProblem:
+    """The problem as theory sees it, on the circle or the sphere."""
+    zonal = problem.zonal
+    if zonal.dimension > 2:
+        raise ValueError(
+            f"pair correlations are known on the circle and the sphere, got dimension "
+            f"{zonal.dimension}: mf.merging_diagram has pairs of tokens in R^d."
+        )
+    return zonal
+
+
+def _on_the_circle(problem: Problem, what: str) -> ZonalProblem:
+    zonal = _zonal(problem)
+    if zonal.dimension != 1 or zonal.normalized:
+        raise ValueError(
+            f"{what} is known on the circle without normalisation: use mf.Circle() and mf.USA, or "
+            "linear_closure."
+        )
+    return zonal
+
+
+def _degree(problem: Problem, max_degree: int | None) -> int:
+    degree = max(_zonal(problem).degree, _LEAST_DEGREE) if max_degree is None else max_degree
+    at_least(1, max_degree=degree)
+    return degree
+
+
+def _checked_times(times: npt.ArrayLike) -> FloatArray:
+    time = np.asarray(times, dtype=np.float64)
+    if time.ndim != 1 or not len(time) or time.min() < 0.0 or np.any(np.diff(time) < 0.0):
+        raise ValueError(f"times must be in order and not negative, got {time.tolist()}.")
+    return time
+
+
+def _exponential_difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
+    """Divided difference of e^z at two points, (e^b - e^a) / (b - a)."""
+    from scipy.special import exprel
+
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    return np.asarray(np.exp(high) * exprel(low - high))
+
+
+def _second_difference(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
+    """Divided difference of e^z at three points, in any order and however close.
+
+    A quotient of differences where the outer points are further apart than 1; else
+    e^a sum_n h_n(b - a, c - a) / (n + 2)!, h_n the sum of all monomials of degree n: positive
+    terms from the lowest point a.
+
+    Examples
+    --------
+    >>> _second_difference([0.0, 0.0], [0.0, 1.0], [0.0, 2.0]).round(12)
+    array([0.5       , 1.47624622])
+    """
+    low, middle, high = np.sort(np.array(np.broadcast_arrays(a, b, c), dtype=np.float64), axis=0)
+    width = high - low
+    near = width <= 1.0
+    u, w = np.where(near, middle - low, 0.0), np.where(near, width, 0.0)
+    monomials, power, factorial = np.ones_like(u), np.ones_like(u), 2.0
+    series = np.full_like(u, 0.5)
+    for n in range(1, _TERMS):
+        power = power * u
+        monomials = w * monomials + power
+        factorial *= n + 2
+        series += monomials / factorial
+    far = _exponential_difference(middle, high) - _exponential_difference(low, middle)
+    return np.where(near, np.exp(low) * series, far / np.where(near, 1.0, width))

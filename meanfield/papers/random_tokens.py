@@ -1,0 +1,290 @@
+"""Tokens drawn at random from the uniform law: how they lie to each other, in any dimension.
+
+The cosine of two of them has the density (1 - s^2)^{(d-3)/2} / B(1/2, (d-1)/2) on [-1, 1], so that
+
+    P(|<x, y>| > c) = I_{1 - c^2}((d - 1) / 2, 1 / 2),
+
+the regularised incomplete beta function, and n of them lie in one half of the sphere with the
+probability of Wendel
+
+    P = 2^{1-n} sum_{k < d} binom(n - 1, k) = I_{1/2}(n - d, d),    n > d.
+
+As d grows at fixed n every two become orthogonal, all lie in one half, and their cosines follow
+`equiangular_cosine` (Theorem 6.9 of arXiv:2312.10794).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.checks import at_least, checked
+from meanfield.spaces import Geometry
+
+# Where 1 - x e^{-w/a} is far enough from its zero for 48 nodes of Gauss and Laguerre.
+_FAR = 60.0
+_NODES = 48
+# Behind it the series of ln Gamma(a + 1/2) - ln Gamma(a) is exact to rounding.
+_LARGE = 30.0
+# Least value of a regularised beta function that is a normal number.
+_SMALLEST = 1e-290
+
+
+@checked
+def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
+    """Probability that n independent uniform tokens lie in one half of the sphere.
+
+    Such tokens form one cluster, whatever queries and keys are, if the value is the identity
+    (Lemma 6.4 of the source). It is 2^{1-n} sum_{k < d} binom(n - 1, k), and 1 for n <= d.
+
+    Parameters
+    ----------
+    manifold : Circle or Sphere
+        The unit sphere of R^d, any d.
+    tokens : int
+        Their number n, at least 1.
+
+    Returns
+    -------
+    float
+        0 where it underflows; `log_hemisphere_probability` does not.
+
+    Raises
+    ------
+    ValueError
+        If tokens < 1.
+
+    References
+    ----------
+    Wendel, A problem in geometric probability, Math. Scand. 11 (1962), 109-111.
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, Section 6.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> [mf.hemisphere_probability(mf.Sphere(d), 10) for d in (2, 3, 10)]
+    [0.01953125, 0.08984375, 1.0]
+    """
+    from scipy.special import betainc
+
+    at_least(1, tokens=tokens)
+    d = _ambient(manifold)
+    return float(betainc(tokens - d, d, 0.5)) if tokens > d else 1.0
+
+
+@checked
+def log_hemisphere_probability(manifold: Geometry, tokens: int) -> float:
+    """Ln of `hemisphere_probability`, also where that underflows.
+
+    What is missing to 1 is the probability of n tokens in R^{n - d}: ask for its logarithm there.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(log_hemisphere_probability(mf.Circle(), 10_000), 8)  # n 2^{1-n}
+    -6921.56831805
+    """
+    from scipy.special import betaln
+
+    probability = hemisphere_probability(manifold, tokens)
+    if probability > _SMALLEST:
+        return math.log(probability)
+    # binom(n - 1, d - 1) (1 + (d - 1)/(n - d + 1) (1 + (d - 2)/(n - d + 2) (1 + ...))); here
+    # d < n / 2, so that the terms fall.
+    d, n = _ambient(manifold), tokens
+    total, term = 0.0, 1.0
+    for k in range(d - 1, -1, -1):
+        total += term
+        term *= k / (n - k)
+        if term < 1e-17 * total:
+            break
+    log_binomial = -math.log(n) - float(betaln(d, n - d + 1.0))
+    return (1 - n) * math.log(2.0) + log_binomial + math.log(total)
+
+
+@checked
+def cap_mass(manifold: Geometry, angle: float) -> float:
+    """Probability q that a uniform token is nearer than an angle to a given point.
+
+    I_{sin^2 angle}((d - 1) / 2, 1 / 2) / 2 up to pi / 2: angle / pi on the circle, sin^2(angle / 2)
+    on S^2.
+
+    Raises
+    ------
+    ValueError
+        If the angle is not between 0 and pi.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(cap_mass(mf.Circle(), 0.5) * np.pi, 12)
+    0.5
+    """
+    from scipy.special import betainc
+
+    if not 0.0 <= angle <= math.pi:
+        raise ValueError(f"angle must lie between 0 and pi, got {angle:g}.")
+    if angle > 0.5 * math.pi:
+        return 1.0 - cap_mass(manifold, math.pi - angle)
+    return 0.5 * float(betainc(0.5 * (_ambient(manifold) - 1), 0.5, math.sin(angle) ** 2))
+
+
+@checked
+def expected_centres(manifold: Geometry, tokens: int, separation: float) -> float:
+    """Expected number of strong centres among n independent uniform tokens, (1 - (1 - q)^n) / q.
+
+    A token is one if all before it are farther away than the separation; q is the mass of a cap of
+    that angle. Causal attention of scale beta leaves such tokens with a separation of some
+    beta^{-1/2} where they are, and others go to them.
+
+    Parameters
+    ----------
+    manifold : Circle or Sphere
+        The unit sphere of R^d, any d.
+    tokens : int
+        Their number n, at least 0.
+    separation : float
+        Angle, from 0 to pi.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    See Also
+    --------
+    meanfield.observables.centres.strong_centres : the centres of one sequence of tokens.
+
+    References
+    ----------
+    Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(expected_centres(mf.Circle(), 200, 0.5), 6)
+    6.283185
+    """
+    at_least(0, tokens=tokens)
+    q = cap_mass(manifold, separation)
+    if q in (0.0, 1.0):
+        return float(tokens) if q == 0.0 else float(min(tokens, 1))
+    return -math.expm1(tokens * math.log1p(-q)) / q
+
+
+@checked
+def log_pair_tail(manifold: Geometry, cosine: float) -> float:
+    """Ln of the probability that two independent uniform tokens have |<x, y>| > c.
+
+    ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2, in any dimension.
+
+    Parameters
+    ----------
+    manifold : Circle or Sphere
+        The unit sphere of R^d, any d.
+    cosine : float
+        c, from 0 to 1.
+
+    Returns
+    -------
+    float
+        Relative error some 1e-14; -inf for c = 1.
+
+    Raises
+    ------
+    ValueError
+        If cosine is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(math.exp(log_pair_tail(mf.Sphere(3), 0.3)), 12)  # 1 - c
+    0.7
+    """
+    from scipy.special import betainc, roots_laguerre
+
+    if not 0.0 <= cosine <= 1.0:
+        raise ValueError(f"cosine must lie between 0 and 1, got {cosine:g}.")
+    if cosine == 1.0:
+        return -math.inf
+    a, inside = 0.5 * (_ambient(manifold) - 1), (1.0 - cosine) * (1.0 + cosine)
+    if a * cosine**2 < _FAR:
+        # 1 - c^2 does not know a small c: then by what is missing to 1.
+        missing = float(betainc(0.5, a, cosine**2))
+        return math.log1p(-missing) if missing < 0.5 else math.log(float(betainc(a, 0.5, inside)))
+    # s^2 = 1 - x e^{-w/a}: int_c^1 (1 - s^2)^{a-1} ds = x^a / 2a int_0^inf e^{-w} / s dw.
+    nodes, weights = roots_laguerre(_NODES)
+    heights = np.sqrt(cosine**2 - inside * np.expm1(-nodes / a))
+    mean = float(weights @ (1.0 / heights))
+    log_inside = math.log1p(-(cosine**2)) if cosine < 0.5 else math.log(inside)
+    # 1 / B(1/2, a) = Gamma(a + 1/2) / (Gamma(a) sqrt(pi)).
+    return a * log_inside + _log_half_step(a) + math.log(mean / (a * math.sqrt(math.pi)))
+
+
+@checked
+def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> tuple[float, float]:
+    """Bounds of the probability that all pairs of n uniform tokens have |<x_i, x_j>| <= c.
+
+    With p = P(|<x, y>| > c) and N = n (n - 1) / 2 pairs,
+
+        1 - N p <= P <= (1 - p) / (1 + (N - 1) p).
+
+    Below is the union bound; above that of Chung and Erdos for events of which every two are
+    independent, as cosines are, even where the pairs share a token.
+
+    Parameters
+    ----------
+    manifold : Circle or Sphere
+        The unit sphere of R^d, any d.
+    tokens : int
+        Their number n, at least 2.
+    cosine : float
+        c, from 0 to 1.
+
+    Returns
+    -------
+    lower, upper : float
+        What they miss of 1 is N p for small N p: `log_pair_tail` has its logarithm.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
+    Chung, Erdos, On the application of the Borel-Cantelli lemma, Trans. AMS 72 (1952), 179-186.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> bounds = almost_orthogonal_bounds(mf.Sphere(1024), 32, 0.15)
+    >>> [round(each, 6) for each in bounds]
+    [0.999301, 0.999302]
+    """
+    at_least(2, tokens=tokens)
+    p = math.exp(log_pair_tail(manifold, cosine))
+    pairs = 0.5 * tokens * (tokens - 1.0)
+    return max(0.0, 1.0 - pairs * p), (1.0 - p) / (1.0 + (pairs - 1.0) * p)
+
+
+def _ambient(manifold: Geometry) -> int:
+    """Dimension d of the space around a sphere."""
+    if not manifold.is_sphere:
+        raise ValueError(f"no law is uniform on {manifold}: give mf.Sphere(d) or mf.Circle().")
+    return manifold.dimension + 1
+
+
+def _log_half_step(a: float) -> float:
+    """Ln Gamma(a + 1/2) - ln Gamma(a)."""
+    if a < _LARGE:
+        return math.log(math.gamma(a + 0.5) / math.gamma(a))
+    # DLMF 5.11.8 at h = 1/2 and h = 0.
+    b = 1.0 / (a * a)
+    series = -1 / 8 + b * (1 / 192 + b * (-1 / 640 + b * (17 / 14336 - b * 31 / 18432)))
+    return 0.5 * math.log(a) + series / a

@@ -1,0 +1,430 @@
+"""Attention as moments: what is lost when a measure is known by its moments up to a degree L.
+
+Attention needs of a measure only its moments against spherical harmonics, sum_j Y_lm(x_j): a map
+with one sum over tokens, which is what a Sumformer is. With N_l harmonics of degree l and the
+scaled kernel a(s) = e^{beta s - |beta|} the part of degrees above L is bounded by
+
+    R_L = sum_{l > L} N_l |a_l|                                            of the kernel,
+    V_L = |strength / beta| sum_{l > L} N_l |a_l| sqrt(l (l + d - 2) / (d - 1))   of the velocity,
+
+for every measure and everywhere: with Z_l the reproducing kernel of degree l, |Z_l| <= N_l and, by
+the Cauchy-Schwarz inequality, |t . grad Z_l| <= N_l sqrt(l (l + d - 2) / (d - 1)). The first is
+attained, where x = y (x = -y for beta < 0). On the circle the second is a telescope,
+V_L = e^{-beta} (I_L + I_{L+1}). With N and Z above and below the quotient of softmax,
+
+    v - v_L = (N - N_L - v_L (Z - Z_L)) / Z    =>    |v - v_L| <= (V_L + |v_L| R_L) / (Z_L - R_L).
+
+A head with score S (beta included) and value V has, with z = S^T x, the kernel e^{<z, y>}, whose
+R_L(|z|) is a power series in |z| with positive coefficients: it is at most R_L(|S|_2). Moments up
+to degree L give e^{<z, y>} y up to degree L - 1 of the first factor, so that outputs err by
+|V|_2 R_{L-1} at most, and Z by R_{L-1}.
+
+References
+----------
+Alberti, Dern, Thesing, Kutyniok, arXiv:2307.02301 (Sumformer).
+Choromanski et al., arXiv:2009.14794 (positive random features).
+Rahimi, Recht, NIPS 2007 (trigonometric ones).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, at_most, checked
+from meanfield.problem import Problem
+from meanfield.spectrum.contraction import slopes, softmax_source, softmax_stretch
+from meanfield.terms.attention import HeadMatrices
+from meanfield.terms.kernels.exponential import SMALLEST_BETA, log_shares
+from meanfield.terms.kernels.kernel import LARGEST_DEGREE
+
+# A bound that underflows is no 0.
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class TruncatedHead(NamedTuple):
+    """Truncation errors of one head.
+
+    Attributes
+    ----------
+    kernel_error : float
+        Bound of what its weights and its Z lose, its largest weight being 1.
+    output_error : float
+        Bound of what sum a(s) V y loses of its tangent part, in the weights of `size`.
+    size : float
+        |V|_2, of a kernel |strength|; without normalisation times e^{|S|_2 - s}, s the
+        largest |S|_2 of all heads.
+    sharpness : float
+        |S|_2, of a kernel |beta|.
+    """
+
+    kernel_error: float
+    output_error: float
+    size: float
+    sharpness: float
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """Certified errors of moments up to a degree, in the scaled time of this package.
+
+    Attributes
+    ----------
+    degree : int
+        Largest degree L of the moments.
+    features : int
+        How many moments that are: C(L + d - 1, d - 1) + C(L + d - 2, d - 1), of the circle
+        2 L + 1, of the sphere (L + 1)^2.
+    heads : tuple of TruncatedHead
+        Of a kernel the one that it is.
+    normalized : bool
+        Whether weights are divided by Z.
+    largest_speed : float
+        That of any measure, max |strength| e^{beta (cos phi - 1)} sin phi without
+        normalisation and |strength| with it; of heads a bound, the sum of |V|_2.
+    rates : (float, float) or None
+        Rate at which tokens in one field separate, and Lipschitz constant of velocities in the
+        measure (times Z), see `flow_error`; None without a bound.
+    """
+
+    degree: int
+    features: int
+    heads: tuple[TruncatedHead, ...]
+    normalized: bool
+    largest_speed: float
+    rates: tuple[float, float] | None
+
+    @property
+    def kernel_error(self) -> float:
+        """Bound R_L of what the weights lose, the largest weight being 1; of the worst head."""
+        return max(head.kernel_error for head in self.heads)
+
+    @property
+    def velocity_error(self) -> float:
+        """Bound V_L of what velocities lose; under softmax before they are divided by Z."""
+        return sum(head.output_error for head in self.heads)
+
+    def softmax_error(
+        self, partition: FloatArray | float | None = None, output: FloatArray | float = 1.0
+    ) -> FloatArray:
+        """Bound (V_L + |v_L| R_L) / (Z_L - R_L) of the error of softmax velocities.
+
+        Bounds of several heads add up. The same holds with v and Z of all degrees in place of v_L
+        and Z_L.
+
+        Parameters
+        ----------
+        partition : ndarray or float, optional
+            Z_L, or what it is never below; the largest weight is 1. n equal tokens with beta > 0
+            have Z >= 1/n at themselves. Default e^{-2 |S|_2}, the smallest weight.
+        output : ndarray or float
+            |v_L| for the strength 1: 1 is the largest.
+
+        Returns
+        -------
+        ndarray, shape of the arguments
+            Infinite where Z_L <= R_L, where nothing is certified.
+
+        Raises
+        ------
+        ValueError
+            If weights are not normalised: `velocity_error` is the bound then.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> kept = truncation(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA), 20)
+        >>> kept.softmax_error([1 / 100, 1e-14])
+        array([4.67838951e-11,            inf])
+        """
+        if not self.normalized:
+            raise ValueError("weights are not normalised: the bound is velocity_error.")
+        total: FloatArray | float = 0.0
+        for head in self.heads:
+            least = math.exp(-2.0 * head.sharpness) if partition is None else partition
+            left = np.asarray(least, dtype=np.float64) - head.kernel_error
+            lost = head.output_error + head.size * np.asarray(output) * head.kernel_error
+            total = total + np.where(left > 0.0, lost / np.where(left > 0.0, left, 1.0), np.inf)
+        return np.asarray(total)
+
+    def flow_error(
+        self, time: FloatArray | float, partition: FloatArray | float | None = None
+    ) -> FloatArray:
+        """Bound eps (e^{C t} - 1) / C of how far tokens are from where all degrees take them.
+
+        C = p + q / z, where p and q are the `rates` and z is what Z is never below at the tokens
+        along their way; eps is `softmax_error` there. Without normalisation z = 1, eps = V_L, and
+        C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi.
+
+        Parameters
+        ----------
+        time : ndarray or float
+            Scaled time.
+        partition : ndarray or float, optional
+            As in `softmax_error`; of softmax alone.
+
+        Returns
+        -------
+        ndarray, shape of the arguments
+            Geodesic distance, radians, of tokens that start in the same places.
+
+        Raises
+        ------
+        ValueError
+            If no rate is known: for heads, diffusion, and where more than attention moves tokens;
+            or a time is negative.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> circle, beta5 = mf.Circle(), mf.exponential(5.0)
+        >>> f"{truncation(mf.Problem(circle, beta5, mf.USA), 10).flow_error(1.0):.3g}"
+        '8.28e-05'
+        >>> f"{truncation(mf.Problem(circle, beta5, mf.SA), 30).flow_error(1.0, 1 / 8):.3g}"
+        '1.05e-15'
+        """
+        if self.rates is None:
+            raise ValueError(
+                "how errors grow is known of one kernel without diffusion and other terms: use "
+                "velocity_error, or softmax_error."
+            )
+        if not self.normalized and partition is not None:
+            raise ValueError("weights are not normalised: there is no partition.")
+        if not np.all(np.asarray(time) >= 0.0):
+            raise ValueError(f"time must not be negative, got {np.min(time):g}.")
+        (parting, source), z, error = self.rates, np.ones(()), np.asarray(self.velocity_error)
+        if self.normalized:
+            least = math.exp(-2.0 * self.heads[0].sharpness) if partition is None else partition
+            z, error = np.asarray(least, dtype=np.float64), self.softmax_error(least)
+        time = np.asarray(time, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            rate = parting + source / z
+            grown = error * (np.expm1(rate * time) / rate)
+            # Where nothing is certified tokens still start in the same places.
+            return np.where(time == 0.0, 0.0, np.where(np.isnan(grown), np.inf, grown))
+
+
+@checked
+def truncation(
+    problem: Problem, degree: int | None = None, *, error: float | None = None
+) -> Truncation:
+    """Certified error of attention from moments up to a degree, for any measure on S^{d-1}.
+
+    Parameters
+    ----------
+    problem : Problem
+        A built-in kernel, or heads with matrices, on the circle or a sphere of any dimension; its
+        initial measure is not used.
+    degree : int, optional
+        Largest degree of the moments; default that of `error`, or what the package takes itself,
+        the largest that carries the kernel.
+    error : float, optional
+        Asks for the least degree with this `kernel_error`, a share of the largest weight.
+
+    Returns
+    -------
+    Truncation
+        Sums of positive terms, to a few roundings of what they are.
+
+    Raises
+    ------
+    ValueError
+        If both are given, the error is not positive or the degree below 0, tokens live in R^d,
+        weights are balanced (Sinkhorn), or the kernel is a user's own, whose tail nothing bounds.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> kept = truncation(mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA), error=1e-4)
+    >>> kept.degree, kept.features, f"{kept.kernel_error:.3g} {kept.velocity_error:.3g}"
+    (10, 121, '4.92e-05 8.18e-05')
+    >>> rotated = mf.Head(score=[[0, 1], [-1, 0]], value=[[2, 0], [0, 1]], beta=5.0)
+    >>> of_heads = mf.Problem(mf.Circle(), mf.Attention([rotated], normalization="none"))
+    >>> f"{truncation(of_heads, 20).velocity_error:.3g}"
+    '1.53e-12'
+    """
+    heads, alone = _heads(problem), problem.attention is None
+    dimension, sharpest = problem.manifold.dimension, max(map(_sharpness, heads))
+    if degree is not None and error is not None:
+        raise ValueError("truncation: give the degree or the error, got both.")
+    if error is not None:
+        if not error > 0:
+            raise ValueError(f"truncation: error must be above 0, got {error:g}.")
+        degree = _least_degree(dimension, sharpest, error) + (0 if alone else 1)
+    degree = problem.degree_felt() if degree is None else degree
+    at_least(0, degree=degree)
+    at_most(LARGEST_DEGREE, degree=degree)
+    normalized = problem.normalization == "softmax"
+    lost: list[TruncatedHead] = []
+    for head in heads:
+        sharpness = _sharpness(head)
+        size = abs(head.multiples[1]) if head.multiples else float(np.linalg.norm(head.value, 2))
+        # Without Z one number divides the papers' e^{<z, y>} of all heads.
+        size *= 1.0 if normalized else math.exp(sharpness - sharpest)
+        kernel, velocity = _tails(dimension, sharpness, degree if alone else degree - 1)
+        lost.append(TruncatedHead(kernel, size * (velocity if alone else kernel), size, sharpness))
+    # What turns tokens, fixed fields and noise have rates of their own.
+    plain = alone and problem.is_isotropic and problem.layers is None
+    rates = _rates(problem) if plain and problem.zonal.diffusivity == 0 else None
+    speed = sum(head.size for head in lost)
+    if alone and not normalized:
+        speed *= _largest_speed(sharpest)
+    features = sum(math.comb(degree + dimension - k, dimension) for k in (0, 1))
+    return Truncation(degree, features, tuple(lost), normalized, speed, rates)
+
+
+@checked
+def trigonometric_variance(beta: float, s: FloatArray | float, frequencies: int) -> FloatArray:
+    """Variance of a(s) from random frequencies, (1 - e^{-2 beta (1 - s)})^2 / (2 D), beta > 0.
+
+    The estimate of e^{beta <x, y> - beta} is the mean of cos(sqrt(beta) <omega, x - y>) over D
+    vectors omega of independent standard normals, which takes 2 D features. It is unbiased, and in
+    every dimension errs by at most (2 D)^{-1/2} in root mean square.
+
+    Parameters
+    ----------
+    beta : float
+        Positive.
+    s : ndarray or float
+        Similarities <x, y>.
+    frequencies : int
+        How many, D.
+
+    References
+    ----------
+    Rahimi, Recht, Random features for large-scale kernel machines, NIPS 2007.
+
+    Examples
+    --------
+    >>> float(trigonometric_variance(5.0, -1.0, 5000)) ** 0.5 <= 1e-2
+    True
+    """
+    _check_random(beta, frequencies)
+    return np.asarray(np.expm1(-2.0 * beta * (1.0 - np.asarray(s))) ** 2 / (2.0 * frequencies))
+
+
+@checked
+def positive_variance(beta: float, s: FloatArray | float, frequencies: int) -> FloatArray:
+    """Variance of a(s) from positive features, a(s)^2 (e^{2 beta (1 + s)} - 1) / D, beta > 0.
+
+    The estimate of e^{beta <x, y> - beta} is e^{-beta} times the mean of f(x) f(y) over D vectors
+    omega, f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, which takes D features. It is positive, and
+    accurate where the kernel is small; where it is large the variance grows like e^{4 beta}.
+
+    Parameters
+    ----------
+    beta : float
+        Positive.
+    s : ndarray or float
+        Similarities <x, y>.
+    frequencies : int
+        How many, D.
+
+    References
+    ----------
+    Choromanski et al., Rethinking attention with Performers, arXiv:2009.14794, Lemma 2.
+
+    Examples
+    --------
+    >>> print(f"{positive_variance(5.0, 1.0, 10_000) ** 0.5:.0f}")
+    220
+    """
+    _check_random(beta, frequencies)
+    s = np.asarray(s, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        grown = np.exp(4.0 * beta * s) - np.exp(-2.0 * beta * (1.0 - s))
+    return np.asarray(grown / frequencies)
+
+
+def _check_random(beta: float, frequencies: int) -> None:
+    if not beta > 0:
+        raise ValueError(f"random features are of beta above 0, got {beta:g}.")
+    at_least(1, frequencies=frequencies)
+
+
+def _heads(problem: Problem) -> tuple[HeadMatrices, ...]:
+    """Heads with a bound."""
+    problem.check_one_stage()
+    if not problem.manifold.is_sphere:
+        raise ValueError(
+            f"moments are those of a circle or a sphere, and tokens of {problem.manifold.name} are "
+            "summed over pairs: there is nothing to truncate."
+        )
+    if problem.normalization == "sinkhorn":
+        raise ValueError(
+            "truncation is bounded for normalization none and softmax: the scaling of sinkhorn "
+            "feels what is lost everywhere."
+        )
+    heads = problem.heads
+    if heads is None:
+        raise ValueError(
+            f"truncation is bounded for the exponential and the linear kernel, got "
+            f"{problem.own_kernel.name!r}: nothing bounds the degrees of an own kernel."
+        )
+    return heads
+
+
+def _sharpness(head: HeadMatrices) -> float:
+    # Multiples of the identity need no norm, which would round.
+    return abs(head.multiples[0]) if head.multiples else head.sharpness
+
+
+def _tails(dimension: int, beta: float, degree: int) -> tuple[float, float]:
+    """R_L and V_L at |strength| = 1, for a degree L >= -1."""
+    if beta < SMALLEST_BETA:
+        # a = 1 and W = s.
+        return float(degree < 0), float(degree < 1)
+    logs = log_shares(dimension, beta, degree)
+    l = np.arange(degree + 1, len(logs), dtype=np.float64)
+    with np.errstate(under="ignore", divide="ignore"):
+        kernel = np.exp(logs[degree + 1 :]).sum()
+        steepness = 0.5 * np.log(l * (l + dimension - 1.0) / dimension)
+        velocity = np.exp(logs[degree + 1 :] + steepness - math.log(beta)).sum()
+    return max(float(kernel), _TINY), max(float(velocity), _TINY)
+
+
+def _least_degree(dimension: int, beta: float, error: float) -> int:
+    """Least L with R_L <= error."""
+    if beta < SMALLEST_BETA:
+        return 0
+    if error < _TINY:
+        raise ValueError(f"truncation: error must be at least {_TINY:g}, got {error:g}.")
+    beyond = 30
+    while True:
+        logs = log_shares(dimension, beta, beyond)
+        with np.errstate(under="ignore"):
+            # Entry L is R_L: small terms first.
+            tails = np.cumsum(np.exp(logs[:0:-1]))[::-1]
+        if tails[beyond] <= error:
+            return int(np.argmax(tails <= error))
+        beyond *= 2
+
+
+def _rates(problem: Problem) -> tuple[float, float] | None:
+    """Largest rate at which test particles part, and Lipschitz constant in the measure times Z.
+
+    Without normalisation these are M- (M+ if tokens repel) and 1: across the great circle of the
+    two a test particle parts at -a(s) s at most, which is below M-, and the derivative of
+    a(s) P_x y by y is h' along it and a(s) across it.
+    """
+    zonal = problem.zonal
+    beta, strength = zonal.kernel.log_slope, abs(zonal.strength)
+    if beta is None or strength == 0.0:
+        return None
+    turned = math.copysign(1.0, zonal.strength) * beta
+    if zonal.normalized:
+        source = softmax_source(beta, zonal.dimension)
+        return strength * softmax_stretch(turned), strength * source
+    falling, rising = slopes(beta)
+    return strength * (falling if zonal.strength > 0 else rising), strength
+
+
+def _largest_speed(beta: float) -> float:
+    """Largest e^{beta (cos phi - 1)} sin phi, where beta sin^2 phi = cos phi."""
+    root = math.hypot(1.0, 2.0 * beta)
+    away = (1.0 + 1.0 / (root + 2.0 * beta)) / (1.0 + root)
+    return math.exp(-beta * away) * math.sqrt(away * (2.0 - away))

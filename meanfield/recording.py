@@ -1,0 +1,277 @@
+"""Keep evolutions in files: record, go on, save at once.
+
+problem -> representation -> trajectory -> run file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.carriers import represent, resumed
+from meanfield.engines.threads import one_blas_thread
+from meanfield.finite.fluctuations import FluctuationOptions, Follow, fluctuations_at, settings_of
+from meanfield.observables import chosen_observables
+from meanfield.runfile import Config, ConfigError
+from meanfield.runfile.config import check_continues
+from meanfield.runs import Run, known_rates, problem_attributes
+from meanfield.simulation import Evolution, evolve, is_one_cluster
+from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.status import COMPLETED, RUNNING, ended_by, is_cut_short
+from meanfield.store.locks import output_lock, writer_lock
+from meanfield.store.output_file import OutputFile
+from meanfield.store.provenance import provenance
+from meanfield.store.reading import damage_told
+from meanfield.store.recorder import add_fluctuations, conclude, record
+from meanfield.store.run_file import load, read_checkpoint
+from meanfield.store.wall_time import WallTime, seconds_by_phase
+from meanfield.version import __version__
+
+# Sections and keys in which a resumed run may differ from the one it continues.
+_FREE_KEYS = {"time": ("end", "save"), "output": None, "fluctuations": None}
+# Relative difference of times that only rounding tells apart, as of another spacing. The clock
+# starts again before steps get shorter than a million times this.
+_SAME_TIME = 1e-12
+# Share of the largest growth rate, far above changes between versions of libraries.
+_SAME_RATES = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Where a run is kept, and what it was made from."""
+
+    path: Path  # the file
+    state: str  # which states are kept: "all", "last" or "none"
+    label: str  # what errors begin with: the name of a run file, or "simulate"
+    tables: dict[str, Any]  # what was asked for, as the document of a run file
+    # Section -> keys that cannot act on the run, which older files may have.
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the file."""
+        import tomli_w
+
+        return {"config": tomli_w.dumps(self.tables), "title": self.tables.get("title", "")}
+
+
+def execute(
+    config: Config,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    watch: Callable[[], None] | None = None,
+) -> Generator[Snapshot, None, None]:
+    """Evolve and record what a run file says; see `recorded`."""
+    evolution, record = evolution_of(config), record_of(config)
+    return recorded(evolution, record, resume=resume, overwrite=overwrite, watch=watch)
+
+
+def evolution_of(config: Config) -> Evolution:
+    """Evolution of a run file."""
+    return Evolution(
+        config.problem,
+        config.options,
+        config.times,
+        config.unit,
+        config.stop,
+        chosen_observables(config.output.observables),
+    )
+
+
+def record_of(config: Config) -> Record:
+    """Where a run file keeps it."""
+    return Record(
+        config.output.path, config.output.state, str(config.source), config.tables, config.idle
+    )
+
+
+def recorded(
+    evolution: Evolution,
+    target: Record,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    watch: Callable[[], None] | None = None,
+) -> Generator[Snapshot, None, None]:
+    """Evolve and record; yields the snapshots for whoever shows progress.
+
+    Close the generator when it is not exhausted: the file then says that it was interrupted.
+
+    evolution: problem, options and times.
+    kept: the output.
+    resume: continue an existing output, or start.
+    overwrite: replace an existing output, once there is a row beyond the start.
+    watch: called at every right-hand side; its exceptions end the run.
+
+    Yields
+    ------
+    Snapshot
+        In the order of the times.
+    """
+    path, problem, options = target.path, evolution.problem, evolution.options
+    with output_lock(path, resume=resume, overwrite=overwrite) as output:
+        spent = WallTime()
+        # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
+        with spent.during("setup"), one_blas_thread():
+            rates = known_rates(problem)
+            continued = None
+            if resume and path.exists():
+                continued = _continuation(evolution, target, output, rates)
+            if continued is None:
+                checkpoint, times, facts, reached = None, evolution.times, provenance(), 0.0
+                representation = represent(problem, options)
+            else:
+                (checkpoint, name), times, stored = continued
+                if len(times) == 0:
+                    return
+                reached = float(stored.scaled_time[-1])
+                facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
+                spent.add(seconds_by_phase(stored.attributes))
+                with damage_told(path):
+                    state, fixed = checkpoint.state, checkpoint.fixed
+                    stage = evolution.problem_after(checkpoint.time)
+                    representation = resumed(stage, options, name, state, fixed)
+                    # Arrays that do not belong together fail now, before anything is written.
+                    representation.measure(state)
+        endings: list[str] = []
+        stream = evolve(
+            evolution,
+            start=checkpoint,
+            representation=representation,
+            times=times,
+            watch=watch,
+            observing=lambda: spent.during("observing"),
+            ended=endings.append,
+        )
+        yield from record(
+            output,
+            stream,
+            attributes=origin(evolution) | target.attributes | {"status": RUNNING} | facts,
+            growth_rates=rates,
+            observe=evolution.observe,
+            keep_state=target.state,
+            resume=continued is not None,
+            events=0 if checkpoint is None else checkpoint.events,
+            reached=reached,
+            spent=spent,
+            status=lambda: endings[0] if endings else COMPLETED,
+        )
+
+
+def complete_fluctuations(
+    evolution: Evolution, record: Record, options: FluctuationOptions, follow: Follow | None = None
+) -> bool:
+    """Put fluctuations at its saved times beside a run that is kept, unless they are there.
+
+    Nothing is written before all is known: a run whose fluctuations were interrupted is whole, and
+    they begin again.
+
+    evolution: what the run evolved.
+    kept: where it is kept.
+    options: which are asked for.
+    follow: shows how far it is.
+
+    Returns whether there was anything to do.
+    """
+    with writer_lock(record.path) as output:
+        run = load(record.path, states="none")
+        fluctuations, times = run.fluctuations, run.scaled_time
+        if len(times) == 0 or times[-1] == 0.0:
+            return False
+        settings = settings_of(evolution.problem, times, options, unit=evolution.unit)
+        wanted = (options.degree, settings.most)
+        if fluctuations is None or (fluctuations.degree, fluctuations.max_degree) != wanted:
+            fluctuations = fluctuations_at(
+                evolution.problem, times, options, unit=evolution.unit, follow=follow
+            )
+        elif fluctuations.tokens == options.tokens:
+            return False
+        add_fluctuations(output, replace(fluctuations, tokens=options.tokens), record.attributes)
+    return True
+
+
+def origin(evolution: Evolution) -> dict[str, Any]:
+    """Attributes of the problem and its origin, in files and in memory."""
+    symmetry = evolution.symmetry
+    extra = {} if symmetry is None else {"symmetry": symmetry.summary}
+    making = {
+        "meanfield_version": __version__,
+        "seed": evolution.options.seed,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "requested_time_unit": evolution.unit,
+    }
+    return problem_attributes(evolution.problem) | extra | making
+
+
+def times_after(times: FloatArray, reached: float) -> FloatArray:
+    """Times that are left to save after one that was saved.
+
+    One that only rounding tells apart from it is the same, unless both were asked for.
+
+    Examples
+    --------
+    >>> spaced = np.linspace(0.0, 2.0, 11)
+    >>> bool(1.2 in spaced), times_after(spaced, 1.2).round(1).tolist()
+    (False, [1.4, 1.6, 1.8, 2.0])
+    """
+    later = times[times > reached]
+    rounded = len(later) > 0 and later[0] <= reached * (1.0 + _SAME_TIME)
+    return later[1:] if rounded and reached not in times else later
+
+
+def _continuation(
+    evolution: Evolution, record: Record, output: OutputFile, rates: FloatArray
+) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
+    """Where to go on from, the times that remain, and what was saved, which stays as it is.
+
+    None where nothing was saved.
+    """
+    path = output.path
+    run = load(path, states="last")
+    stored = str(run.attributes.get("config", ""))
+    check_continues(record.label, record.tables, record.idle, stored, path, _FREE_KEYS)
+    if len(run.scaled_time) == 0:
+        return None
+    _check_kernel(record, run, rates)
+    reached = float(run.scaled_time[-1])
+    remaining = times_after(evolution.times, reached)
+    has_stopped = _has_stopped(evolution, run)
+    if has_stopped:
+        remaining = remaining[:0]
+    if len(remaining) == 0 and is_cut_short(run.status):
+        # Everything was saved; only the last word was missing.
+        status = ended_by(evolution.stop) if has_stopped else COMPLETED
+        conclude(output, record.attributes, status)
+    return read_checkpoint(path), remaining, run
+
+
+def _has_stopped(evolution: Evolution, run: Run) -> bool:
+    """True if the stop rule ended a recorded run; functions may share a name, so they decide."""
+    named = evolution.stop is not None and run.status == ended_by(evolution.stop)
+    problem, last = evolution.problem, run.measures[-1]
+    moments = problem.space.packed(run.moments[-1])
+    if evolution.stop == "one_cluster":
+        problem = evolution.problem_at(float(run.scaled_time[-1]))
+        count = float(run.observables["clusters/count"][-1])
+        return named or is_one_cluster(problem, moments, count)
+    if last is None:
+        return named
+    return evolution.stops(float(run.scaled_time[-1]), last, moments)
+
+
+def _check_kernel(record: Record, run: Run, rates: FloatArray) -> None:
+    """Refuse to go on with another kernel: the function in a file may have changed."""
+    stored = run.growth_rates
+    tolerance = _SAME_RATES * np.abs(rates).max()
+    if rates.shape != stored.shape or np.abs(rates - stored).max() > tolerance:
+        raise ConfigError(
+            f"{record.label}: [problem] attention is another function than that of "
+            f"{record.path}, which --resume continues. Use --overwrite to start again."
+        )

@@ -1,0 +1,1 @@
+"""Results as tables, words and data sets."""

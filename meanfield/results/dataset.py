@@ -1,0 +1,214 @@
+"""A run as an xarray.Dataset: the same numbers with named axes, units and long names.
+
+Variables:
+
+    coordinates   time, degree; cluster where clusters were found
+    moments       (time, degree) complex on the circle, (time, kind, degree, order) on the sphere,
+                  (time, component) in other dimensions: mass and mean vector
+    observables   by name; clusters_count, clusters_mass, clusters_centre
+    diagnostics   as diagnostics_<name>
+    density       (time, angle) or (time, lat, lon), if a grid is asked for
+    label_moments (time, label, degree) of labelled densities, with coordinates label, label_weight
+    fluctuations  fluctuations_covariance, _relation (time, moment, other_moment), _shift and _limit
+                  (time, moment), if the run has them, flat as in its file
+    growth_rates  (degree), as far as moments by degree go; NaN where no rate is stored
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_most
+from meanfield.figures.data.projections import directions
+from meanfield.finite.results import Fluctuations
+from meanfield.measures import Density, LabelledDensity
+from meanfield.observables import OBSERVABLES, entry_axis
+from meanfield.observables.observable import Axis
+from meanfield.runs import Run
+from meanfield.spaces import Manifold
+
+if TYPE_CHECKING:
+    import xarray
+
+_LONG_NAMES = {name: entry.long_name for name, entry in OBSERVABLES.items()} | {
+    "clusters/count": "number of clusters, 1 also where nothing has separated: see cluster_counts",
+    "clusters/mass": "mass of each cluster, largest first",
+    "clusters/centre": "mean angle of each cluster",
+    "label_order": "order parameter |int x dmu_j| of each label",
+}
+_UNITS = {"clusters/centre": "rad"}
+
+
+def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
+    """Dataset of a run: moments, observables, diagnostics, growth rates; its density on a grid.
+
+    - run: its states are not copied; they stay in `run.measures`.
+    - grid: adds `density` relative to uniform on that many angles in [-pi, pi), coordinate `angle`;
+      on the sphere on so many longitudes, `lon`, and half as many latitudes, `lat`, all in radians
+      and in the middle of equal cells. NaN where a state was not kept, and at times of tokens and
+      atoms unless a width is given.
+    - width: angle over which to smooth the density of every time, see `Measure.smoothed`.
+
+    A slash in a name becomes an underscore. Attributes are the run's. Time is in the unit of the
+    run, and its attributes say how to convert it.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> from meanfield.api import simulate
+    >>> law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    >>> run = simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
+    >>> dataset = to_xarray(run)
+    >>> dict(dataset.moments.sizes), float(dataset.energy.sel(time=0.0).round(6))
+    ({'time': 3, 'degree': 13}, 0.0025)
+    """
+    if grid is None and width is not None:
+        raise ValueError("width is of the density on a grid: give grid=, such as grid=360.")
+    try:
+        import xarray
+    except ImportError:
+        raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
+    time = xarray.Variable("time", run.time, _time_attributes(run))
+    space, moments = run.manifold, np.asarray(run.moments)
+    by_degree = "degree" in space.modal_axes
+    description = (
+        "moments int conj(Y_l) dmu" if by_degree else "mass, and components of the mean vector"
+    )
+    rates = run.growth_rates
+    variables: dict[str, Any] = {
+        "moments": (("time", *space.modal_axes), moments, {"long_name": description}),
+        "growth_rates": (
+            "degree",
+            _to_length(rates, moments.shape[-1]) if by_degree else rates,
+            {"long_name": "growth rates of the uniform state", "units": "1 / scaled time"},
+        ),
+        "representation": (
+            "time",
+            np.array(run.representation, dtype=str),
+            {"long_name": "representation in use"},
+        ),
+    }
+    coordinates: dict[str, Any] = {"time": time}
+    for name, values in run.observables.items():
+        entries = Axis("cluster") if name.startswith("clusters/") else entry_axis(name)
+        entries = Axis("label") if name == "label_order" else entries
+        axes = ("time", entries.name, *space.point_axes)[: values.ndim]
+        if values.ndim > 1 and entries.values is not None:
+            coordinates[entries.name] = entries.values
+        details = {"long_name": _LONG_NAMES.get(name, name)}
+        if name in _UNITS:
+            details["units"] = _UNITS[name]
+        variables[name.replace("/", "_")] = (axes, values, details)
+    for name, values in run.diagnostics.items():
+        variables[f"diagnostics_{name}"] = ("time", values, {"long_name": name.replace("_", " ")})
+    for axis, length in zip(space.modal_axes, moments.shape[1:], strict=True):
+        coordinates[axis] = np.arange(length)
+    coordinates["degree"] = np.arange(len(variables["growth_rates"][1]))
+    if "clusters/mass" in run.observables:
+        coordinates["cluster"] = np.arange(run.observables["clusters/mass"].shape[1])
+    labelled = [measure for measure in run.measures if isinstance(measure, LabelledDensity)]
+    if labelled:
+        coordinates["label"] = ("label", labelled[0].labels, {"long_name": labelled[0].label_name})
+        coordinates["label_weight"] = ("label", labelled[0].label_weights)
+        axes = ("time", "label", *space.modal_axes)
+        details = {"long_name": "moments of the density of each label"}
+        variables["label_moments"] = (axes, _label_moments(run, labelled[0]), details)
+    if run.fluctuations is not None:
+        variables |= _fluctuations(run.fluctuations)
+    if grid is not None:
+        places, points = _grid(run.manifold, grid)
+        coordinates |= places
+        variables["density"] = (
+            ("time", *places),
+            _densities(run, points, width),
+            {"long_name": "density relative to uniform"} | ({"width": width} if width else {}),
+        )
+    # NetCDF knows no booleans.
+    attributes = {k: int(v) if isinstance(v, bool) else v for k, v in run.attributes.items()}
+    return xarray.Dataset(variables, coordinates, attributes)
+
+
+def _fluctuations(fluctuations: Fluctuations) -> dict[str, Any]:
+    """Variables of fluctuations."""
+    limit = np.array([np.ravel(fluctuations.space.spread(row)) for row in fluctuations.limit])
+    one, two = ("time", "moment"), ("time", "moment", "other_moment")
+    labels = {
+        "limit": (one, limit, "moments of the limit"),
+        "shift": (one, fluctuations.shift, "lim N (E m - limit) of N tokens"),
+        "covariance": (two, fluctuations.covariance, "lim N Cov(m, conj m) of N tokens"),
+        "relation": (two, fluctuations.relation, "lim N E zeta zeta of N tokens, zeta = m - E m"),
+    }
+    return {
+        f"fluctuations_{name}": (axes, values, {"long_name": words, "note": fluctuations.note})
+        for name, (axes, values, words) in labels.items()
+    }
+
+
+def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
+    """Coordinates of the middles of equal cells, and these as points (lat, lon, 3) or (angle,)."""
+    if not (isinstance(count, int | np.integer) and count >= 2):
+        raise ValueError(f"grid must be a number of angles, at least 2, got {count!r}.")
+    if space.family == "vectors":
+        raise ValueError(f"tokens on {space} have no density: leave out grid.")
+    # Two angles for each sine and cosine: more show nothing new.
+    at_most(2 * space.largest_degree, grid=count)
+    angles = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
+    radians = {"units": "rad"}
+    if space.family == "axial":
+        polar = np.pi * (np.arange(count) + 0.5) / count
+        return {"polar_angle": ("polar_angle", polar, radians)}, polar
+    if space.dimension == 1:
+        return {"angle": ("angle", angles, radians)}, angles
+    rows = count // 2
+    latitudes = np.pi * (np.arange(rows) + 0.5) / rows - 0.5 * np.pi
+    places = {
+        "lat": ("lat", latitudes, radians | {"long_name": "latitude"}),
+        "lon": ("lon", angles, radians | {"long_name": "longitude"}),
+    }
+    return places, directions(*np.meshgrid(angles, latitudes))
+
+
+def _label_moments(run: Run, density: LabelledDensity) -> np.ndarray[Any, Any]:
+    """Moments of every label at every saved time, NaN where a state was not kept."""
+    space, moments = run.manifold, np.asarray(run.moments)
+    degree = moments.shape[-1] - 1
+    nothing = np.full((len(density.labels), *moments.shape[1:]), np.nan)
+    return np.array(
+        [
+            [space.spread(space.resize(part, degree)) for part in measure.parts]
+            if isinstance(measure, LabelledDensity)
+            else nothing
+            for measure in run.measures
+        ]
+    )
+
+
+def _densities(run: Run, points: FloatArray, width: float | None) -> FloatArray:
+    """Density at points at every saved time; NaN for points without a density."""
+    nothing = np.full(points.shape[: points.ndim - len(run.manifold.point_shape)], np.nan)
+    return np.array(
+        [
+            measure(points, width=width)
+            if measure is not None and (width or isinstance(measure, Density) or measure.cell_order)
+            else nothing
+            for measure in run.measures
+        ]
+    )
+
+
+def _time_attributes(run: Run) -> dict[str, Any]:
+    names = ("paper_time_factor", "growth_rate_max")
+    factors = {key: run.attributes[key] for key in names if key in run.attributes}
+    name = f"{run.unit} time"
+    return {"long_name": name, "units": name, **factors}
+
+
+def _to_length(values: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:
+    """Cut, or fill with NaN."""
+    filled = np.full(length, np.nan)
+    common = min(len(values), length)
+    filled[:common] = values[:common]
+    return filled

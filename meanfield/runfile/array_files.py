@@ -1,0 +1,125 @@
+"""Arrays of numbers from files: a .npy file, or one array of a .npz file; nothing is unpickled."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.engines.limits import available_memory
+from meanfield.errors import known_names
+from meanfield.runfile.keys import shortened
+
+# An archive that names more is quoted this far.
+_NAMES_SHOWN = 20
+
+
+class _OtherFile(Exception):
+    """A file that does not even begin as a .npy file."""
+
+
+class _TooMany(Exception):
+    """An array of more numbers than are wanted."""
+
+
+def read_array(
+    label: str, path: Path, what: str, *, name: str | None = None, most: float = math.inf
+) -> npt.NDArray[Any]:
+    """Real numbers of a file, at least one.
+
+    label: what errors begin with: the key that names the file.
+    path: the file.
+    what: what its numbers are, in the plural.
+    name: of an array in a .npz file; without one the file is a .npy file.
+    most: more numbers are not read.
+    """
+    # A pipe or a device would make us wait, or never end.
+    if not path.is_file():
+        raise ValueError(f"{label}: no such file.")
+    if name is not None:
+        check_name(label, path, name)
+    kind = ".npy file" if name is None else "array"
+    try:
+        with warnings.catch_warnings(), _opened(path, name) as opened:
+            warnings.simplefilter("ignore")
+            need = _bytes_to_read(opened, most)
+            if need <= available_memory():
+                numbers = np.lib.format.read_array(opened, allow_pickle=False)
+                need = 0.0
+    except MemoryError:
+        raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
+    except _TooMany as error:
+        raise ValueError(f"{label} has shape {error}, expected at most {most} numbers.") from None
+    except _OtherFile:
+        raise ValueError(
+            f"{label} is no {kind}: expected what np.save(file, array) writes, of real numbers."
+        ) from None
+    except Exception as error:
+        # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
+        # It may quote as much of the file as it likes.
+        reason = shortened(str(error))
+        raise ValueError(f"{label} is no readable {kind} of numbers: {reason}.") from None
+    if need:
+        raise ValueError(
+            f"{label} says that it holds {need / 2**30:.3g} GiB of numbers; this process may use "
+            f"{available_memory() / 2**30:.3g} GiB. Take fewer {what}, or a machine with more."
+        )
+    if numbers.size == 0:
+        raise ValueError(f"{label} holds no {what}, expected at least one.")
+    if numbers.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{label} holds {numbers.dtype} of shape {numbers.shape}, expected real numbers."
+        )
+    return numbers
+
+
+def check_name(label: str, path: Path, name: str) -> None:
+    """Refuse a name that no array of a .npz file has."""
+    try:
+        with ZipFile(path) as archive:
+            files = (file for file in archive.namelist() if file.endswith(".npy"))
+            names = [shortened(file.removesuffix(".npy")) for file in islice(files, _NAMES_SHOWN)]
+            there = f"{name}.npy" in archive.NameToInfo
+    except Exception:
+        # zipfile raises many kinds of errors for other files.
+        raise ValueError(
+            f"{label} is no .npz file: expected what np.savez(file, name=array) writes."
+        ) from None
+    if not there:
+        raise ValueError(f"{label} names no array of the file. {known_names(name, names)}")
+
+
+@contextmanager
+def _opened(path: Path, name: str | None) -> Iterator[IO[bytes]]:
+    if name is None:
+        with path.open("rb") as file:
+            yield file
+        return
+    with ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+        yield member
+
+
+def _bytes_to_read(file: IO[bytes], most: float) -> float:
+    """Memory that an open .npy file takes, as it is and as doubles, by its header alone."""
+    begin = file.read(len(np.lib.format.MAGIC_PREFIX))
+    file.seek(0)
+    if begin != np.lib.format.MAGIC_PREFIX:
+        raise _OtherFile
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version > (1, 0):
+        # The third version differs in the names of columns, which numbers have not.
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    file.seek(0)
+    if math.prod(shape) > most:
+        raise _TooMany(shape)
+    return math.prod(shape) * float(dtype.itemsize + 8)

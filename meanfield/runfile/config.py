@@ -1,0 +1,381 @@
+"""The run file as a whole: sections, overrides, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.carriers import REPRESENTATIONS, Options, represent
+from meanfield.carriers.axes import carried
+from meanfield.carriers.effects import idle_options, idle_told
+from meanfield.errors import known_names
+from meanfield.finite.fluctuations import FluctuationOptions, settings_of
+from meanfield.measures import Density, Measure
+from meanfield.observables import usual_observables
+from meanfield.problem import Problem
+from meanfield.runfile.document import parsed, read_document
+from meanfield.runfile.heads import first_difference, same_heads
+from meanfield.runfile.keys import (
+    REQUIRED,
+    ConfigError,
+    Key,
+    either,
+    integer,
+    keys_of,
+    line,
+    list_of,
+    located,
+    number,
+    one_of,
+    read_table,
+    shortened,
+    shown,
+)
+from meanfield.runfile.output import Output, output_of
+from meanfield.runfile.overrides import RIVALS, USUAL_LAW, homes, override
+from meanfield.runfile.problems import read_problem, without_files
+from meanfield.runfile.python_file import Folder, Permission, permitted_file, without_code
+from meanfield.runfile.sections import (
+    INITIAL,
+    PART_KEYS,
+    PROBLEM_KEYS,
+    PROFILE_KEYS,
+)
+from meanfield.simulation import timing
+from meanfield.spectrum.time_units import TIME_UNITS
+from meanfield.studies.convergence import METRICS, StudyOptions
+from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
+from meanfield.terms.flows import normalization_of
+from meanfield.terms.frequencies import GivenFrequencies
+
+# From here on states are not kept unasked.
+_MANY_TOKENS = 1_000_000
+
+
+def times_of(
+    problem: Problem,
+    /,
+    end: float | None = None,
+    unit: Annotated[str, one_of(*TIME_UNITS)] = "scaled",
+    save: Annotated[Any, either(integer, list_of(number, least=1))] = None,
+    spacing: Annotated[str, one_of("linear", "log")] = "linear",
+    first: float | None = None,
+    stop: Annotated[str | None, one_of("one_cluster")] = None,
+    step: float | None = None,
+) -> tuple[FloatArray, float | None]:
+    """Section [time]: times to save, and the step of noisy particles, in scaled time."""
+    return timing(
+        problem, end, save, unit=unit, spacing=spacing, first=first, step=step, called="end"
+    )
+
+
+SECTION_KEYS = {
+    "problem": PROBLEM_KEYS,
+    "representation": keys_of(Options, name=one_of("auto", *REPRESENTATIONS)),
+    "time": keys_of(times_of),
+    "output": keys_of(output_of),
+    "compare": keys_of(StudyOptions, metric=one_of(*METRICS)),
+    "ensemble": keys_of(EnsembleOptions, carrier=one_of(*CARRIERS)),
+    "fluctuations": keys_of(FluctuationOptions),
+}
+"""Sections with the same keys in every run file; those of [initial] depend on its name."""
+# The step of noisy particles is a time: it stands in [time], in its unit.
+del SECTION_KEYS["representation"]["step"]
+ALL_KEYS: dict[str, set[str]] = {
+    section: set(keys) for section, keys in (SECTION_KEYS | PART_KEYS).items()
+} | {
+    "initial": {"name", *PROFILE_KEYS}.union(*(keys_of(law) for law in INITIAL.values())),
+    "heads": set(),
+    "stages": set(),
+}
+"""Sections -> keys; [[heads]] and [[stages]], which are many, are not set one by one."""
+
+ENSEMBLE_TIME = {"end": 1.0}
+"""[time] of an ensemble that gives none: it is not used."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A validated run file."""
+
+    source: Path  # the file
+    title: str
+    problem: Problem
+    options: Options  # representation
+    times: FloatArray  # times to save, in scaled time
+    unit: str  # unit of time, see `spectrum.time_units`
+    stop: str | None  # "one_cluster" ends the run early
+    output: Output
+    inputs: tuple[Path, ...]  # files that the run reads
+    compare: StudyOptions
+    ensemble: EnsembleOptions
+    fluctuations: FluctuationOptions | None  # None where the file does not ask for them
+    # The TOML document with all overrides applied, and matrices of files written out.
+    tables: dict[str, Any]
+    # Section -> keys that cannot act on this run; the file has none of them.
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # References to Python for which something plain stands in all of the above.
+    unexecuted: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The effective run file as TOML."""
+        import tomli_w
+
+        return tomli_w.dumps(self.tables)
+
+
+def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
+    """Document of a run file with the defaults of all keys that it leaves out.
+
+    Examples
+    --------
+    >>> with_defaults({"time": {"end": 1.0, "save": 3}})["time"]["unit"]
+    'scaled'
+    """
+    initial = tables.get("initial", {"name": "uniform"})
+    name = initial.get("name", USUAL_LAW)
+    # Laws of other kinds, from Python, have no keys of which defaults are known.
+    keys = keys_of(INITIAL[name]) if name in INITIAL else {}
+    sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys}}
+    sections |= {section: PART_KEYS[section] for section in PART_KEYS.keys() & tables.keys()}
+    complete = dict(tables)
+    for section, keys in sections.items():
+        defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
+        complete[section] = defaults | tables.get(section, {})
+    problem = complete["problem"]
+    how = normalization_of(problem["normalization"], problem["normalized"])
+    complete["problem"] = problem | {"normalization": how, "normalized": how != "none"}
+    complete["heads"] = same_heads(tables.get("heads"), problem["beta"])
+    return complete
+
+
+def load_config(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    output: str | Path | None = None,
+    *,
+    study: str | None = None,
+    sections: Mapping[str, Mapping[str, Any]] | None = None,
+    code: Permission = "inside",
+) -> Config:
+    """Read, override and validate a run file.
+
+    - path: TOML file.
+    - overrides: "section.key=value": see `meanfield.runfile.overrides`.
+    - output: wins over [output] path; relative to the working directory, while paths inside a run
+      file are relative to that file.
+    - study: "compare" or "ensemble" for a study; an ensemble needs no [time].
+    - sections: section -> keys that win over the file's; a named law replaces the file's.
+    - code: Python that may be executed, see `meanfield.runfile.python_file.Permission`. Under
+      "later" plain objects replace it.
+    """
+    source = Path(path)
+    tables = read_document(source)
+    override(tables, overrides, ALL_KEYS)
+    for name, keys in (sections or {}).items():
+        whole = name == "initial" and "name" in keys
+        section_keys = {} if whole else dict(tables.get(name, {}))
+        for key in RIVALS.keys() & keys.keys() if name == "problem" else ():
+            section_keys.pop(RIVALS[key], None)
+        tables[name] = section_keys | dict(keys)
+    if study == "ensemble":
+        tables.setdefault("time", dict(ENSEMBLE_TIME))
+    # Values at the edge of the range of doubles overflow on the way to their error.
+    folder, output_path = Folder(source.parent, code), None if output is None else Path(output)
+    with np.errstate(all="ignore"):
+        if code != "later":
+            return _config(source, tables, output_path, study, folder)
+        plain, unexecuted = without_code(tables)
+        for reference in unexecuted:
+            permitted_file(f"{source}: {shown(reference)}", folder, reference)
+        checked = _config(source, plain, output_path, study, folder)
+        return replace(checked, tables=tables, unexecuted=unexecuted)
+
+
+def _config(
+    source: Path,
+    tables: dict[str, Any],
+    output_path: Path | None,
+    study: str | None,
+    folder: Folder,
+) -> Config:
+    where = str(source)
+    for name, value in tables.items():
+        if name not in (*ALL_KEYS, "title"):
+            many = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+            if not (many or isinstance(value, dict)):
+                meant = homes(name, ALL_KEYS) or "Expected title, or a section."
+                raise ConfigError(f"{where}: {shortened(name)} belongs into a section. {meant}")
+            section = f"[[{shortened(name)}]]" if many else f"[{shortened(name)}]"
+            section = f"{where}: {section}"
+            raise ConfigError(f"{section} is not a known section. {known_names(name, ALL_KEYS)}")
+    for name in ("problem", "time"):
+        # Layers know their end.
+        if name not in tables and (name == "problem" or "layers" not in tables):
+            raise ConfigError(f"{where}: [{name}] is missing.")
+    top = {name: value for name, value in tables.items() if name == "title"}
+    title = read_table(f"{where}:", top, {"title": Key(line, "")})["title"]
+    # Every key of every section first, then what takes time.
+    values = {
+        name: read_table(f"{where}: [{name}]", tables.get(name, {}), keys)
+        for name, keys in SECTION_KEYS.items()
+    }
+    tables, files = without_files(f"{where}: ", source.parent, tables)
+    problem = read_problem(f"{where}: ", folder, tables)
+    with located(f"{where}: [problem]"):
+        problem = carried(problem, values["representation"]["name"])
+    with located(f"{where}: [time]"):
+        times, step = times_of(problem, **values["time"])
+    with located(f"{where}: [representation]"):
+        options = Options(**values["representation"], step=step)
+        _check_representation(problem, options)
+    inputs = [source, *_input_files(source.parent, tables), *files]
+    state = _default_state(problem, options)
+    usual = usual_observables(problem.manifold, in_files=True)
+    output = output_of(
+        f"{where}: [output]", source, folder, output_path, inputs, state, usual, **values["output"]
+    )
+    with located(f"{where}: [compare]"):
+        compare = StudyOptions(**_hashable(values["compare"]))
+    with located(f"{where}: [ensemble]"):
+        ensemble = EnsembleOptions(**_hashable(values["ensemble"]))
+    fluctuations = None
+    if "fluctuations" in tables:
+        with located(f"{where}: [fluctuations]"):
+            fluctuations = FluctuationOptions(**values["fluctuations"])
+            settings_of(problem, times, fluctuations, unit=values["time"]["unit"])
+    idle = _idle_keys(problem, options, study == "compare" or "compare" in tables)
+    for section, keys in idle.items():
+        for key in (key for key in keys if key in tables.get(section, {})):
+            message = idle_told(key, values[section][key], problem, options)
+            raise ConfigError(f"{where}: [{section}] {message}")
+    return Config(
+        source=source,
+        title=title,
+        problem=problem,
+        options=options,
+        times=times,
+        unit=values["time"]["unit"],
+        stop=values["time"]["stop"],
+        output=output,
+        inputs=tuple(inputs),
+        compare=compare,
+        ensemble=ensemble,
+        fluctuations=fluctuations,
+        tables=tables,
+        idle=idle,
+    )
+
+
+def _hashable(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with tuples in place of lists."""
+    return {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
+
+
+def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
+    """Files that a valid run file reads."""
+    initial = tables.get("initial", {})
+    named = [folder / initial[key] for key in ("file", "path") if key in initial]
+    _, code = without_code(tables)
+    return [*named, *(folder / each.rpartition(":")[0] for each in code)]
+
+
+def _check_representation(problem: Problem, options: Options) -> None:
+    """Build what the run starts from, small: errors then come before anything is computed."""
+    if options.tokens is not None and options.name == "particles":
+        # Many tokens would take their time, and memory.
+        if isinstance(problem.frequencies, GivenFrequencies):
+            return _check_given(problem, problem.frequencies, options.tokens)
+        options = replace(options, tokens=min(options.tokens, 2))
+    represent(problem, options)
+
+
+def _check_given(problem: Problem, law: GivenFrequencies, tokens: int) -> None:
+    """Check tokens with frequencies that are given one by one, as many as there are."""
+    if isinstance(problem.initial_measure(), Density) and len(law.values) != tokens:
+        raise ValueError(
+            f"{len(law.values)} frequencies are given to {tokens} tokens: give one for each."
+        )
+
+
+def _idle_keys(problem: Problem, options: Options, compared: bool) -> dict[str, tuple[str, ...]]:
+    """Section -> keys that act neither on the run nor on a comparison, if there is one."""
+    idle = set(idle_options(problem, options))
+    if compared:
+        idle -= {"max_degree", "step"} if problem.flow.diffusivity else {"max_degree"}
+    step = {"time": ("step",)} if "step" in idle else {}
+    return {"representation": tuple(sorted(idle - {"step"})), **step}
+
+
+def _default_state(problem: Problem, options: Options) -> str:
+    measure = problem.initial_measure()
+    count = len(measure.points) if isinstance(measure, Measure) else (options.tokens or 0)
+    return "last" if count > _MANY_TOKENS else "all"
+
+
+def check_continues(
+    label: str,
+    tables: dict[str, Any],
+    idle: Mapping[str, tuple[str, ...]],
+    stored: str,
+    path: Path,
+    free: Mapping[str, tuple[str, ...] | None],
+) -> None:
+    """Refuse to continue a result of another run file.
+
+    - label: what errors begin with.
+    - tables, idle: what is asked for now, as the document of a run file, and its keys that cannot
+      act.
+    - stored: the run file that the result was made from, as TOML.
+    - path: where the result is, for the error.
+    - free: section -> keys that may differ; None frees the whole section. The title is free, and so
+      are keys that cannot act, which older run files may have. Keys that were left out have their
+      defaults.
+    """
+    try:
+        before = with_defaults(parsed(stored))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigError(
+            f"{path} does not tell the run file it was made from: use --overwrite to start again."
+        ) from None
+    freed = {
+        section: keys if keys is None else (*keys, *idle.get(section, ()))
+        for section, keys in ({section: () for section in idle} | dict(free)).items()
+    }
+    different = _difference(before, with_defaults(tables), freed)
+    if different is not None:
+        raise ConfigError(
+            f"{label}: {different} differs from that of {path}, which --resume "
+            "continues. Use --overwrite to start again."
+        )
+
+
+def _difference(
+    before: dict[str, Any], after: dict[str, Any], free: Mapping[str, tuple[str, ...] | None]
+) -> str | None:
+    """First "[section] key" in which two documents differ and may not."""
+    # Heads last: they inherit keys of [problem].
+    for section in [*sorted({*before, *after} - {"title", "heads"}), "heads"]:
+        keys = free.get(section, ())
+        if keys is None:
+            continue
+        old, new = before.get(section, {}), after.get(section, {})
+        if old == new:
+            continue
+        if section == "heads":
+            difference = first_difference(old, new)
+            if difference is not None:
+                return difference
+            continue
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            return section
+        for key in sorted({*old, *new} - set(keys)):
+            if old.get(key) != new.get(key):
+                return f"[{section}] {key}"
+    return None

@@ -1,0 +1,238 @@
+"""Keys of a run file: a section is a function or a dataclass, its parameters are the keys.
+
+The type of a parameter tells what a value must be, its kind: float a number, tuple[int, ...] a list
+of integers, Literal one of a few strings, `Annotated[..., kind]` what that function says: it
+returns the value as the program uses it, or raises TypeError with what it wants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from meanfield.errors import known_names, one_line
+
+Kind = Callable[[Any], Any]
+
+REQUIRED = object()
+"""Default of a key that must be given."""
+
+# Errors quote values up to this length and depth: a run file may hold anything.
+_SHOWN_LENGTH = 60
+_SHOWN_DEPTH = 4
+_SHOWN_BITS = 128
+_SHOWN_ITEMS = 20
+
+
+class ConfigError(ValueError):
+    """A mistake in a run file, as one line: file, section, key, what is allowed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Turn an error of a constructor into one that says where it arose."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        reason = str(error) or "needs more memory than there is."
+        raise ConfigError(f"{where} {reason}") from None
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a section: its kind, and its default, or `REQUIRED`."""
+
+    kind: Kind
+    default: Any = REQUIRED
+
+
+def keys_of(section: Callable[..., Any], **kinds: Kind) -> dict[str, Key]:
+    """Keys of a section: its parameters, but for those before a slash.
+
+    `kinds` holds what types alone do not say.
+
+    Examples
+    --------
+    >>> def times(problem, /, end: float, save: int | None = 61): ...
+    >>> read_table("run.toml: [time]", {"end": 2}, keys_of(times))
+    {'end': 2.0, 'save': 61}
+    """
+    hints = get_type_hints(section, include_extras=True)
+    return {
+        name: Key(kinds.get(name) or _kind_of(hints[name]), _default(parameter.default))
+        for name, parameter in signature(section).parameters.items()
+        if parameter.kind is not Parameter.POSITIONAL_ONLY
+    }
+
+
+def _kind_of(hint: Any) -> Kind:
+    if get_origin(hint) is Annotated:
+        kind: Kind = get_args(hint)[1]
+        return kind
+    if get_origin(hint) is Literal:
+        return one_of(*get_args(hint))
+    if get_origin(hint) is tuple:
+        return list_of(_kind_of(get_args(hint)[0]), least=1)
+    if NoneType in get_args(hint):
+        return _kind_of(get_args(hint)[0])
+    return {float: number, int: integer, bool: boolean, str: string}[hint]
+
+
+def _default(value: Any) -> Any:
+    """As a run file would say it."""
+    if value is Parameter.empty:
+        return REQUIRED
+    return list(value) if isinstance(value, tuple) else value
+
+
+def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
+    """Values of all keys of a section."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where} must be a table, got {shown(table)}.")
+    for name in table:
+        if name not in keys:
+            unknown = f"{where} {shortened(repr(name))} is not a key of this section."
+            raise ConfigError(f"{unknown} {known_names(name, keys)}")
+    values = {}
+    for name, key in keys.items():
+        if name not in table and key.default is REQUIRED:
+            raise ConfigError(f"{where} {name} is missing.")
+        try:
+            values[name] = key.kind(table[name]) if name in table else key.default
+        except TypeError as error:
+            raise ConfigError(f"{where} {name} = {shown(table[name])} {error}.") from None
+    return values
+
+
+def shown(value: Any) -> str:
+    """Short form of a value as TOML would write it.
+
+    Examples
+    --------
+    >>> shown({"end": [1, "two", True]})
+    '{ end = [1, "two", true] }'
+    """
+    return shortened(_toml(value, _SHOWN_DEPTH))
+
+
+def shortened(text: str) -> str:
+    """Text of at most 60 characters, so that a message stays a line."""
+    return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 3] + "..."
+
+
+def _toml(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        escaped = value[: _SHOWN_LENGTH + 1].encode("unicode_escape").decode()
+        return '"' + escaped.replace('"', '\\"') + '"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        return f"<integer of {int(value.bit_length() * math.log10(2)) + 1} digits>"
+    if isinstance(value, list | dict) and depth == 0:
+        return "..."
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item, depth - 1) for item in value[:_SHOWN_ITEMS]) + "]"
+    if isinstance(value, dict):
+        items = [f"{key} = {_toml(value[key], depth - 1)}" for key in list(value)[:_SHOWN_ITEMS]]
+        return "{ " + ", ".join(items) + " }"
+    return str(value)
+
+
+def number(value: Any) -> float:
+    """Finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("must be a number")
+    try:
+        converted = float(value)
+    except OverflowError:
+        converted = math.inf
+    if not math.isfinite(converted):
+        raise TypeError("must be a finite number")
+    return converted
+
+
+def integer(value: Any) -> int:
+    """Integer that fits 63 bits."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("must be an integer")
+    if abs(value) >= 2**63:
+        raise TypeError("must be an integer below 2^63")
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise TypeError("must be true or false")
+    return value
+
+
+def string(value: Any) -> str:
+    """String without null characters."""
+    if not isinstance(value, str):
+        raise TypeError("must be a string")
+    if "\0" in value:
+        raise TypeError("must be a string without null characters")
+    return value
+
+
+def line(value: Any) -> str:
+    """String of one printable line."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError("must be a string of one printable line")
+    return value
+
+
+def one_of(*allowed: str) -> Kind:
+    """One of a few strings."""
+
+    def kind(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise TypeError(f"is not known. {known_names(value, allowed).rstrip('.')}")
+        return value
+
+    return kind
+
+
+def list_of(kind: Kind, *, least: int = 0) -> Kind:
+    """List whose members are all of one kind."""
+
+    def checked(value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise TypeError("must be a list")
+        if len(value) < least:
+            raise TypeError(f"must be a list of at least {least}")
+        items = []
+        for item in value:
+            try:
+                items.append(kind(item))
+            except TypeError as error:
+                raise TypeError(f"holds {shown(item)}, which {error}") from None
+        return items
+
+    return checked
+
+
+def either(*kinds: Kind) -> Kind:
+    """Value of the first kind that takes it."""
+
+    def kind(value: Any) -> Any:
+        reasons = []
+        for candidate in kinds:
+            try:
+                return candidate(value)
+            except TypeError as error:
+                reasons.append(str(error))
+        raise TypeError(" or ".join(reasons))
+
+    return kind

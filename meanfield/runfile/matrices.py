@@ -1,0 +1,119 @@
+"""Matrices in run files: numbers, lists, rows, or names of files, which are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.runfile.array_files import read_array
+from meanfield.runfile.keys import ConfigError, Key, Kind, number, read_table, shown
+
+# Files of results hold the matrices as text in their run file, which takes a second a MiB to read.
+_MOST_NUMBERS = 2**17
+
+_EXPECTED = 'a number, a list of numbers, a list of rows, or a string "file.npy" or "file.npz:name"'
+
+
+def matrix(value: Any) -> Any:
+    """Number, list of numbers (a diagonal), list of rows of equal length, or a file's name."""
+    if isinstance(value, str):
+        path, name = _file_and_name(value)
+        if not path or (name is None) != path.endswith(".npy") or "\0" in value:
+            raise TypeError(f"must be {_EXPECTED}")
+        return value
+    if isinstance(value, list) and value:
+        rows = [row for row in value if isinstance(row, list)]
+        if rows and (len(rows) < len(value) or not all(rows)):
+            raise TypeError(f"must be {_EXPECTED}")
+        if len({len(row) for row in rows}) > 1:
+            lengths = " and ".join(str(n) for n in sorted({len(row) for row in rows})[:2])
+            raise TypeError(f"has rows of {lengths} numbers, expected rows of equal length")
+        return [[_entry(each) for each in row] for row in rows] or list(map(_entry, value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"must be {_EXPECTED}")
+    return number(value)
+
+
+def vector(value: Any) -> Any:
+    """Number, list of numbers, or a file's name."""
+    numbers = matrix(value)
+    if isinstance(numbers, list) and isinstance(numbers[0], list):
+        raise TypeError('must be a number, a list of numbers, or a string "file.npy"')
+    return numbers
+
+
+_AXES: dict[Kind, int] = {matrix: 2, vector: 1}
+"""Kinds of what may lie in a file -> the most axes that it has there."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Matrices of a file, one a layer."""
+
+    label: str  # key that names the file
+    layers: list[Any]  # matrices as lists
+
+
+def _entry(value: Any) -> float:
+    try:
+        return number(value)
+    except TypeError as error:
+        raise TypeError(f"holds {shown(value)}, which {error}") from None
+
+
+def _file_and_name(reference: str) -> tuple[str, str | None]:
+    """File and name of an array in "file.npy" or "file.npz:name"; no name of another string."""
+    path, colon, name = reference.rpartition(":")
+    if colon and path.endswith(".npz"):
+        return path, name
+    return reference, "" if reference.endswith(".npz") else None
+
+
+@dataclass
+class MatrixFiles:
+    """Files of matrices beside a run file, as far as they were read."""
+
+    folder: Path | None  # where the files are; None reads none
+    stacked: bool = False  # whether a file may hold one matrix for each layer
+    read: list[Path] = field(default_factory=list)  # files that were read
+    left: int = _MOST_NUMBERS  # how many numbers more they may hold
+
+    def written_out(self, label: str, table: Any, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """A table with the matrices themselves in the place of their files, checked by its keys.
+
+        Those of a file with one for each layer are a `Stack`.
+        """
+        read_table(label, table, dict(keys))
+        return {
+            name: self._from_file(f"{label} {name}", value, _AXES[keys[name].kind])
+            if keys[name].kind in _AXES and isinstance(value, str)
+            else value
+            for name, value in table.items()
+        }
+
+    def _from_file(self, key: str, reference: str, axes: int) -> Any:
+        label = f"{key} = {shown(reference)}"
+        if self.folder is None:
+            raise ConfigError(f"{label} is a file, which is not read here.")
+        path, name = _file_and_name(reference)
+        source = self.folder / path
+        try:
+            array = read_array(label, source, "numbers", name=name, most=self.left)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        if array.ndim > axes + self.stacked:
+            shapes = "(), (d,) or (k, d)" if axes > 1 else "() or (m,)"
+            more = ", or one for each layer" if self.stacked else ""
+            raise ConfigError(f"{label} has shape {array.shape}, expected {shapes}{more}.")
+        array = array.astype(np.float64)
+        wrong = array[~np.isfinite(array)]
+        if wrong.size:
+            raise ConfigError(f"{label} holds {wrong.flat[0]:g}, expected finite numbers.")
+        self.left -= array.size
+        if source not in self.read:
+            self.read.append(source)
+        return Stack(key, array.tolist()) if array.ndim > axes else array.tolist()

@@ -1,0 +1,354 @@
+"""Sections of a run file that build a `Problem`: [problem], its parts, and [initial]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, cast
+
+import numpy as np
+
+from meanfield.carriers.step_limits import check_range
+from meanfield.errors import known_names
+from meanfield.laws.initial import (
+    InitialLaw,
+    configuration,
+    from_points,
+    mixture,
+    normal_tokens,
+    perturbed_uniform,
+    sampled,
+    uniform,
+    von_mises_fisher,
+    with_profile,
+)
+from meanfield.laws.own import from_function
+from meanfield.problem import Problem
+from meanfield.runfile.frequencies import frequencies_of
+from meanfield.runfile.heads import attention_of
+from meanfield.runfile.initial_files import (
+    last_state_of_run,
+    tokens_from_file,
+    values_from_file,
+)
+from meanfield.runfile.keys import (
+    ConfigError,
+    Key,
+    either,
+    keys_of,
+    list_of,
+    located,
+    number,
+    one_of,
+    read_table,
+    shown,
+    string,
+)
+from meanfield.runfile.matrices import matrix, vector
+from meanfield.runfile.overrides import USUAL_LAW
+from meanfield.runfile.python_file import Folder, file_function
+from meanfield.schemes.layers import Layers
+from meanfield.spaces import Manifold, density_space, manifold_of
+from meanfield.terms.attention import Mask
+from meanfield.terms.fixed import Drift, FeedForward
+from meanfield.terms.flows import Flow, Normalization, normalization_of
+from meanfield.terms.kernels import KERNELS, zonal
+from meanfield.terms.kernels.exponential import LARGEST_BETA
+from meanfield.terms.kernels.zonal import WIDTH_BETAS
+
+# Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
+_MOST_TOKENS = 10**8
+
+
+PARTS: dict[str, Callable[..., Any]] = {
+    "feed_forward": FeedForward,
+    "drift": Drift,
+    "layers": Layers,
+    "frequencies": frequencies_of,
+}
+"""Sections that a problem has or has not, beside [[heads]], and what they make."""
+
+PART_KEYS = {
+    "feed_forward": keys_of(FeedForward, input=matrix, output=matrix, bias=vector),
+    "drift": keys_of(Drift, matrix=matrix),
+    "layers": keys_of(Layers),
+    "frequencies": keys_of(frequencies_of, values=matrix),
+}
+"""Their keys."""
+
+
+def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
+    """Problem of a document without files of matrices, without its initial law and stages."""
+    section = f"{where}[problem]"
+    values = read_table(section, tables["problem"], PROBLEM_KEYS)
+    with located(section):
+        bare = _problem(section, folder, tables.get("heads"), **values)
+    for name in (name for name in PARTS if name in tables):
+        with located(f"{where}[{name}]"):
+            parts: dict[str, Any] = {name: PARTS[name](**tables[name])}
+            bare = replace(bare, **parts)
+    with located(section):
+        # A user's function may turn out not to be smooth: find out before anything starts.
+        _ = bare.kernel_degree
+    return bare
+
+
+def _manifold(value: Any) -> str:
+    """Name of a manifold."""
+    name = string(value)
+    try:
+        manifold_of(name)
+    except ValueError as error:
+        raise TypeError(str(error).removeprefix(f"manifold {name} ").rstrip(".")) from None
+    return name
+
+
+def _problem(
+    section: str,
+    folder: Folder,
+    heads: list[dict[str, Any]] | None,
+    /,
+    manifold: Annotated[str, _manifold],
+    kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
+    beta: float | None = None,
+    multipliers: tuple[float, ...] | None = None,
+    attention: str | None = None,
+    normalization: Normalization | None = None,
+    normalized: bool | None = None,
+    strength: float = 1.0,
+    diffusivity: float = 0.0,
+    mask: Mask = "none",
+    alibi_rate: float | None = None,
+) -> Problem:
+    with located(section):
+        how = normalization_of(normalization, normalized)
+    flow = Flow(how, strength, diffusivity)
+    check_range(flow)
+    space = manifold_of(manifold)
+    matrices = {
+        "[[heads]] need": heads is not None,
+        'normalization = "sinkhorn" needs': how == "sinkhorn",
+        f'mask = "{mask}" needs': mask != "none",
+        "alibi_rate needs": alibi_rate is not None,
+    }
+    needing = [what for what, matrix in matrices.items() if matrix]
+    if kernel != "exponential" and needing:
+        raise ConfigError(f'{section} {needing[0]} kernel = "exponential", got {shown(kernel)}.')
+    own = {"multipliers": multipliers, "attention": attention}
+    matrix = [key for key, value in own.items() if value is not None]
+    if kernel != "zonal":
+        if matrix:
+            # Where others write what the normalisation is called.
+            softmax = attention is not None and ":" not in attention
+            usual = ' Attention by softmax (SA) is normalization = "softmax".' if softmax else ""
+            raise ConfigError(f'{section} {matrix[0]} needs kernel = "zonal".{usual}')
+        if beta is None and kernel == "exponential" and heads is None:
+            raise ConfigError(f"{section} beta is missing.")
+        kernel_of_beta = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
+        if needing:
+            label = section if heads is None else section.replace("[problem]", "[[heads]]")
+            options: dict[str, Any] = {
+                "strength": strength,
+                "diffusivity": diffusivity,
+                "mask": mask,
+                "alibi_rate": alibi_rate,
+            }
+            return Problem(
+                space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)
+            )
+        return Problem(space, kernel_of_beta, flow)
+    if len(matrix) != 1:
+        raise ConfigError(
+            f'{section} kernel = "zonal" needs either multipliers = [a_0, a_1, ...] or '
+            'attention = "file.py:function".'
+        )
+    width = 1.0 if beta is None else beta
+    low, high = WIDTH_BETAS
+    if not low <= width <= high:
+        raise ConfigError(
+            f"{section} beta = {shown(width)} must lie between {low:g} and {high:g}: for a zonal "
+            "kernel it only sets the width of a cluster."
+        )
+    if attention is None:
+        kernel_of_beta = zonal(multipliers=multipliers, beta=width)
+    else:
+        label = f"{section} attention = {shown(attention)}"
+        function = file_function(label, folder, attention)
+        with located(label):
+            kernel_of_beta = zonal(function, beta=width, name=attention)
+    return Problem(space, kernel_of_beta, flow)
+
+
+PROBLEM_KEYS = keys_of(_problem)
+
+
+def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> InitialLaw:
+    """Law of the section [initial], not yet built."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{section} must be a table, got {shown(table)}.")
+    name = table.get("name", USUAL_LAW)
+    if not isinstance(name, str) or name not in INITIAL:
+        raise ConfigError(
+            f"{section} name = {shown(name)} is not known. {known_names(name, INITIAL)}"
+        )
+    keys = {"name": Key(string, name), **PROFILE_KEYS, **keys_of(INITIAL[name])}
+    values = read_table(section, table, keys)
+    del values["name"]
+    profile = values.pop("profile")
+    law = INITIAL[name](replace(folder, section=section), bare, **values)
+    if profile is None:
+        return law
+    if bare.mask == "none":
+        raise ConfigError(f"{section} profile is over positions: it needs [problem] mask.")
+    if profile < 0:
+        raise ConfigError(f"{section} profile must be at least 0, got {profile:g}.")
+    return with_profile(law, profile)
+
+
+PROFILE_KEYS = {"profile": Key(number, None)}
+"""Keys that every law has, of tokens with positions."""
+
+
+def _concentration(value: Any) -> float:
+    concentration = number(value)
+    if not 0 <= concentration <= LARGEST_BETA:
+        raise TypeError(f"must lie between 0 and {LARGEST_BETA:g}")
+    return concentration
+
+
+def _uniform(folder: Folder, bare: Problem, /) -> InitialLaw:
+    return uniform()
+
+
+def _perturbed_uniform(
+    folder: Folder, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
+) -> InitialLaw:
+    largest = cast(Manifold, density_space(bare.manifold)).largest_degree
+    for mode in modes if bare.manifold.is_sphere else []:
+        if mode and mode[0] > largest:
+            raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
+    return perturbed_uniform(modes)
+
+
+def _von_mises_fisher(
+    folder: Folder,
+    bare: Problem,
+    /,
+    concentration: Annotated[float, _concentration],
+    mean: Annotated[Any, either(number, list_of(number))] = None,
+) -> InitialLaw:
+    return von_mises_fisher(concentration, mean=_mean(mean, bare))
+
+
+def _mean(value: Any, bare: Problem) -> Any:
+    """Angle on the circle, vector elsewhere."""
+    d = bare.manifold.ambient
+    wanted = (
+        "an angle" if d == 2 else "a vector [x, y, z]" if d == 3 else f"a vector of {d} numbers"
+    )
+    fits = not isinstance(value, list) if d == 2 else isinstance(value, list) and len(value) == d
+    if density_space(bare.manifold).family == "axial":
+        wanted = f"0 or pi, the polar angle of a pole, or a vector of {d} numbers"
+        fits = fits or not isinstance(value, list)
+    if value is not None and not fits:
+        raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
+    return value
+
+
+_COMPONENT_KEYS = {"weight": Key(number)} | {
+    name: keys_of(_von_mises_fisher)[name] for name in ("mean", "concentration")
+}
+
+
+def _component(value: Any) -> dict[str, Any]:
+    try:
+        return read_table("component", value, _COMPONENT_KEYS)
+    except ConfigError as error:
+        raise TypeError(f"is wrong: {str(error).rstrip('.')}") from None
+
+
+def _mixture(
+    folder: Folder,
+    bare: Problem,
+    /,
+    components: Annotated[list[dict[str, Any]], list_of(_component, least=1)],
+) -> InitialLaw:
+    return mixture(
+        [(one["weight"], _mean(one["mean"], bare), one["concentration"]) for one in components]
+    )
+
+
+def _sampled(
+    folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
+) -> InitialLaw:
+    largest = cast(Manifold, density_space(bare.manifold)).largest_degree
+    if not 1 <= tokens <= _MOST_TOKENS:
+        raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
+    if max_degree is not None and not 1 <= max_degree <= largest:
+        raise ValueError(f"max_degree = {max_degree} must lie between 1 and {largest}.")
+    if seed < 0:
+        raise ValueError(f"seed = {seed} must not be negative.")
+    return sampled(tokens, seed, max_degree)
+
+
+def _normal_tokens(
+    folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, scale: float = 1.0
+) -> InitialLaw:
+    return normal_tokens(tokens, seed, scale)
+
+
+def _configuration(
+    folder: Folder,
+    bare: Problem,
+    /,
+    shape: str,
+    tokens: int | None = None,
+    dimension: int | None = None,
+    weights: Annotated[list[float] | None, list_of(number)] = None,
+) -> InitialLaw:
+    return configuration(shape, tokens, dimension, weights)
+
+
+def _atoms(
+    folder: Folder,
+    bare: Problem,
+    /,
+    angles: tuple[float, ...] | None = None,
+    points: Annotated[list[list[float]] | None, list_of(list_of(number), least=1)] = None,
+    weights: Annotated[list[float] | None, list_of(number)] = None,
+) -> InitialLaw:
+    coordinates: dict[str, Any] = {"angles": angles, "points": points}
+    wanted = "points" if bare.manifold.point_shape else "angles"
+    places = coordinates.pop(wanted)
+    if places is None or [*coordinates.values()] != [None]:
+        raise ValueError(f"atoms on the {bare.manifold.name} are given by {wanted} = [...] alone.")
+    d = bare.manifold.ambient
+    for point in () if wanted == "angles" else places:
+        if len(point) != d:
+            raise ValueError(f"points holds {shown(point)}, expected vectors of {d} numbers.")
+    return from_points(np.array(places), None if weights is None else np.array(weights), "atoms")
+
+
+def _function(folder: Folder, bare: Problem, /, function: str) -> InitialLaw:
+    label = f"{folder.section} function = {shown(function)}"
+    return from_function(file_function(label, folder, function))
+
+
+INITIAL: dict[str, Callable[..., InitialLaw]] = {
+    "uniform": _uniform,
+    "perturbed_uniform": _perturbed_uniform,
+    "von_mises_fisher": _von_mises_fisher,
+    "mixture": _mixture,
+    "sampled": _sampled,
+    "normal_tokens": _normal_tokens,
+    "configuration": _configuration,
+    "function": _function,
+    "values": values_from_file,
+    "file": last_state_of_run,
+    "tokens": tokens_from_file,
+    "atoms": _atoms,
+}
+"""Initial laws that a run file names, as functions of their keys after folder and problem."""
+
+INITIAL_FROM_FILES = ("file", "tokens", "function", "values")
+"""Those that other files hold."""

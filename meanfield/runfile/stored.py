@@ -1,0 +1,112 @@
+"""The problem of a run that was read from a file, from the run file it was made from.
+
+No other file is read and no Python is executed. Tokens from a file of their own are replaced by
+the tokens at the first saved time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from meanfield.laws.initial import InitialLaw, from_density, from_labels, from_points
+from meanfield.measures import Density, LabelledDensity
+from meanfield.problem import Problem
+from meanfield.runfile.document import parsed
+from meanfield.runfile.problems import staged_problem, without_files
+from meanfield.runfile.python_file import Folder
+from meanfield.runfile.sections import (
+    INITIAL_FROM_FILES,
+    initial_law,
+)
+from meanfield.runs import Run
+from meanfield.spaces import Manifold
+from meanfield.terms.flows import Flow
+from meanfield.terms.kernels import KERNELS
+
+
+@dataclass(frozen=True)
+class NotStored:
+    """A law that a file names without holding it."""
+
+    name: str
+
+    def build(self, manifold: Manifold) -> NoReturn:
+        """Say what is missing."""
+        raise ValueError(
+            f"the run starts from {self.name!r}, which its file does not hold: give the problem "
+            "an initial law."
+        )
+
+
+def stored_problem(run: Run) -> Problem:
+    """Problem that a run evolved, as far as its attributes tell.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 1.0, save=2)
+    >>> text = "problem = {manifold = 'circle', beta = 4.0, normalized = true}"
+    >>> stored_problem(replace(run, attributes={"config": text}))
+    Problem(Circle(), exponential(beta=4.0), SA, uniform())
+    """
+    try:
+        return _told_by_run_file(run, parsed(str(run.attributes["config"])))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # Files of other versions, or of none: kernel and flow stand beside the run file.
+        return _told_by_attributes(run)
+
+
+def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
+    if "attention" in tables["problem"]:
+        raise ValueError("a user's own Python, which is not run where a file is read.")
+    tables, _ = without_files("", None, tables)
+    bare = staged_problem("", Folder(Path()), tables)
+    if str(run.attributes.get("manifold", "")).startswith("axial:"):
+        # The run file may have named the sphere.
+        bare = bare.axial
+    elif run.attributes.get("manifold") == "sphere:2":
+        # Run files read the circle; this run had vectors.
+        bare = replace(bare, manifold=run.manifold)
+    table = tables.get("initial", {"name": "uniform"})
+    if table.get("name") in INITIAL_FROM_FILES or (bare.has_labels and "digest" in table):
+        return replace(bare, initial=_first_state(run, table["name"]))
+    return replace(bare, initial=initial_law("[initial]", Folder(Path()), table, bare))
+
+
+def _told_by_attributes(run: Run) -> Problem:
+    facts = run.attributes
+    if facts.get("heads"):
+        raise ValueError(
+            f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
+            "the matrices: make the problem again."
+        )
+    if any(facts.get(name) for name in ("terms", "layers", "stages", "frequencies")):
+        raise ValueError(
+            "the run has a feed_forward, a drift, layers, stages or frequencies, of which its file "
+            "does not hold the numbers: make the problem again."
+        )
+    name = str(facts.get("kernel", ""))
+    if name not in KERNELS:
+        raise ValueError(
+            f"the kernel of the run is {name!r}, a function of the user's own, of which its file "
+            "holds the name alone: make the problem again."
+        )
+    strength, diffusivity = float(facts["strength"]), float(facts.get("diffusivity", 0.0))
+    flow = Flow(bool(facts["normalized"]), strength, diffusivity)
+    first = _first_state(run, str(facts.get("initial", "")))
+    return Problem(run.manifold, KERNELS[name](float(facts["beta"])), flow, first)
+
+
+def _first_state(run: Run, name: str) -> InitialLaw:
+    """State that was kept of time 0."""
+    first = run.measures[0] if len(run.scaled_time) and run.scaled_time[0] == 0 else None
+    if isinstance(first, LabelledDensity):
+        return from_labels(first.parts)
+    if isinstance(first, Density):
+        return from_density(first.coefficients)
+    # Nodes of characteristics are no tokens: they stand for a density.
+    if first is None or run.representation[0] == "characteristics":
+        return NotStored(name)
+    return from_points(first.points, first.weights, name)

@@ -1,0 +1,170 @@
+"""Run-file document of a call in Python.
+
+Files of runs contain the document. Kernels and laws without a run-file form, such as functions,
+appear by name; laws also with a digest of the initial measure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from meanfield.carriers import Options
+from meanfield.laws.initial import (
+    InitialLaw,
+    configuration,
+    mixture,
+    normal_tokens,
+    perturbed_uniform,
+    sampled,
+    uniform,
+    von_mises_fisher,
+    with_profile,
+)
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.problem import TERMS, Problem
+from meanfield.runfile.frequencies import written_frequencies
+from meanfield.runfile.sections import PARTS
+from meanfield.stages import Stage
+from meanfield.terms.attention import Head
+from meanfield.terms.kernels.zonal import Zonal
+
+
+def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict[str, Any]:
+    """Document of a problem, its options and the section [time].
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.von_mises_fisher(2.0)
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, law)
+    >>> tables = written(problem, Options(tolerance=1e-8), {"end": 1.0})
+    >>> tables["problem"]["normalized"], tables["initial"], tables["representation"]
+    (True, {'name': 'von_mises_fisher', 'concentration': 2.0}, {'name': 'auto', 'tolerance': 1e-08})
+    """
+    usual = Options()
+    changed = {
+        name: getattr(options, name)
+        for name in ("tolerance", "max_degree", "max_nodes", "tokens", "seed", "labels", "perturb")
+        if getattr(options, name) != getattr(usual, name)
+    }
+    return {
+        **_problem(problem),
+        "initial": _initial(problem),
+        "representation": {"name": options.name, **changed},
+        "time": {key: value for key, value in time.items() if value is not None},
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    """Section [problem], and the sections of its parts."""
+    parts = {name: _plain(getattr(problem, name)) for name in PARTS if name != "frequencies"}
+    sections = {name: part for name, part in parts.items() if part is not None}
+    if problem.frequencies is not None:
+        sections["frequencies"] = written_frequencies(problem.frequencies)
+    stages = [_stage(problem, stage) for stage in problem.stages]
+    return _attention(problem) | sections | ({"stages": stages} if stages else {})
+
+
+def _stage(problem: Problem, stage: Stage) -> dict[str, Any]:
+    """Section [[stages]]: kernel and flow as a whole, where one of them is another."""
+    stage_keys: dict[str, Any] = {} if stage.end is None else {"end": stage.end}
+    if stage.kernel is not None or stage.flow is not None:
+        kernel = problem.kernel if stage.kernel is None else stage.kernel
+        flow = problem.flow if stage.flow is None else stage.flow
+        own = _attention(replace(problem, kernel=kernel, flow=flow, stages=()))
+        del own["problem"]["manifold"]
+        stage_keys |= {"mask": "none"} if problem.mask != "none" else {}
+        stage_keys |= own.pop("problem") | own
+    for name in TERMS:
+        if getattr(stage, name) is not None:
+            stage_keys[name] = _plain(getattr(stage, name))
+    return stage_keys
+
+
+def _plain(part: Any) -> dict[str, Any] | None:
+    """Keys of a part, matrices as lists."""
+    if part is None:
+        return None
+    values = {each.name: getattr(part, each.name) for each in fields(part)}
+    return {
+        name: value if isinstance(value, str | int) else np.asarray(value).tolist()
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _attention(problem: Problem) -> dict[str, Any]:
+    """Sections [problem] and, of an attention with matrices, [[heads]]."""
+    keys: dict[str, Any] = {"manifold": problem.manifold.name}
+    flow = {"strength": problem.flow.strength, "diffusivity": problem.flow.diffusivity}
+    of = problem.attention
+    if of is not None:
+        keys |= {"kernel": "exponential", "normalization": of.normalization}
+        mask = None if of.mask == "none" else of.mask
+        optional = {"beta": of.beta, "mask": mask, "alibi_rate": of.alibi_rate}
+        optional_keys = {name: value for name, value in optional.items() if value is not None}
+        return {"problem": keys | optional_keys | flow, "heads": [_head(head) for head in of.heads]}
+    kernel = problem.own_kernel
+    keys |= {
+        "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,
+        "beta": kernel.beta,
+        "normalized": problem.flow.normalized,
+        **flow,
+    }
+    if isinstance(kernel, Zonal):
+        own = kernel.circle_multipliers
+        keys |= {"attention": kernel.name} if own is None else {"multipliers": list(own)}
+    return {"problem": keys}
+
+
+def _head(head: Head) -> dict[str, Any]:
+    """Keys of a head, matrices as lists."""
+    names = ("value", "beta", *(("query", "key") if head.score is None else ("score",)))
+    arguments = {name: getattr(head, name) for name in names}
+    return {k: np.asarray(matrix).tolist() for k, matrix in arguments.items() if matrix is not None}
+
+
+def _initial(problem: Problem) -> dict[str, Any]:
+    law: InitialLaw = problem.initial
+    if isinstance(law, with_profile):
+        return _initial(replace(problem, initial=law.law)) | {"profile": float(law.power)}
+    if isinstance(law, mixture):
+        names = ("weight", "mean", "concentration")
+        parts = [_given(dict(zip(names, part, strict=True))) for part in law.components]
+        return {"name": law.name, "components": parts}
+    if isinstance(law, _PLAIN):
+        return {"name": law.name, **_given({n: getattr(law, n) for n in law.__dataclass_fields__})}
+    return {"name": law.name, "digest": _digest(problem.initial_measure())}
+
+
+_PLAIN = uniform, perturbed_uniform, von_mises_fisher, sampled, configuration, normal_tokens
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that are given, as TOML takes them."""
+    return {name: _toml(value) for name, value in values.items() if value is not None}
+
+
+def _toml(value: Any) -> Any:
+    if isinstance(value, str | int):
+        return value
+    return [_toml(each) for each in value] if isinstance(value, tuple) else float(value)
+
+
+def _digest(measure: Density | Measure) -> str:
+    """Digest of an initial measure."""
+    if isinstance(measure, LabelledDensity):
+        arrays = [measure.parts]
+    elif isinstance(measure, Density):
+        arrays = [measure.coefficients]
+    else:
+        arrays = [measure.points, measure.mass]
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

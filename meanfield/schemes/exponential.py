@@ -1,0 +1,233 @@
+"""Exponential Runge-Kutta method of stiff order four with adaptive steps.
+
+    u' = L u + N(t, u),    L diagonal and real.
+
+The linear part is exact, however stiff; `exponential_weights` has the method. Its error is
+estimated by stages, of order three: in place of N_5 the mean of N_2 and N_3 is as good, whose
+errors of order two are opposite. Modes that are driven by others but do not act back have
+N_2 = N_3 = N_5; what is wrong in the integral of N over the step is seen in its second
+difference N_1 - 2 N_5 + N_4 alone.
+
+Steps are powers of 2^{1/16}, and kept while that is good enough: so are their weights. The
+stepper has no memory beyond (time, state, step).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, State
+from meanfield.engines.steps.exponential_weights import Table, tables
+from meanfield.schemes.stepper import RightHandSide
+
+ORDER = 4
+"""Order, stiff problems included, as tests measure it."""
+
+_KEPT_TABLES = 4
+_RUNGS = 16.0
+# Modes may grow by e^3 in a step.
+_GROWTH = 3.0
+_LONGEST = 1e100
+_SAFETY = 0.9
+_SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
+# A step that could grow by less than this, or should shrink by less, is not worth new weights.
+_MORE, _LESS = 2.0 ** (1 / 2), 2.0 ** (-1 / 8)
+# Halved this often a step is below rounding of whatever it began with.
+_MOST_ATTEMPTS = 100
+# Squared share of |second difference|^2 / |first difference|: what is wrong in the integral of N is
+# a third of it where L is stiff, and less elsewhere.
+_QUADRATURE = 1.0 / 9.0
+
+
+class ExponentialStepper:
+    """Adaptive exponential Runge-Kutta stepper; see `exponential`.
+
+    time, previous_time: where it stands, and where the last step began.
+    state: state there.
+    step_size: step that it tries next.
+    attempts: attempts that the last step took.
+    """
+
+    def __init__(
+        self,
+        nonlinear: RightHandSide,
+        linear: FloatArray,
+        time: float,
+        state: State,
+        *,
+        tolerance: float,
+        step: float | None = None,
+    ) -> None:
+        # Numba takes a third of a second to load.
+        from meanfield.engines.steps import exponential_kernels
+
+        self._kernels: Any = exponential_kernels
+        self._nonlinear, self._tolerance = nonlinear, tolerance
+        self._table = tables(linear)
+        self._kept = lru_cache(_KEPT_TABLES)(self._table)
+        fastest = float(linear.max(initial=0.0))
+        self._cap = _GROWTH / fastest if fastest > 0.0 else _LONGEST
+        self.time = self.previous_time = float(time)
+        self.state = np.array(state, dtype=np.complex128 if np.iscomplexobj(state) else np.float64)
+        self._before, self._first = self.state, self.state
+        self._half, self._stage = np.empty_like(self.state), np.empty_like(self.state)
+        self.attempts = 0
+        slowest = float(np.abs(linear[linear != 0.0]).min(initial=np.inf))
+        wanted = self._starting_step(1.0 / slowest) if step is None else float(step)
+        self.step_size = min(wanted, self._cap)
+
+    def step(self, largest: float = np.inf) -> bool:
+        """Take one step, not longer than `largest`; False if it fell below rounding."""
+        limited = largest < self.step_size
+        # A limit varies from step to step: the ladder keeps the weights.
+        tried = rung(largest) if limited else self.step_size
+        with np.errstate(all="ignore"):
+            first = self._evaluate(self.time, self.state)
+            self.attempts = 0
+            while self.time + tried > self.time and self.attempts < _MOST_ATTEMPTS:
+                table = self._kept(tried)
+                state, error = self._attempt(self.time, self.state, first, tried, table)
+                self.attempts += 1
+                if error <= 1.0:
+                    self.step_size = self._next(tried, error, limited)
+                    self._before, self._first, self.state = self.state, first, state
+                    self.previous_time, self.time = self.time, self.time + tried
+                    return True
+                if not math.isfinite(error):
+                    tried *= 0.5
+                    if not np.all(np.isfinite(first)):
+                        return False
+                else:
+                    tried = rung(tried * max(_factor(error), _SMALLEST_FACTOR))
+        return False
+
+    def inside(self, time: float) -> State:
+        """State inside the last step: a shorter step of its own, from where that one began."""
+        if time == self.time:
+            return self.state
+        if time == self.previous_time:
+            return self._before
+        length = time - self.previous_time
+        with np.errstate(all="ignore"):
+            # Its weights are for this once: those of the steps stay.
+            table = self._table(length)
+            return self._attempt(self.previous_time, self._before, self._first, length, table)[0]
+
+    def _attempt(
+        self, time: float, state: State, first: State, step: float, table: Table
+    ) -> tuple[State, float]:
+        kernels, middle, end = self._kernels, time + 0.5 * step, time + step
+        half, stage, full = self._half, self._stage, np.empty_like(state)
+        kernels.second_stage(half, state, first, *table)
+        second = self._evaluate(middle, half)
+        kernels.third_stage(stage, half, first, second, *table)
+        third = self._evaluate(middle, stage)
+        kernels.fourth_stage(full, stage, state, first, second, third, *table)
+        fourth = self._evaluate(end, stage)
+        kernels.fifth_stage(stage, half, first, second, third, fourth, *table)
+        fifth = self._evaluate(middle, stage)
+        error, size = kernels.finish(full, first, second, third, fourth, fifth, *table, _QUADRATURE)
+        return full, error / (self._tolerance * max(1.0, size))
+
+    def _evaluate(self, time: float, state: State) -> State:
+        return np.ascontiguousarray(self._nonlinear(time, state), dtype=state.dtype)
+
+    def _next(self, taken: float, error: float, limited: bool) -> float:
+        """Step after one that was accepted: the same where it can stay."""
+        factor = min(_factor(error), _LARGEST_FACTOR if self.attempts == 1 else 1.0)
+        if limited and self.attempts == 1 and factor >= 1.0:
+            return self.step_size
+        if factor < 1.0:
+            return rung(taken * min(factor, _LESS))
+        return taken if factor < _MORE else min(rung(taken * factor), self._cap)
+
+    def _starting_step(self, slow: float) -> float:
+        """Step whose error is the tolerance, if N goes on to change as fast as at first."""
+        with np.errstate(all="ignore"):
+            first = self._evaluate(self.time, self.state)
+            size, drive = max(1.0, _size(self.state)), _size(first)
+            probe = min(self._cap, slow or 1.0)
+            if 0.0 < drive < math.inf:
+                probe = min(probe, 0.01 * size / drive)
+            # U_2 of twice the step is the linear step.
+            self._kernels.second_stage(self._half, self.state, first, *self._table(2.0 * probe))
+            change = _size(self._evaluate(self.time + probe, self._half) - first) / probe
+        if not change > 0.0:
+            return probe
+        # h^4 change rate^2 / 70 is the error of the linear equation N = rate u.
+        rate = change / max(drive, change * probe)
+        wanted = (70.0 * self._tolerance * size / (change * rate**2)) ** 0.25
+        return rung(min(wanted, 100.0 * probe))
+
+
+def rung(step: float) -> float:
+    """Largest power of 2^{1/16} up to a step; 0 up to 0.
+
+    Examples
+    --------
+    >>> round(rung(0.3), 4), rung(0.25)
+    (0.2973, 0.25)
+    """
+    if not step > 0.0:
+        return 0.0
+    return float(2.0 ** (math.floor(_RUNGS * math.log2(step)) / _RUNGS))
+
+
+def _factor(error: float) -> float:
+    return _SAFETY * error ** (-1.0 / ORDER) if error > 0 else math.inf
+
+
+def _size(state: State) -> float:
+    return float(np.abs(state).max(initial=0.0))
+
+
+def exponential(
+    nonlinear: RightHandSide,
+    linear: FloatArray,
+    time: float,
+    state: State,
+    *,
+    tolerance: float,
+    step: float | None = None,
+) -> ExponentialStepper:
+    """Start an adaptive stepper for u' = L u + N(t, u), stiff in L.
+
+    - nonlinear: N, shape and kind of the state; a new array every time, for five are kept, while
+      that of its argument is used again.
+    - linear: the diagonal L: a rate for each coefficient, negative where it decays.
+    - time: where to start, in scaled time.
+    - state (n,): real or complex.
+    - tolerance: largest error of a coefficient in a step, relative to the largest coefficient or to
+      1, whichever is larger.
+    - step: first step to try; chosen from N if not given.
+
+    References
+    ----------
+    Hochbruck, Ostermann, SIAM J. Numer. Anal. 43 (2005), 1069-1090, eq. 5.19.
+
+    Examples
+    --------
+    >>> rates = np.array([-1e6, 1.0])
+    >>> stepper = exponential(lambda t, u: -u * u[1], rates, 0.0, np.full(2, 0.5), tolerance=1e-8)
+    >>> while stepper.time < 3.0:
+    ...     alive = stepper.step()
+    >>> logistic = 1 / (1 + np.exp(-stepper.time))
+    >>> bool(abs(stepper.state[1] - logistic) < 1e-7)
+    True
+    """
+    if np.any(np.imag(linear)):
+        raise ValueError("linear must be real rates, got complex ones: put rotations into N.")
+    rates = np.array(np.real(linear), dtype=np.float64)
+    if rates.shape != np.shape(state):
+        raise ValueError(
+            f"linear has shape {rates.shape}, expected {np.shape(state)} of the state."
+        )
+    if not np.all(np.isfinite(rates)):
+        raise ValueError("linear must be finite rates.")
+    if not 0 < tolerance < np.inf:
+        raise ValueError(f"tolerance must be positive, got {tolerance}.")
+    return ExponentialStepper(nonlinear, rates, time, state, tolerance=tolerance, step=step)

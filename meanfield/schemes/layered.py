@@ -1,0 +1,45 @@
+"""Steps that are discrete layers: one unit of time each, whatever anybody asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import State
+from meanfield.schemes.stepper import RightHandSide, Start
+
+
+class LayerStepper:
+    """Takes one layer a step: state <- layer(number, state), time counts layers.
+
+    time, previous_time: layers behind it, and before the last step.
+
+    Examples
+    --------
+    >>> stepper = LayerStepper(lambda number, x: 0.5 * x, Start(0.0, np.ones(1)))
+    >>> stepper.step(), stepper.step(), stepper.time, stepper.state
+    (True, True, 2.0, array([0.25]))
+    """
+
+    step_size = 1.0
+    attempts = 1
+
+    def __init__(self, layer: RightHandSide, start: Start) -> None:
+        self._layer = layer
+        self.time = self.previous_time = start.time
+        self.state = self._before = start.state
+
+    def step(self, largest: float = np.inf) -> bool:
+        """Take one layer, longer than `largest` or not."""
+        self.previous_time, self._before = self.time, self.state
+        with np.errstate(all="ignore"):
+            self.state = self._layer(self.time, self.state)
+        self.time = self.previous_time + 1.0
+        return True
+
+    def inside(self, time: float) -> State:
+        """State before or after the last layer."""
+        if time == self.previous_time:
+            return self._before
+        if time == self.time:
+            return self.state
+        raise ValueError(f"t = {time:g} lies inside a layer, expected a whole number of layers.")

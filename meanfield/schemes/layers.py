@@ -1,0 +1,271 @@
+"""Discrete layers, and where the normalisation stands in them.
+
+With x = r theta, |theta| = 1, N(x) = theta, the output A of attention at the directions of all
+tokens and the step h, one layer does (arXiv:2510.22026, table 1)
+
+    post            theta <- N(theta + h A)
+    projected       theta <- N(theta + h P_theta A)
+    pre             x <- x + h A
+    peri, sandwich  x <- x + h N(A)
+    mix             post up to a depth tau, then pre
+    ngpt            theta <- N(theta + h alpha (N(A) - theta))
+    depth_scaled    post with h / sqrt(1 + t), t the depth before the layer
+
+"projected" is Euler's method for the flow of post, and no transformer's. Depth t is the number of
+layers times h. Of "mix" the layers that begin before tau - h/2 are
+post, and keep the length r. As h -> 0 all become flows theta' = P_theta A / s:
+
+    s  = 1, r,          r |A|,            1 then r,          |A| / alpha, sqrt(1 + t)
+    r' = 0, <theta, A>, <theta, A> / |A|, 0 then <theta, A>, 0,           0
+
+Fixed fields (`terms`) are layers of their own, after attention ("lie") or half before and half
+after it ("strang"), each with its normalisation; or they are added to A ("none"). In R^d nothing is
+normalised: x <- x + h A(x).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
+
+Placement = Literal["post", "projected", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
+Splitting = Literal["none", "lie", "strang"]
+
+PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
+"""Where layers normalise."""
+
+ADDING: tuple[Placement, ...] = ("pre", "peri", "sandwich")
+"""Placements whose layers add to tokens and leave their lengths as they come."""
+
+WITH_RADIUS: tuple[Placement, ...] = (*ADDING, "mix")
+"""Placements whose tokens have lengths that matter."""
+
+Part = Literal["both", "attention", "terms"]
+"""What a layer adds: the outputs of attention, of fixed fields, or their sum."""
+
+PARTS: dict[Splitting, tuple[tuple[Part, float], ...]] = {
+    "none": (("both", 1.0),),
+    "lie": (("attention", 1.0), ("terms", 1.0)),
+    "strang": (("terms", 0.5), ("attention", 1.0), ("terms", 0.5)),
+}
+"""What one layer adds in turn, and which share of the step each is."""
+
+FLOW_OF = "the flow of"
+"""How the words for layers without a step begin."""
+
+# Depths that only rounding tells apart.
+_ROUNDING = 1e-12
+
+
+@checked
+@dataclass(frozen=True)
+class Layers:
+    """Discrete layers in the place of the flow, or the flow that they tend to.
+
+    Attributes
+    ----------
+    step : float
+        h, what a layer adds: x <- N(x + h (...)); 0 is the flow itself, h -> 0.
+    count : int, optional
+        How many layers; a run ends there. None: as many as weights are stacked, or as the
+        run is told.
+    placement : str
+        Where the normalisation stands: "post", "pre", "peri" ("sandwich"), "mix", "ngpt" or
+        "depth_scaled"; or "projected".
+    splitting : str
+        Attention, then feed-forward, each with its normalisation ("lie"); half of the
+        second before and after ("strang"); or their sum in one step ("none").
+    alpha : float
+        Of "ngpt".
+    tau : float
+        Depth at which "mix" turns from post to pre.
+    radius : float
+        Length of all tokens at depth 0, where lengths matter.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> Layers(step=0.1, placement="pre", radius=2.0).has_radius
+    True
+    """
+
+    step: float = 1.0
+    count: int | None = None
+    placement: Placement = "post"
+    splitting: Splitting = "lie"
+    alpha: float = 1.0
+    tau: float = 1.0
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.step <= 1e3:
+            raise ValueError(f"step of layers must lie between 0 and 1000, got {self.step:g}.")
+        if self.count is not None:
+            at_least(1, count=self.count)
+        if self.count is not None and self.step == 0.0:
+            raise ValueError("count needs layers of a step > 0: with step = 0 they are a flow.")
+        for name in ("alpha", "radius"):
+            if not 0.0 < getattr(self, name) <= 1e6:
+                received = f"got {getattr(self, name):g}."
+                raise ValueError(f"{name} of layers must be positive, at most 1e6, {received}")
+        if not self.tau >= 0.0:
+            raise ValueError(f"tau of layers must be a depth >= 0, got {self.tau:g}.")
+
+    def check_ends(self, ends: Sequence[float | None]) -> None:
+        """Refuse stages that do not end with a layer, or not before the last.
+
+        Raises
+        ------
+        ValueError
+            With the number of the stage.
+        """
+        for number, end in enumerate(ends, 1):
+            if end is not None and end != round(end):
+                raise ValueError(
+                    f"stage {number} ends at {end:g}, expected a whole number of layers."
+                )
+            if end is not None and self.count is not None and end >= self.count:
+                raise ValueError(
+                    f"stage {number} ends at {end:g}, expected an end before the last of "
+                    f"{self.count} layers."
+                )
+
+    @property
+    def told(self) -> str:
+        """Description of the layers, in words.
+
+        Examples
+        --------
+        >>> Layers(step=0.1, count=24, placement="pre", radius=2.0).told
+        '24 pre layers of step 0.1, radius 2'
+        >>> Layers(step=0.0, placement="ngpt").told
+        'the flow of ngpt layers, alpha 1'
+        """
+        how = f"{self.placement} layers"
+        words = f"{FLOW_OF} {how}"
+        if self.step > 0.0:
+            words = f"{'' if self.count is None else f'{self.count} '}{how} of step {self.step:g}"
+        if self.placement == "ngpt":
+            words += f", alpha {self.alpha:g}"
+        if self.placement == "mix":
+            words += f", tau {self.tau:g}"
+        if self.has_radius and self.radius != 1.0:
+            words += f", radius {self.radius:g}"
+        if self.splitting != "lie":
+            words += f", splitting {self.splitting}"
+        return words
+
+    @property
+    def has_radius(self) -> bool:
+        """True if the lengths of tokens matter."""
+        return self.placement in WITH_RADIUS
+
+    @property
+    def is_flow(self) -> bool:
+        """True for the flow that layers tend to: step = 0."""
+        return self.step == 0.0
+
+    @property
+    def keeps_time(self) -> bool:
+        """True if modes about uniform grow as without layers: the flow of post."""
+        return self.is_flow and self.placement in ("post", "projected")
+
+    @property
+    def moves_densities(self) -> bool:
+        """True for a flow of densities: attention's, by another clock."""
+        return self.is_flow and self.placement in ("post", "projected", "depth_scaled")
+
+    def is_late(self, depth: float) -> bool:
+        """True if "mix" has turned at this depth; False for all others."""
+        turns = self.tau - 0.5 * self.step - _ROUNDING * max(1.0, self.tau)
+        return self.placement == "mix" and depth >= turns
+
+    def clock(self, depth: float) -> float:
+        """Speed of the flow at a depth where only that of the clock changes: 1, or 1/sqrt(1+t)."""
+        return 1.0 / math.sqrt(1.0 + depth) if self.placement == "depth_scaled" else 1.0
+
+    def added(
+        self, x: FloatArray, output: FloatArray, depth: float, share: float = 1.0
+    ) -> FloatArray:
+        """Tokens on a sphere after one layer, or a share of it.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, d)
+            Tokens r theta.
+        output : ndarray, shape (n, d)
+            A at their directions.
+        depth : float
+            Before the layer.
+        share : float
+            Of the step.
+
+        Examples
+        --------
+        >>> x, output = np.array([[2.0, 0.0]]), np.array([[0.6, 0.8]])
+        >>> Layers(step=0.5, placement="pre").added(x, output, 0.0)
+        array([[2.3, 0.4]])
+        >>> Layers(step=0.5).added(x, output, 0.0).round(6)
+        array([[0.955779, 0.294086]])
+        """
+        h = share * self.step * self.clock(depth)
+        if self.placement in ADDING or self.is_late(depth):
+            return x + h * (unit(output) if self._normalises_output else output)
+        theta = unit(x)
+        if self.placement == "ngpt":
+            return unit(theta + h * self.alpha * (unit(output) - theta))
+        if self.placement == "projected":
+            output = tangent(theta, output)
+        moved = unit(theta + h * output)
+        return moved * lengths(x) if self.has_radius else moved
+
+    def rate(
+        self, x: FloatArray, outputs: Sequence[FloatArray], depth: float, late: bool
+    ) -> FloatArray:
+        """Flow x' of tokens on a sphere, (n, d); where lengths do not matter they stay.
+
+        `outputs` are the increments of a layer's parts, at the directions of the tokens; `late` is
+        true once "mix" has turned.
+        """
+        theta, r, total = unit(x), lengths(x), np.zeros(x.shape)
+        for output in outputs:
+            if self._normalises_output or self.placement == "ngpt":
+                output = unit(output)
+            if self.placement in ADDING or late:
+                total += output
+            else:
+                total += r * tangent(theta, output)
+        if self.placement == "ngpt":
+            total *= self.alpha
+        return total * self.clock(depth)
+
+    @property
+    def _normalises_output(self) -> bool:
+        return self.placement in ("peri", "sandwich")
+
+
+def lengths(x: FloatArray) -> FloatArray:
+    """Lengths of vectors (n, d), shape (n, 1)."""
+    return np.asarray(np.sqrt((x * x).sum(axis=1, keepdims=True)))
+
+
+def tangent(theta: FloatArray, x: FloatArray) -> FloatArray:
+    """Parts P_theta x of vectors (n, d) along the sphere."""
+    return np.asarray(x - (theta * x).sum(axis=1, keepdims=True) * theta)
+
+
+def unit(x: FloatArray) -> FloatArray:
+    """Directions N(x) of vectors (n, d); 0 of those without."""
+    r = lengths(x)
+    return np.asarray(x / np.where(r > 0.0, r, 1.0))

@@ -1,0 +1,86 @@
+"""Spaces: geometry and transforms, a folder each; doors to what only some of the package needs."""
+
+from collections.abc import Callable
+
+from meanfield.bases.grid import Grid
+from meanfield.errors import nearest
+from meanfield.spaces.axial.axial import LARGEST_AMBIENT, Axial
+from meanfield.spaces.circle.circle import Circle
+from meanfield.spaces.euclidean import Space
+from meanfield.spaces.manifold import Basis, Geometry, Manifold
+from meanfield.spaces.sphere.sphere import Sphere
+
+__all__ = [
+    "MANIFOLDS",
+    "Axial",
+    "Basis",
+    "Circle",
+    "Grid",
+    "Manifold",
+    "Geometry",
+    "Space",
+    "Sphere",
+    "density_space",
+    "manifold_of",
+    "named_space",
+]
+
+MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphere}
+"""Manifolds with a series for any density."""
+
+_LARGEST_AMBIENT_DIMENSION = 10**6
+_BY_DIMENSION: dict[str, tuple[int, int, Callable[[int], Manifold]]] = {
+    "sphere": (2, _LARGEST_AMBIENT_DIMENSION, lambda d: Circle() if d == 2 else Sphere(d)),
+    "axial": (2, LARGEST_AMBIENT, Axial),
+    "space": (1, _LARGEST_AMBIENT_DIMENSION, Space),
+}
+
+
+def manifold_of(name: str) -> Manifold:
+    """Manifold by the name that run files and commands take.
+
+    circle, sphere, sphere:D (the unit sphere of R^D), axial:D (its densities with an axis) or
+    space:D (R^D itself).
+
+    Examples
+    --------
+    >>> manifold_of("sphere:3").name, manifold_of("sphere:4"), manifold_of("space:2")
+    ('sphere', Sphere(4), Space(2))
+    """
+    if name in MANIFOLDS:
+        return MANIFOLDS[name]()
+    prefix, _, number = name.partition(":")
+    if prefix in _BY_DIMENSION and number.isascii() and number.isdigit():
+        least, most, make = _BY_DIMENSION[prefix]
+        if least <= int(number) <= most:
+            return make(int(number))
+    near = nearest(name, [*MANIFOLDS, *_BY_DIMENSION])
+    meant = f"Did you mean {near}? " if near and prefix not in _BY_DIMENSION else ""
+    rest = ", ".join(
+        f"{each}:D with D = {least} to {most:,}" for each, (least, most, _) in _BY_DIMENSION.items()
+    )
+    raise ValueError(f"manifold {name} is not known. {meant}Known: circle, sphere, {rest}.")
+
+
+def named_space(name: str) -> Manifold:
+    """Manifold whose own name it is, as results tell it: vectors of the circle stay vectors.
+
+    Examples
+    --------
+    >>> named_space("sphere:2"), manifold_of("sphere:2")
+    (Sphere(2), Circle())
+    """
+    return Sphere(2) if name == Sphere(2).name else manifold_of(name)
+
+
+def density_space(space: Geometry) -> Geometry:
+    """Space whose series densities have: on S^(d-1), d > 3, those with an axis.
+
+    Examples
+    --------
+    >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Space(2))
+    (Axial(8), Sphere(), Space(2))
+    """
+    if space.family == "vectors" and space.is_sphere:
+        return Axial(space.ambient)
+    return space

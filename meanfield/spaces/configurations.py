@@ -1,0 +1,320 @@
+"""Coordinates of famous point sets on spheres, by short exact constructions.
+
+Regular polygons and polytopes have their usual coordinates. The others are sections of two
+lattices: E8, and the Leech lattice, whose minimal vectors are written down from the extended Golay
+code. The points of a set that have one cosine c with a point u lie on a smaller sphere,
+
+    x = c u + sqrt(1 - c^2) y,    <x, x'> = c^2 + (1 - c^2) <y, y'>,
+
+and are again such a set. The 240 roots in R^8 give 56 in R^7, 27 in R^6 and 16 in R^5. The Leech
+lattice gives 196560 -> 4600 -> 891, 552 -> 275 -> 162, 112, and 100.
+
+References
+----------
+Conway, Sloane, Sphere Packings, Lattices and Groups, chapters 4, 10, 11 and 14.
+Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20 (2007),
+table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import combinations, permutations, product
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.bases.gegenbauer.grid import AxialGrid
+from meanfield.errors import known_names
+
+GOLDEN = (1.0 + np.sqrt(5.0)) / 2.0
+# Cosines of these sets are apart by more, and rounding of them is less.
+_SAME = 1e-9
+# Beyond, 2^d corners are many.
+_LARGEST_CUBE = 12
+_NO_ROOM = "{} lies in R^{}, and points here are in R^{}."
+_MOST_POINTS = 100_000
+
+
+def polygon(tokens: int) -> FloatArray:
+    """Regular polygon, shape (n, 2)."""
+    angles = 2.0 * np.pi * np.arange(tokens) / tokens
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def subsphere(d: int, tokens: int) -> tuple[FloatArray, FloatArray | None]:
+    """Quadrature of the uniform measure of S^{d-1}, d >= 2: points (n, d) and masses.
+
+    `tokens` equal angles along the circle of the first two axes, a polygon, and Gauss nodes of
+    each further polar angle: polynomials of degree tokens - 1 have their means.
+
+    Examples
+    --------
+    >>> points, masses = subsphere(3, 6)
+    >>> points.shape, float((masses @ points[:, 2] ** 4).round(12))
+    ((24, 3), 0.2)
+    """
+    points, masses = polygon(tokens), np.full(tokens, 1.0 / tokens)
+    for k in range(3, d + 1):
+        # Nodes of products of three fields of this degree: tokens - 1 in all.
+        grid = AxialGrid(k, -(-(tokens - 1) // 3))
+        if len(points) * len(grid.points) > _MOST_POINTS:
+            raise ValueError(
+                f"a subsphere of R^{d} with {tokens} tokens around would have more than "
+                f"{_MOST_POINTS} points: take fewer, or mf.sampled tokens."
+            )
+        rings = np.sin(grid.points)[:, None, None] * points
+        heights = np.broadcast_to(np.cos(grid.points)[:, None, None], (*rings.shape[:2], 1))
+        points = np.concatenate([rings, heights], axis=2).reshape(-1, k)
+        masses = np.outer(grid.weights, masses).ravel()
+    return points, masses if d > 2 else None
+
+
+def simplex(d: int) -> FloatArray:
+    """Regular simplex, shape (d + 1, d): cosines -1/d.
+
+    Examples
+    --------
+    >>> (simplex(3) @ simplex(3)[0]).round(6)
+    array([ 1.      , -0.333333, -0.333333, -0.333333])
+    """
+    corners = np.zeros((d + 1, d))
+    for k in range(d):
+        # Height of corner k above the centre of the others, and theirs below it.
+        left = 1.0 - (corners[k] ** 2).sum()
+        corners[k, k] = np.sqrt(left)
+        corners[k + 1 :, k] = -np.sqrt(left) / (d - k)
+    return corners
+
+
+def cross_polytope(d: int) -> FloatArray:
+    """Unit vectors along the axes, both ways, shape (2 d, d)."""
+    return np.concatenate([np.eye(d), -np.eye(d)])
+
+
+def cube(d: int) -> FloatArray:
+    """Corners of the cube, shape (2^d, d)."""
+    if d > _LARGEST_CUBE:
+        raise ValueError(f"a cube in R^{d} has 2^{d} corners: take at most R^{_LARGEST_CUBE}.")
+    return np.asarray(np.array(list(product((1.0, -1.0), repeat=d))) / np.sqrt(d))
+
+
+def icosahedron() -> FloatArray:
+    """Vertices (0, +-1, +-golden ratio) and their cycles, shape (12, 3)."""
+    corners = [(0.0, a, b * GOLDEN) for a, b in product((1.0, -1.0), repeat=2)]
+    return _unit([np.roll(corner, k) for corner in corners for k in range(3)])
+
+
+def dodecahedron() -> FloatArray:
+    """Corners of a cube and (0, +-1 / golden ratio, +-golden ratio), shape (20, 3)."""
+    corners = [(0.0, a / GOLDEN, b * GOLDEN) for a, b in product((1.0, -1.0), repeat=2)]
+    others = [np.roll(corner, k) for corner in corners for k in range(3)]
+    return _unit([*np.sqrt(3.0) * cube(3), *others])
+
+
+def cell_600() -> FloatArray:
+    """Vertices of the 600-cell, the icosians of length 1, shape (120, 4)."""
+    even = [order for order in permutations(range(4)) if _is_even(order)]
+    signed = [
+        np.array([0.0, a / GOLDEN, b, c * GOLDEN])[list(order)] / 2.0
+        for a, b, c in product((1.0, -1.0), repeat=3)
+        for order in even
+    ]
+    return _unit([*cross_polytope(4), *cube(4), *signed])
+
+
+def e8_roots() -> FloatArray:
+    """Minimal vectors of E8, shape (240, 8): (+-1, +-1, 0^6), and halves with even signs."""
+    roots = [
+        a * np.eye(8)[i] + b * np.eye(8)[j]
+        for i, j in combinations(range(8), 2)
+        for a, b in product((1.0, -1.0), repeat=2)
+    ]
+    halves = np.array(list(product((0.5, -0.5), repeat=8)))
+    return _unit([*roots, *halves[halves.prod(axis=1) > 0]])
+
+
+@lru_cache(maxsize=1)
+def _golay() -> npt.NDArray[np.int8]:
+    """Words of the extended Golay code, shape (4096, 24): squares modulo 23 and a parity."""
+    squares = np.zeros(23, dtype=np.int64)
+    squares[np.arange(1, 23) ** 2 % 23] = 1
+    rows = np.array([np.roll(squares, k) for k in range(12)])
+    rows = np.concatenate([rows, rows.sum(axis=1, keepdims=True) % 2], axis=1)
+    choices = np.array(list(product((0, 1), repeat=12)))
+    return np.asarray(choices @ rows % 2, dtype=np.int8)
+
+
+@lru_cache(maxsize=1)
+def _leech_vectors() -> npt.NDArray[np.int16]:
+    """Minimal vectors of the Leech lattice times sqrt(8), shape (196560, 24), of square 32."""
+    code = _golay()
+    fours = np.zeros((1104, 24), dtype=np.int16)
+    places = [pair for pair in combinations(range(24), 2) for _ in range(4)]
+    for row, pair, signs in zip(fours, places, list(product((4, -4), repeat=2)) * 276, strict=True):
+        row[list(pair)] = signs
+    even = np.array([signs for signs in product((2, -2), repeat=8) if np.prod(signs) > 0])
+    octads = code[code.sum(axis=1) == 8]
+    twos = np.zeros((len(octads), len(even), 24), dtype=np.int16)
+    for block, octad in zip(twos, octads, strict=True):
+        block[:, octad == 1] = even
+    # (-3, 1^23) with signs changed on a word of the code.
+    odd = (np.ones((24, 24)) - 4 * np.eye(24)) * (1 - 2 * code[:, None].astype(np.int16))
+    vectors = [fours, twos.reshape(-1, 24), odd.reshape(-1, 24).astype(np.int16)]
+    return np.concatenate(vectors)
+
+
+def leech() -> FloatArray:
+    """Directions of the minimal vectors of the Leech lattice, shape (196560, 24)."""
+    return np.asarray(_leech_vectors() / np.sqrt(32.0))
+
+
+def section(points: FloatArray, centres: FloatArray, cosine: float) -> FloatArray:
+    """Points that have one cosine with all centres, seen from there: shape (m, d - k).
+
+    points (n, d); centres (k, d): unit vectors, independent.
+
+    Examples
+    --------
+    >>> section(e8_roots(), e8_roots()[:1], 0.5).shape
+    (56, 7)
+    """
+    near = np.all(np.abs(points @ centres.T - cosine) < _SAME, axis=1)
+    # The last rows are an orthonormal basis of what is orthogonal to the centres.
+    basis = np.linalg.svd(centres)[2][len(centres) :]
+    return _unit(points[near] @ basis.T)
+
+
+def _below(make: Callable[[], FloatArray], cosine: float) -> Callable[[], FloatArray]:
+    """Maker of the section of a set at one of its points, which are all alike."""
+
+    def section_of() -> FloatArray:
+        points = make()
+        return section(points, points[:1], cosine)
+
+    return section_of
+
+
+def _lines_276() -> FloatArray:
+    """Lattice vectors v of square 4 with <v, a> = 3, a of square 6: 276 equiangular lines."""
+    first, _ = _centres()
+    return section(leech(), first[None], 3.0 / np.sqrt(24.0))
+
+
+def _higman_sims() -> FloatArray:
+    """Those with <v, a> = <v, b> = 3, where |a|^2 = |b|^2 = 6 and |a - b|^2 = 4."""
+    return section(leech(), np.array(_centres()), 3.0 / np.sqrt(24.0))
+
+
+def _centres() -> tuple[FloatArray, FloatArray]:
+    """Two lattice vectors of square 6, scaled to length 1, whose difference has square 4."""
+    # Times sqrt(8): (5, 1^23) and it minus (4, 4, 0^22), both of square 48.
+    first = np.ones(24)
+    first[0] = -3.0
+    first = first + 4.0 * (np.eye(24)[0] + np.eye(24)[1])
+    second = first - 4.0 * (np.eye(24)[1] - np.eye(24)[2])
+    return first / np.sqrt(48.0), second / np.sqrt(48.0)
+
+
+_E8_7 = _below(e8_roots, 0.5)
+_E8_6 = _below(_E8_7, 1.0 / 3.0)
+_KISSING = _below(leech, 0.5)
+_MCLAUGHLIN = _below(_lines_276, 0.2)
+
+FIXED: dict[str, Callable[[], FloatArray]] = {
+    "icosahedron": icosahedron,
+    "dodecahedron": dodecahedron,
+    "600_cell": cell_600,
+    "hemicube": _below(_E8_6, 0.25),
+    "schlaefli": _E8_6,
+    "28_lines": _E8_7,
+    "e8": e8_roots,
+    "isotropic_112": _below(_MCLAUGHLIN, -0.25),
+    "regular_162": _below(_MCLAUGHLIN, 1.0 / 6.0),
+    "higman_sims": _higman_sims,
+    "mclaughlin": _MCLAUGHLIN,
+    "isotropic_891": _below(_KISSING, 1.0 / 3.0),
+    "276_lines": _lines_276,
+    "kissing_4600": _KISSING,
+    "leech": leech,
+}
+"""Sets of one dimension and size, as functions that make unit vectors (n, d)."""
+
+FAMILIES: dict[str, Callable[[int], FloatArray]] = {
+    "simplex": simplex,
+    "cross_polytope": cross_polytope,
+    "cube": cube,
+}
+"""Sets in R^d for every d, as functions of d."""
+
+
+SHAPES = ("polygon", "antipodal", "subsphere", *FAMILIES, *FIXED)
+"""What there is, by name."""
+
+
+def check_shape(shape: str, tokens: int | None, dimension: int | None) -> None:
+    """Refuse a shape that is not known, lacks a number or takes none."""
+    if shape not in SHAPES:
+        raise ValueError(f"shape {shape!r} is not known. {known_names(shape, SHAPES)}")
+    counted = shape in ("polygon", "subsphere")
+    if (tokens is None) == counted:
+        raise ValueError(
+            f"a {shape} needs tokens, how many points it has around."
+            if tokens is None
+            else f"{shape} takes no tokens, got {tokens}: only polygon and subsphere do."
+        )
+    if tokens is not None and tokens < 2:
+        raise ValueError(f"a {shape} has at least 2 tokens, got {tokens}.")
+    if shape == "subsphere" and (dimension is None or dimension < 2):
+        raise ValueError(
+            f"a subsphere needs dimension, d of its R^d, at least 2, got {dimension}: the pair of "
+            'd = 1 is "antipodal".'
+        )
+    sized = ("subsphere", *FAMILIES)
+    if dimension is not None and (shape not in sized or dimension < 1):
+        raise ValueError(
+            f"dimension = {dimension} of {shape}: only {', '.join(sized)} have one, at least 1."
+        )
+
+
+def shape_points(
+    shape: str, ambient: int, tokens: int | None = None, dimension: int | None = None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Unit vectors in R^ambient of a shape that `check_shape` knows, and masses if not equal.
+
+    Examples
+    --------
+    >>> shape_points("simplex", 4, dimension=2)[0].round(3) + 0.0
+    array([[ 1.   ,  0.   ,  0.   ,  0.   ],
+           [-0.5  ,  0.866,  0.   ,  0.   ],
+           [-0.5  , -0.866,  0.   ,  0.   ]])
+    """
+    if dimension is not None and dimension > ambient:
+        # Before it is made, which may take more memory than there is.
+        raise ValueError(_NO_ROOM.format(shape, dimension, ambient))
+    masses = None
+    if shape == "antipodal":
+        return np.asarray(np.outer([1.0, -1.0], np.eye(ambient)[-1])), None
+    if shape == "polygon":
+        vectors = polygon(tokens or 2)
+    elif shape == "subsphere":
+        vectors, masses = subsphere(dimension or 2, tokens or 2)
+    elif shape in FAMILIES:
+        vectors = FAMILIES[shape](dimension or ambient)
+    else:
+        vectors = FIXED[shape]()
+    n, d = vectors.shape
+    if d > ambient:
+        raise ValueError(_NO_ROOM.format(shape, d, ambient))
+    return np.concatenate([vectors, np.zeros((n, ambient - d))], axis=1), masses
+
+
+def _is_even(order: tuple[int, ...]) -> bool:
+    return sum(a > b for a, b in combinations(order, 2)) % 2 == 0
+
+
+def _unit(vectors: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(vectors, dtype=np.float64)
+    return np.asarray(array / np.sqrt((array**2).sum(axis=1))[:, None])

@@ -1,0 +1,162 @@
+"""R^d itself: tokens without layer norm, which grow and shrink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.grid import Grid
+from meanfield.checks import checked
+from meanfield.errors import short_list
+from meanfield.spaces import mean_vectors
+from meanfield.spaces.manifold import wrong_points
+
+
+@checked
+@dataclass(frozen=True, repr=False)
+class Space:
+    """R^dimension, whose tokens keep their lengths: attention without layer normalisation.
+
+    Points are vectors (n, dimension), velocities are not projected. Tokens alone evolve on it.
+
+    Attributes
+    ----------
+    dimension : int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If `dimension` is below 1, or a density is wanted.
+
+    Examples
+    --------
+    >>> Space(2).name, Space(2).distance(np.zeros(2), np.array([3.0, 4.0]))
+    ('space:2', np.float64(5.0))
+    """
+
+    dimension: int
+    family: ClassVar[str] = "vectors"
+    is_sphere: ClassVar[bool] = False
+    modal_axes: ClassVar[tuple[str, ...]] = mean_vectors.MODAL_AXES
+    point_axes: ClassVar[tuple[str, ...]] = ("axis",)
+    largest_degree: ClassVar[int] = mean_vectors.LARGEST_DEGREE
+
+    check_coefficients = staticmethod(mean_vectors.check_coefficients)
+    from_modes = staticmethod(mean_vectors.from_modes)
+    spread = staticmethod(mean_vectors.spread)
+    packed = staticmethod(mean_vectors.packed)
+    degree_of = staticmethod(mean_vectors.degree_of)
+    resize = staticmethod(mean_vectors.resize)
+    convolve = staticmethod(mean_vectors.convolve)
+    inner = staticmethod(mean_vectors.inner)
+    sizes_by_degree = staticmethod(mean_vectors.sizes_by_degree)
+    order_parameter = staticmethod(mean_vectors.order_parameter)
+    moments = staticmethod(mean_vectors.moments)
+
+    def __post_init__(self) -> None:
+        if self.dimension < 1:
+            raise ValueError(f"R^D needs an integer D >= 1, got D = {self.dimension!r}.")
+
+    def __repr__(self) -> str:
+        return f"Space({self.dimension})"
+
+    @property
+    def name(self) -> str:
+        """Name in run files: space:D."""
+        return f"space:{self.dimension}"
+
+    @property
+    def ambient(self) -> int:
+        """Dimension of the vectors that its points are: its own."""
+        return self.dimension
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point: a vector."""
+        return (self.dimension,)
+
+    @property
+    def origin(self) -> FloatArray:
+        """Zero."""
+        return np.zeros(self.dimension)
+
+    def check_points(self, points: FloatArray) -> FloatArray:
+        """Finite vectors (n, d), n >= 1."""
+        vectors = np.ascontiguousarray(points, dtype=np.float64)
+        if vectors.ndim != 2 or vectors.shape[1] != self.dimension or len(vectors) == 0:
+            raise wrong_points(vectors.shape, f"vectors (n, {self.dimension})")
+        wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if len(wrong):
+            first = int(wrong[0])
+            raise ValueError(
+                f"point {first} is {short_list(vectors[first].tolist())}, expected it finite."
+            )
+        return vectors
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Points as they are."""
+        return points
+
+    def points_of(self, vectors: FloatArray) -> FloatArray:
+        """Vectors as they are."""
+        return vectors
+
+    def unflattened(self, state: FloatArray) -> FloatArray:
+        """Points (n, d) whose coordinates a state (n d,) lists."""
+        return state.reshape(-1, self.dimension)
+
+    def per_point(self, numbers: FloatArray) -> FloatArray:
+        """Numbers (n,) as (n, 1), to multiply vectors."""
+        return numbers[:, None]
+
+    def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Vectors as they are: every one is tangent."""
+        return vectors
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
+        """Points as they are."""
+        return points, None
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Length of the difference."""
+        return np.asarray(np.linalg.norm(np.subtract(first, second), axis=-1))[()]
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of vectors, (n, d) to (n,)."""
+        return np.asarray((vectors * vectors).sum(axis=-1))
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent standard normal vectors: R^d has no uniform law."""
+        return rng.standard_normal((count, self.dimension))
+
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Points moved by Brownian motion (generator Laplacian) for a time, normals (n, d)."""
+        return np.asarray(points + np.sqrt(2.0 * time) * normals)
+
+    def largest_sizes(self, max_degree: int) -> FloatArray:
+        """Mass; there is no longest mean vector."""
+        return np.concatenate([[1.0], np.full(min(max_degree, 1), np.inf)])
+
+    def grid(self, max_degree: int) -> Grid:
+        """Refuse densities."""
+        raise ValueError(f"{self.name} carries tokens, no densities.")
+
+    def evaluate(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Refuse densities."""
+        raise ValueError(f"{self.name} carries tokens, no densities.")
+
+    def gradient(
+        self,
+        coefficients: ModalArray,
+        points: FloatArray,
+        divisor: ModalArray | None = None,
+        slope: float | None = None,
+    ) -> FloatArray:
+        """Refuse densities."""
+        raise ValueError(f"{self.name} carries tokens, no densities.")

@@ -1,0 +1,273 @@
+"""Interfaces of spaces: geometry (`Geometry`), and a basis where they have one (`Basis`).
+
+Bases are orthonormal with respect to sigma, the uniform probability measure. A field or
+density g has modal coefficients g_l; a real field is evaluated as sum_l g_l Y_l. Moments of
+a measure are m_l = int conj(Y_l) dmu, so moments and coefficients of a density coincide.
+Inside the package coefficients are one-dimensional complex arrays, packed as the manifold
+likes; `spread` gives them one axis an index, as files and users see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.grid import Grid
+from meanfield.errors import short_list
+
+_T = TypeVar("_T")
+
+# How far the mass of a density that users give may be from 1.
+_MASS_TOLERANCE = 1e-9
+
+
+class Geometry(Protocol):
+    """Geometry: points, tangent vectors, distances; all that stability needs is the first two.
+
+    What is stored for a point is the space's own: the circle has angles, spheres unit vectors.
+    """
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def name(self) -> str:
+        """Name in run files."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Row of the tables that have one for it: spaces of a family differ in dimension alone."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the space: 1 for the circle, 2 for S^2."""
+        ...
+
+    @property
+    def ambient(self) -> int:
+        """Dimension d of the vectors that matrices act on: 2 for the circle."""
+        ...
+
+    @property
+    def is_sphere(self) -> bool:
+        """True if points are directions; points of R^d have lengths, and no uniform law."""
+        ...
+
+    @property
+    def point_axes(self) -> tuple[str, ...]:
+        """Names of the axes of one point in files; none where a point is a number."""
+        ...
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point; empty where a point is a number."""
+        ...
+
+    @property
+    def origin(self) -> FloatArray | float:
+        """Point at which laws are centred unless told otherwise."""
+        ...
+
+    def check_points(self, points: FloatArray) -> FloatArray:
+        """Points as this manifold stores them; ValueError for a wrong shape or value."""
+        ...
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Points as vectors, shape (n, ambient): of length 1 on spheres."""
+        ...
+
+    def points_of(self, vectors: FloatArray) -> FloatArray:
+        """Points in the direction of vectors (n, ambient) of any length but zero."""
+        ...
+
+    def unflattened(self, state: FloatArray) -> FloatArray:
+        """Points, or tangent vectors, whose coordinates a one-dimensional state lists."""
+        ...
+
+    def per_point(self, numbers: FloatArray) -> FloatArray:
+        """Numbers, one a point, in the shape that multiplies tangent vectors."""
+        ...
+
+    def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Tangential part of vectors (n, ambient) at points, stored as velocities are."""
+        ...
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Points moved onto the manifold, and their lengths before; None where all are on it."""
+        ...
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Geodesic distance of points, elementwise."""
+        ...
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of tangent vectors at scattered points, shape (n,)."""
+        ...
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent points from sigma."""
+        ...
+
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Points moved by Brownian motion (generator Laplacian) for a time.
+
+        Driven by independent standard normals, (n,) on the circle and (n, d - 1) on S^(d-1). The
+        law is exact, on S^(d-1), d > 3, to order four in the time.
+        """
+        ...
+
+
+class Basis(Protocol):
+    """Eigenfunctions of the Laplacian: what a space with Fourier series or harmonics has on top."""
+
+    @property
+    def modal_axes(self) -> tuple[str, ...]:
+        """Names of the axes of spread coefficients."""
+        ...
+
+    @property
+    def largest_degree(self) -> int:
+        """Largest degree of a density; memory grows with it."""
+        ...
+
+    def check_coefficients(self, coefficients: ModalArray) -> ModalArray:
+        """Coefficients of a density as this manifold stores them; ValueError for a wrong shape."""
+        ...
+
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
+        """Coefficients of 1 + a sum of modes as run files write them; ValueError if malformed."""
+        ...
+
+    def spread(self, coefficients: ModalArray) -> ModalArray:
+        """Coefficients with the axes `modal_axes`."""
+        ...
+
+    def packed(self, array: ModalArray) -> ModalArray:
+        """Inverse of `spread`."""
+        ...
+
+    def degree_of(self, coefficients: ModalArray) -> int:
+        """Largest degree that an array of coefficients holds."""
+        ...
+
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
+        """Coefficients cut, or filled with zeros, to `max_degree`."""
+        ...
+
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
+        """Multiply the coefficients of each degree by its multiplier; cut to the shorter."""
+        ...
+
+    def inner(self, first: ModalArray, second: ModalArray) -> float:
+        """Real inner product int f g dsigma of two real fields; cut to the shorter."""
+        ...
+
+    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
+        """Size of each degree, shape (max_degree + 1,): unchanged by rotations.
+
+        At least the largest modulus among the coefficients of the degree.
+        """
+        ...
+
+    def largest_sizes(self, max_degree: int) -> FloatArray:
+        """Size of each degree of all mass in one point, which no measure exceeds."""
+        ...
+
+    def order_parameter(self, moments: ModalArray) -> float:
+        """Length of the mean vector, |int x dmu|."""
+        ...
+
+    def grid(self, max_degree: int) -> Grid:
+        """Grid on which products of two fields of max_degree are exact."""
+        ...
+
+    def moments(
+        self, points: FloatArray, weights: FloatArray | None, max_degree: int
+    ) -> ModalArray:
+        """Moments of weighted points; weights None means equal."""
+        ...
+
+    def evaluate(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Values of a field at scattered points, divided by the field `divisor` if given."""
+        ...
+
+    def gradient(
+        self,
+        coefficients: ModalArray,
+        points: FloatArray,
+        divisor: ModalArray | None = None,
+        slope: float | None = None,
+    ) -> FloatArray:
+        """Gradient of a field at scattered points, divided by the field `divisor` if given.
+
+        `slope` may be given where it is known: the number c in divisor = constant + c field.
+        """
+        ...
+
+
+class Manifold(Geometry, Basis, Protocol):
+    """A space with a basis: measures evolve on it."""
+
+
+def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
+    """Error of points that have another shape than a space expects.
+
+    Examples
+    --------
+    >>> print(wrong_points((50, 768), "vectors (n, 3)"))
+    points have shape (50, 768), expected vectors (n, 3): tokens of R^768 live on mf.Sphere(768).
+    """
+    hint, d = "", shape[-1] if shape else 0
+    if len(shape) == 2 and d > 3:
+        hint = f": tokens of R^{d} live on mf.Sphere({d})"
+    return ValueError(f"points have shape {shape}, expected {expected}{hint}.")
+
+
+def check_mass(coefficients: ModalArray) -> None:
+    """Refuse coefficients of a density that are not finite, or whose mass is not 1."""
+    flat = np.ravel(coefficients)
+    if not np.all(np.isfinite(flat)):
+        raise ValueError("coefficients of a density must be finite.")
+    mass = complex(flat[0]) if len(flat) else 0.0
+    if abs(mass - 1.0) > _MASS_TOLERANCE:
+        number = mass if mass.imag else mass.real
+        raise ValueError(f"coefficient of degree 0 is {number:.12g}, expected the mass 1.")
+
+
+def check_vectors(vectors: FloatArray) -> FloatArray:
+    """Vectors (n, d), each with a direction; ValueError if one has none."""
+    largest = np.abs(vectors).max(axis=1)
+    wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
+    if len(wrong):
+        first = int(wrong[0])
+        raise ValueError(
+            f"point {first} is {short_list(vectors[first].tolist())}, expected a finite vector, "
+            "not zero."
+        )
+    return vectors
+
+
+def of_space(table: Mapping[str, _T], space: Geometry, what: str, instead: str = "") -> _T:
+    """Entry of a table for a space, by its family."""
+    if space.family not in table:
+        names = ", ".join(sorted(table))
+        raise ValueError(f"no {what} is known on the {space.name}. Known: {names}.{instead}")
+    return table[space.family]
+
+
+def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:
+    """Eigenvalues l(l + d - 2) of -Laplacian on S^{d-1}, d = dimension + 1.
+
+    Examples
+    --------
+    >>> laplacian_eigenvalues(2, 3)
+    array([ 0.,  2.,  6., 12.])
+    """
+    l = np.arange(max_degree + 1, dtype=np.float64)
+    return l * (l + dimension - 1)

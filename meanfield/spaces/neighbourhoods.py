@@ -1,0 +1,107 @@
+"""Mass around points, groups of linked points and their means, on any space.
+
+Of axial measures points are rings, and near by their polar angles: a ring is one cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.spaces import vector_neighbourhoods as vectors
+from meanfield.spaces.axial import neighbourhoods as axial
+from meanfield.spaces.circle import neighbourhoods as circle
+from meanfield.spaces.manifold import Geometry, of_space
+from meanfield.spaces.sphere import neighbourhoods as sphere
+
+_DENSE = {"axial": axial.dense, "circle": circle.dense, "sphere": sphere.dense}
+_LINKED = {"axial": axial.linked, "circle": circle.linked, "sphere": sphere.linked}
+# "vectors" stand beside the tables: their distances need the space.
+# A group whose mean vector is this short against its mass has no centre: uniform has none.
+_NO_CENTRE = 1e-9
+
+
+def dense(
+    space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> npt.NDArray[np.bool_]:
+    """Mask of the points with mass of at least the threshold within `radius`, itself included.
+
+    space: of a known family.
+    points: points of it, in any order.
+    mass (n,): mass of each point; None means 1/n each.
+    radius: radians, below pi.
+    threshold: mass; exactly so much is enough.
+
+    Returns (n,).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> dense(mf.Circle(), np.array([0.1, 3.0, 2 * np.pi - 0.1]), None, 0.25, 0.5)
+    array([ True, False,  True])
+    """
+    if space.family == "vectors":
+        return vectors.dense(space, points, mass, radius, threshold)
+    return of_space(_DENSE, space, "neighbourhood")(points, mass, radius, threshold)
+
+
+def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+    """Groups by single linkage: points closer than `radius` share a group.
+
+    space, points, radius: as for `dense`.
+
+    Returns (n,): numbers 0, 1, ... of the groups: on the circle in the order of their angles in [0,
+    2 pi), the group across 0 first; on the sphere in the order of their first points.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> linked(mf.Circle(), np.array([3.0, 0.1, 2 * np.pi - 0.1]), 0.25)
+    array([1, 0, 0])
+    >>> linked(mf.Sphere(), np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [0.0, 0.8, 0.6]]), 0.5)
+    array([0, 1, 1])
+    """
+    if space.family == "vectors":
+        return vectors.linked(space, points, radius)
+    return of_space(_LINKED, space, "neighbourhood")(points, radius)
+
+
+def mean_points(
+    space: Geometry,
+    points: FloatArray,
+    mass: FloatArray,
+    group: npt.NDArray[np.int64],
+    count: int,
+) -> FloatArray:
+    """Mean point of each group, the direction of sum_j mass_j x_j; of rings on one meridian.
+
+    space: any.
+    points, mass: points, and the mass of each, shape (n,).
+    group (n,): group of each point, 0 to count - 1.
+    count: number of groups.
+
+    Returns points, one a group; NaN where the mean vector is shorter than 1e-9 of the mass.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> points = np.array([0.1, 3.0, 0.3, 0.0, np.pi])
+    >>> mean_points(mf.Circle(), points, np.ones(5), np.array([0, 1, 0, 2, 2]), 3).round(6)
+    array([0.2, 3. , nan])
+    """
+    if space.family == "axial":
+        # The half plane of all latitudes: vectors of R^d would be zeros but for two of d columns.
+        sine, cosine = (np.bincount(group, mass * f(points), count) for f in (np.sin, np.cos))
+        return np.asarray(np.arctan2(sine, cosine))
+    columns = space.vectors(points).T
+    sums = [np.bincount(group, mass * column, count) for column in columns]
+    mean = np.column_stack(sums).astype(np.float64, copy=False)
+    if not space.is_sphere:
+        return np.asarray(mean / np.bincount(group, mass, count)[:, None])
+    centre = space.points_of(mean)
+    # Squares of next to no mass underflow: directions on the sphere are then not finite.
+    finite = np.isfinite(centre).reshape(count, -1).all(axis=1)
+    finite &= np.hypot.reduce(mean, axis=1) > _NO_CENTRE * np.bincount(group, mass, count)
+    centre[~finite] = np.nan
+    return centre

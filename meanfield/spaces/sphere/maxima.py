@@ -1,0 +1,198 @@
+"""Maxima of band-limited fields on the sphere, counted with proof, and their basins.
+
+    f(x) = sum_l f_l0 Y_l0 + 2 Re sum_{m>0} f_lm Y_lm
+
+A grid alone counts too many maxima or too few. Here its cells are settled by bounds on third
+derivatives, or quartered until they are (`maxima_kernels`), down to cells of 1e-5 of the grid's.
+The count is exact for every field whose critical points are isolated and not degenerate. Ridges
+and plateaus (constant fields, some zonal ones) have no isolated maximum and count 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import EPS, ComplexArray, FloatArray, IntArray
+from meanfield.engines.harmonics.ascent_kernels import ascend, gradients
+from meanfield.engines.harmonics.coefficients import degrees_orders
+from meanfield.engines.harmonics.jets import jets, recurrence
+from meanfield.engines.harmonics.maxima_grid import fineness, normalised, on_rings, rings
+from meanfield.engines.harmonics.maxima_kernels import newton, search
+from meanfield.engines.threads import map_chunks, one_blas_thread
+
+# Values of each derivative on the grid at a time: they stay in the second-level cache.
+_CHUNK = 2**16
+_POINTS_PER_CHUNK = 1024
+# Coordinates nearer than this are the same when equally high maxima are put in order.
+_ROUNDED_COORDINATE = 1e-9
+# Circles on which the gradient is looked at, in units of 1 / sqrt(bound); its cosine inwards.
+_CIRCLES, _CIRCLE_SPACING, _DIRECTIONS, _INWARD = 20, 0.1, 32, 0.3
+
+_Field = tuple[FloatArray, FloatArray, int, FloatArray, FloatArray]
+
+
+def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator) -> ComplexArray:
+    """Independent real isotropic Gaussian fields with E|f_lm|^2 = variances[l].
+
+    variances (L + 1,): not negative; degree 0 is not used, the mean of a field is 0.
+    count: number of fields.
+    rng: source of the draws.
+
+    Returns (count, (L + 1)(L + 2) / 2): packed; order 0 is real.
+
+    Examples
+    --------
+    >>> fields = gaussian_fields(np.array([0.0, 0.0, 1.0]), 3, np.random.default_rng(0))
+    >>> count_maxima(fields)
+    array([2, 2, 2])
+    """
+    variances = np.asarray(variances, dtype=np.float64)
+    degrees, orders = degrees_orders(len(variances) - 1)
+    deviations = np.sqrt(variances[degrees] * np.where(orders > 0, 0.5, 1.0))
+    parts = deviations * rng.standard_normal((count, 2, len(degrees)))
+    fields: ComplexArray = parts[:, 0] + 1j * np.where(orders > 0, parts[:, 1], 0.0)
+    fields[:, 0] = 0.0
+    return fields
+
+
+def count_maxima(fields: ComplexArray) -> IntArray:
+    """Exact number of local maxima of each field.
+
+    fields (count, (L + 1)(L + 2) / 2): packed coefficients, finite, of any size.
+
+    Returns (count,): isolated, not degenerate maxima: 0 for a constant, none on a ridge.
+
+    Examples
+    --------
+    The field z has its maximum at the north pole:
+
+    >>> count_maxima(np.array([[0.0, 1.0, 0.0]]))
+    array([1])
+    """
+    scaled, degrees, bounds = normalised(np.asarray(fields))
+    counts = np.zeros(len(scaled), dtype=np.int64)
+    degree = int(degrees.max(initial=0))
+    if degree == 0:
+        return counts
+    grid = rings(degree, fineness(degree, bounds))
+    per_chunk = max(1, _CHUNK // (len(grid.colatitudes) * grid.longitudes))
+
+    def count(chunk: int) -> None:
+        first = chunk * per_chunk
+        derivatives = on_rings(scaled[first : first + per_chunk], grid)
+        summits = np.empty((4 * (degree + 1) ** 2, 3))
+        for i, jet in enumerate(derivatives, first):
+            counts[i] = search(
+                _field(scaled[i], degree), bounds[i], _noise(degree),
+                (grid.colatitudes, grid.strides), jet, summits,
+            )[0]  # fmt: skip
+
+    with one_blas_thread():
+        map_chunks(count, -(-len(scaled) // per_chunk))
+    return counts
+
+
+def maxima(field: ComplexArray) -> FloatArray:
+    """All local maxima of a field, highest first.
+
+    field ((L + 1)(L + 2) / 2,): packed coefficients.
+
+    Returns (m, 3): unit vectors; shape (0, 3) for a constant. Equally high ones in the order of
+    their coordinates.
+
+    Examples
+    --------
+    >>> maxima(np.array([0.0, 1.0, 0.0])).round(12) + 0.0
+    array([[0., 0., 1.]])
+    """
+    return _summits(field)[0]
+
+
+def basins(field: ComplexArray, points: FloatArray) -> IntArray:
+    """Index into `maxima(field)` of the maximum that gradient ascent from each point ends in.
+
+    field ((L + 1)(L + 2) / 2,): packed coefficients; points (n, 3): unit vectors.
+
+    Returns (n,): the nearest maximum where the ascent ends elsewhere (at a saddle, on a ridge); -1
+    everywhere if the field has no maxima.
+
+    Examples
+    --------
+    >>> double = np.array([0.0, 0.1, 1.0, 0.0, 0.0, 0.0])  # high at both poles
+    >>> basins(double, np.array([[0.6, 0.0, 0.8], [0.6, 0.0, -0.8]]))
+    array([0, 1])
+    """
+    vectors = np.ascontiguousarray(points, dtype=np.float64)
+    index = np.full(len(vectors), -1, dtype=np.int64)
+    summits, packed, bound = _summits(field)
+    if not len(summits):
+        return index
+    reaches = _reaches(packed, bound, summits)
+
+    def climb(chunk: int) -> None:
+        chosen = slice(chunk * _POINTS_PER_CHUNK, (chunk + 1) * _POINTS_PER_CHUNK)
+        ascend(packed, bound, _noise(packed[2]), summits, reaches, vectors[chosen], index[chosen])
+
+    map_chunks(climb, -(-len(vectors) // _POINTS_PER_CHUNK))
+    return index
+
+
+def _summits(field: ComplexArray) -> tuple[FloatArray, _Field, float]:
+    """Maxima, the normalised field, the bound on its third derivatives."""
+    scaled, degrees, bounds = normalised(np.asarray(field)[None])
+    degree, bound = int(degrees[0]), float(bounds[0])
+    packed = _field(scaled[0], degree)
+    if degree == 0:
+        return np.empty((0, 3)), packed, bound
+    grid = rings(degree, fineness(degree, bounds))
+    points = np.empty((4 * (degree + 1) ** 2, 3))
+    count, _ = search(
+        packed, bound, _noise(degree), (grid.colatitudes, grid.strides),
+        on_rings(scaled, grid)[0], points,
+    )  # fmt: skip
+    summits = points[:count]
+    jet = np.empty((count, 6))
+    jets(packed, summits, jet)
+    # Heights and coordinates equal but for rounding are equal.
+    heights = np.rint(jet[:, 0] / (64.0 * _noise(degree)))
+    x, y, z = np.rint(summits.T / _ROUNDED_COORDINATE)
+    order = np.lexsort((-x, -y, -z, -heights))
+    return np.ascontiguousarray(summits[order]), packed, bound
+
+
+def _reaches(packed: _Field, bound: float, summits: FloatArray) -> FloatArray:
+    """Radii of discs around maxima that no ascent leaves.
+
+    Within 2 s / bound of a maximum with Hessian below -s the distance only decreases. Further out
+    the gradient is looked at, on circles closer than it changes: it must point well inwards.
+    """
+    jet = np.empty((len(summits), 6))
+    jets(packed, summits, jet)
+    reaches = np.array([-1.99 * newton(*values[1:])[0] / bound for values in jet])
+    radii = np.arange(1, _CIRCLES + 1) * (_CIRCLE_SPACING / np.sqrt(bound))
+    angles = np.arange(_DIRECTIONS) * (2.0 * np.pi / _DIRECTIONS)
+    for k, summit in enumerate(summits):
+        first = np.linalg.svd(summit[None])[2][1]
+        outward = np.outer(np.cos(angles), first) + np.outer(
+            np.sin(angles), np.cross(summit, first)
+        )
+        points = np.cos(radii)[:, None, None] * summit + np.sin(radii)[:, None, None] * outward
+        tangents = np.cos(radii)[:, None, None] * outward - np.sin(radii)[:, None, None] * summit
+        slopes = gradients(packed, points.reshape(-1, 3)).reshape(points.shape)
+        inward = -(slopes * tangents).sum(axis=-1)
+        well = (inward > _INWARD * np.sqrt((slopes**2).sum(axis=-1))).all(axis=1)
+        # The first circle must be near enough for the proven disc or for the quadratic part.
+        count = int(np.argmin(np.append(well, False)))
+        if count:
+            reaches[k] = max(reaches[k], radii[count - 1])
+    return reaches
+
+
+def _field(coefficients: ComplexArray, degree: int) -> _Field:
+    real, imag = np.ascontiguousarray(coefficients.real), np.ascontiguousarray(coefficients.imag)
+    return real, imag, degree, *recurrence(degree)
+
+
+def _noise(degree: int) -> float:
+    """Rounding error of a gradient that is at most 1."""
+    return 16.0 * EPS * (degree + 1)

@@ -1,0 +1,280 @@
+"""Spheres S^{d-1}: unit vectors in R^d, of any dimension, and the harmonics of S^2.
+
+Basis of S^2: complex harmonics orthonormal for sigma, packed by order as in `coefficients`. Files
+and users see pyshtools' arrays of real 4-pi-normalised harmonics. m_lm = int conj(Y_lm) dmu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.checks import checked
+from meanfield.engines.harmonics import coefficients as packing
+from meanfield.spaces import mean_vectors
+from meanfield.spaces.sphere import checks
+
+if TYPE_CHECKING:
+    from meanfield.bases.harmonics import SphereGrid
+
+
+class _Coefficients(Protocol):
+    """Interface that `coefficients` and `mean_vectors` share."""
+
+    def degree_of(self, coefficients: ModalArray) -> int: ...
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray: ...
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray: ...
+    def inner(self, first: ModalArray, second: ModalArray) -> float: ...
+    def spread(self, coefficients: ModalArray) -> FloatArray: ...
+    def packed(self, array: FloatArray) -> ModalArray: ...
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ComplexArray: ...
+
+
+@checked
+@dataclass(frozen=True, repr=False)
+class Sphere:
+    """Unit sphere of R^ambient; points are vectors (n, ambient), coefficients packed complex.
+
+    Attributes
+    ----------
+    ambient : int
+        At least 2, by default 3: S^2, with its harmonics. Other spheres carry tokens, whose
+        moments are mass and mean vector; their densities have an axis, see `Axial`. `Sphere(2)`
+        has the tokens of the circle, as vectors.
+
+    Raises
+    ------
+    ValueError
+        If `ambient` is below 2, or harmonics of another sphere than S^2 are wanted.
+
+    Examples
+    --------
+    >>> Sphere(8).name
+    'sphere:8'
+    >>> Sphere(5).distance(np.eye(5)[0], np.eye(5)[:2]).round(6)
+    array([0.      , 1.570796])
+    >>> Sphere().moments(np.array([[0, 0, 1.0], [0, 0, -1.0]]), None, 1).real.round(12) + 0.0
+    array([1., 0., 0.])
+    """
+
+    ambient: int = 3
+    is_sphere: ClassVar[bool] = True
+    point_axes: ClassVar[tuple[str, ...]] = ("axis",)
+
+    def __post_init__(self) -> None:
+        if self.ambient < 2:
+            raise ValueError(f"a sphere lies in R^D, D an integer >= 2, got D = {self.ambient!r}.")
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the sphere itself, d - 1 in R^d."""
+        return self.ambient - 1
+
+    def __repr__(self) -> str:
+        return "Sphere()" if self.ambient == 3 else f"Sphere({self.ambient})"
+
+    @property
+    def name(self) -> str:
+        """Name in run files and on the command line: sphere, or sphere:D in R^D."""
+        return "sphere" if self.ambient == 3 else f"sphere:{self.ambient}"
+
+    @property
+    def family(self) -> str:
+        """Key of its tables: "sphere" for S^2, else "vectors", which have no series."""
+        return "sphere" if self.ambient == 3 else "vectors"
+
+    @property
+    def _basis(self) -> _Coefficients:
+        """Module of what coefficients are: harmonics, or mass and mean vector."""
+        return packing if self.ambient == 3 else mean_vectors
+
+    @property
+    def modal_axes(self) -> tuple[str, ...]:
+        """Names of the axes of spread coefficients."""
+        return ("kind", "degree", "order") if self.ambient == 3 else mean_vectors.MODAL_AXES
+
+    @property
+    def largest_degree(self) -> int:
+        """Largest degree of a density, or of the moments of tokens."""
+        return 2047 if self.ambient == 3 else mean_vectors.LARGEST_DEGREE
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point: a vector."""
+        return (self.ambient,)
+
+    @property
+    def origin(self) -> FloatArray:
+        """Where laws have their mean unless told otherwise: the north pole, the last axis."""
+        return np.asarray(np.eye(self.ambient)[-1])
+
+    def check_points(self, points: FloatArray) -> FloatArray:
+        """Unit vectors of shape (n, d), n >= 1, of vectors of any length but zero."""
+        return checks.check_points(points, self.ambient)
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Points as they are: unit vectors."""
+        return points
+
+    def points_of(self, vectors: FloatArray) -> FloatArray:
+        """Directions of vectors."""
+        return self.retract(vectors)[0]
+
+    def unflattened(self, state: FloatArray) -> FloatArray:
+        """Points (n, d) whose coordinates a state (n d,) lists."""
+        return state.reshape(-1, self.ambient)
+
+    def per_point(self, numbers: FloatArray) -> FloatArray:
+        """Numbers (n,) as (n, 1), to multiply tangent vectors."""
+        return numbers[:, None]
+
+    def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Tangent vectors P_x v = v - <x, v> x, shape (n, d)."""
+        along = (points * vectors).sum(axis=-1)
+        return np.asarray(vectors - along[..., None] * points)
+
+    def check_coefficients(self, coefficients: Any) -> ComplexArray:
+        """Coefficients of a density: finite, mass 1, real where the order is 0.
+
+        Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
+        """
+        if self.ambient != 3:
+            return mean_vectors.check_coefficients(coefficients)
+        return checks.check_coefficients(coefficients)
+
+    def degree_of(self, coefficients: ModalArray) -> int:
+        """Largest degree L of (L + 1)(L + 2) / 2 coefficients."""
+        return self._basis.degree_of(coefficients)
+
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
+        """Coefficients cut, or filled with zeros, to `max_degree`."""
+        return self._basis.resize(coefficients, max_degree)
+
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
+        """Zonal convolution: product degree by degree, cut to the shorter."""
+        return self._basis.convolve(multipliers, coefficients)
+
+    def inner(self, first: ModalArray, second: ModalArray) -> float:
+        """Inner product int f g dsigma of two real fields."""
+        return self._basis.inner(first, second)
+
+    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
+        """Size of each degree, sqrt(sum_m C_lm^2 + S_lm^2): no rotation changes it."""
+        if self.ambient != 3:
+            return mean_vectors.sizes_by_degree(coefficients)
+        return np.asarray(np.sqrt(packing.power_by_degree(coefficients)))
+
+    def largest_sizes(self, max_degree: int) -> FloatArray:
+        """Root of 2l + 1 for each degree: the power of one point, by the addition theorem."""
+        if self.ambient != 3:
+            return mean_vectors.largest_sizes(max_degree)
+        return np.asarray(np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0))
+
+    def spread(self, coefficients: ModalArray) -> FloatArray:
+        """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
+        return self._basis.spread(coefficients)
+
+    def to_shcoeffs(self, coefficients: ModalArray) -> Any:
+        """Field as a pyshtools.SHCoeffs ('4pi', csphase 1), for its spectra, maps and files."""
+        return packing.to_shcoeffs(coefficients)
+
+    def packed(self, array: FloatArray) -> ModalArray:
+        """Coefficients of an array (2, L + 1, L + 1): inverse of `spread`."""
+        return self._basis.packed(array)
+
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
+        """Coefficients of 1 + sum of modes [l, m, amplitude].
+
+        Amplitudes of real 4-pi-normalised harmonics without Condon-Shortley phase; m < 0 is the
+        sine. A mode named twice counts twice.
+        """
+        return self._basis.from_modes(modes)
+
+    def order_parameter(self, moments: ModalArray) -> float:
+        """Length of the mean vector, sqrt(sum_m |m_1m|^2 / 3) over m = -1, 0, 1."""
+        if self.ambient != 3:
+            return mean_vectors.order_parameter(moments)
+        return float(np.sqrt(packing.power_by_degree(packing.resize(moments, 1))[1] / 3.0))
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Angle between unit vectors (..., 3), exact to rounding near 0 and near pi."""
+        chord = np.sqrt((np.subtract(first, second) ** 2).sum(axis=-1))
+        cochord = np.sqrt((np.add(first, second) ** 2).sum(axis=-1))
+        return np.asarray(2.0 * np.arctan2(chord, cochord))
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform points: directions of normal vectors."""
+        return self.points_of(rng.standard_normal((count, self.ambient)))
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Points divided by their lengths, and the lengths."""
+        lengths = np.sqrt(self.squared_norm(points))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return points / lengths[..., None], lengths
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of tangent vectors, (n, d) to (n,)."""
+        # As a sum over the last axis adds them, in a fifth of its time.
+        total = vectors[..., 0] ** 2
+        for k in range(1, self.ambient):
+            total = total + vectors[..., k] ** 2
+        return np.asarray(total)
+
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Directions moved by Brownian motion for a time, driven by normals (n, d - 1)."""
+        from meanfield.engines.harmonics import heat, heat_moments
+
+        if self.ambient == 3:
+            return heat.diffuse(points, time, normals)
+        return heat_moments.diffuse(points, time, normals)
+
+    def grid(self, max_degree: int) -> SphereGrid:
+        """Gauss-Legendre grid on which products of two fields of max_degree are exact."""
+        self._check_harmonics()
+        from meanfield.bases.harmonics import SphereGrid
+
+        return SphereGrid(max_degree)
+
+    def moments(
+        self, points: FloatArray, weights: FloatArray | None, max_degree: int
+    ) -> ComplexArray:
+        """Moments sum_j w_j conj(Y_lm(x_j)), l = 0 ... max_degree."""
+        if self.ambient != 3:
+            return mean_vectors.moments(points, weights, max_degree)
+        from meanfield.engines.harmonics import points as sphere_points
+
+        return sphere_points.moments(points, weights, max_degree)
+
+    def evaluate(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Values of the real field at points, divided by the field `divisor` if given."""
+        self._check_harmonics()
+        from meanfield.engines.harmonics import points as sphere_points
+
+        values = sphere_points.evaluate(coefficients, points)
+        return values if divisor is None else values / sphere_points.evaluate(divisor, points)
+
+    def gradient(
+        self,
+        coefficients: ModalArray,
+        points: FloatArray,
+        divisor: ModalArray | None = None,
+        slope: float | None = None,
+    ) -> FloatArray:
+        """Tangent gradient of the field at points, divided by the field `divisor` if given."""
+        self._check_harmonics()
+        from meanfield.engines.harmonics import points as sphere_points
+
+        return sphere_points.gradient(coefficients, points, divisor, slope)
+
+    def _check_harmonics(self) -> None:
+        if self.dimension != 2:
+            raise ValueError(
+                f"{self.name} has no harmonics: it carries tokens, and its densities with an axis "
+                f"live on Axial({self.ambient})."
+            )

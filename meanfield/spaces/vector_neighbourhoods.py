@@ -1,0 +1,96 @@
+"""Mass around vectors of any dimension, and groups of linked ones, by matrix products.
+
+On spheres distances are geodesic, by chords 2 sin(r/2); in R^d by lengths of differences.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.spaces.manifold import Geometry
+
+# Pairs whose distances are in memory at once: 32 MB.
+_PAIRS = 2**22
+# Near points of a point up to which groups are those of a sparse graph.
+_FEW_LINKS = 64
+
+
+def dense(
+    space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> npt.NDArray[np.bool_]:
+    """Mask of the points with mass of at least the threshold within `radius`."""
+    n = len(points)
+    within = np.empty(n)
+    rows = max(1, _PAIRS // max(n, 1))
+    for i in range(0, n, rows):
+        near = _squares(space, points[i : i + rows], points) <= _square(space, radius)
+        within[i : i + rows] = near.sum(axis=1) / n if mass is None else near @ mass
+    return np.asarray(within >= threshold)
+
+
+def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+    """Group of each point, where points closer than `radius` are linked.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> linked(mf.Sphere(5), np.eye(5)[[0, 0, 3, 0]], 0.1)
+    array([0, 0, 1, 0])
+    """
+    largest, rows = _square(space, radius), max(1, _PAIRS // max(len(points), 1))
+    links = _links(space, points, largest, rows)
+    if links is not None:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        graph = coo_array((np.ones(len(links[0]), bool), links), shape=2 * (len(points),))
+        return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    group = np.full(len(points), -1, dtype=np.int64)
+    left, count = np.arange(len(points)), 0
+    while len(left):
+        # All that is reached from the first point that is left.
+        front, left = left[:1], left[1:]
+        group[front] = count
+        while len(front) and len(left):
+            near = np.zeros(len(left), dtype=bool)
+            for i in range(0, len(front), rows):
+                some = points[front[i : i + rows]]
+                near |= (_squares(space, some, points[left]) < largest).any(axis=0)
+            front, left = left[near], left[~near]
+            group[front] = count
+        count += 1
+    return group
+
+
+def _links(
+    space: Geometry, points: FloatArray, largest: float, rows: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """Pairs that are near, where points have few of them; None where groups are large."""
+    links: list[npt.NDArray[np.int64]] = []
+    for i in range(0, len(points), rows):
+        near = np.argwhere(_squares(space, points[i : i + rows], points) < largest)
+        if len(near) > _FEW_LINKS * rows:
+            return None
+        links.append(near + np.array([i, 0]))
+    each = np.concatenate(links) if links else np.zeros((0, 2), dtype=np.int64)
+    return each[:, 0], each[:, 1]
+
+
+def _square(space: Geometry, radius: float) -> float:
+    return (2.0 * math.sin(0.5 * radius)) ** 2 if space.is_sphere else radius**2
+
+
+def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Squared lengths of differences."""
+    if not space.is_sphere:
+        from scipy.spatial.distance import cdist
+
+        # Tokens that are near each other may be far from 0: products would lose their distance.
+        return np.asarray(cdist(x, y, "sqeuclidean"))
+    # By products: rounding is far below any radius squared.
+    lengths = [(each * each).sum(axis=1) for each in (x, y)]
+    return np.asarray(lengths[0][:, None] + lengths[1] - 2.0 * (x @ y.T))

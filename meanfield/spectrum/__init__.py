@@ -1,0 +1,1 @@
+"""Linear theory: growth rates, onset and cluster counts before any run."""

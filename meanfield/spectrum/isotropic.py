@@ -1,0 +1,123 @@
+"""Problems of which no direction is preferred: all that theory and stationary states know of them.
+
+lambda_l = l(l + d - 2) (A_l - diffusivity),    A_l the coupling of degree l
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.spaces.manifold import laplacian_eigenvalues
+from meanfield.terms.attention import kernel_of
+from meanfield.terms.kernels import Kernel
+
+
+class Isotropic(ABC):
+    """Problem without a preferred direction: uniform is stationary, its rates are closed forms."""
+
+    dimension: int  # of the sphere S^dimension
+    diffusivity: float  # as that of `Flow`
+
+    @property
+    @abstractmethod
+    def degree(self) -> int:
+        """Largest degree that carries the kernel."""
+
+    @abstractmethod
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l: diffusivities at which degrees turn stable; degree 0 moves nothing."""
+
+    def growth_rates(self, max_degree: int) -> FloatArray:
+        """Growth rates lambda_l of uniform, equation (4): see `spectrum.stability`."""
+        eigenvalues = laplacian_eigenvalues(self.dimension, max_degree)
+        return np.asarray(eigenvalues * (self.couplings(max_degree) - self.diffusivity))
+
+    @property
+    def dominant_degree(self) -> int | None:
+        """Degree that grows fastest; None if uniform is stable."""
+        rates = self.growth_rates(max(self.degree, 1))
+        fastest = int(np.argmax(rates))
+        return fastest if rates[fastest] > 0 else None
+
+
+@dataclass(frozen=True)
+class ZonalProblem(Isotropic):
+    """Problem with a kernel, for theory and stationary states.
+
+    strength, diffusivity: as in `Flow`.
+    """
+
+    dimension: int  # of the sphere S^dimension
+    kernel: Kernel  # a(s), W(s) and their multipliers
+    normalized: bool  # whether the velocity is divided by Z
+    strength: float
+    diffusivity: float
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries the kernel."""
+        return self.kernel.degree(self.dimension)
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l = strength w_l / z, z = 1 or a_0; degree 0 moves nothing and is 0."""
+        of = self.kernel
+        multipliers = of.normalized_multipliers if self.normalized else of.potential_multipliers
+        coupling = self.strength * multipliers(self.dimension, max_degree)
+        coupling[0] = 0.0
+        return np.asarray(coupling)
+
+    @property
+    def has_free_energy(self) -> bool:
+        """True if a free energy exists: Z = 1, without normalisation or for the linear kernel.
+
+        Without one, functions that return a number return NaN, and reports None.
+        """
+        return not self.normalized or self.kernel.log_slope == 0
+
+
+@dataclass(frozen=True)
+class IsotropicHeads(Isotropic):
+    """Rates of heads that multiply by numbers alone, B_h = b_h 1 and V_h = c_h 1.
+
+        A_l = sum_h c_h w_l(b_h) / z_h,    z_h = e^{s - |b_h|} (USA), a_0 (SA), a_0 + a_l (Sinkhorn)
+
+    with s the largest |b_h| and the scaled kernel exponential(b_h). Sinkhorn: a perturbation g of
+    uniform changes log u by -alpha_l / (1 + alpha_l) g_l, alpha_l = a_l / a_0.
+    """
+
+    dimension: int  # of the sphere S^dimension
+    heads: tuple[tuple[float, float], ...]
+    normalization: str  # as that of `Attention`
+    diffusivity: float
+
+    @property
+    def weighted(self) -> tuple[tuple[float, float], ...]:
+        """Heads (b, c) with c times their largest weight, 1 if they are normalised."""
+        if self.normalization != "none":
+            return self.heads
+        largest = max(abs(b) for b, _ in self.heads)
+        return tuple((b, c * float(np.exp(abs(b) - largest))) for b, c in self.heads)
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries one of the kernels."""
+        return max(kernel_of(b).degree(self.dimension) for b, _ in self.heads)
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l, summed over heads; degree 0 moves nothing and is 0."""
+        coupling = np.zeros(max_degree + 1)
+        for b, strength in self.weighted:
+            if self.normalization == "none":
+                multipliers = kernel_of(b).potential_multipliers(self.dimension, max_degree)
+            else:
+                multipliers = kernel_of(b).normalized_multipliers(self.dimension, max_degree)
+                if self.normalization == "sinkhorn":
+                    # a_l = b w_l for l > 0.
+                    multipliers = multipliers / (1.0 + b * multipliers)
+            coupling += strength * multipliers
+        coupling[0] = 0.0
+        return coupling

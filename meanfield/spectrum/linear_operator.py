@@ -1,0 +1,484 @@
+"""The flow linearised about a stationary density: rates and modes, for heads with matrices too.
+
+A perturbation g of a stationary f obeys
+
+    d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
+
+v the velocity of f, with that of fixed fields. `linear_system` makes the matrix of L up to a
+degree; here the degree is found that is enough, and what eigenvalues and modes say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.checks import at_least, checked
+from meanfield.engines.threads import one_blas_thread
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.spaces import MANIFOLDS
+from meanfield.spectrum.linear_system import (
+    LARGEST,
+    UNIFORM,
+    LinearSystem,
+    heard_degree,
+    linear_system,
+)
+from meanfield.views import plot_method
+
+# A density is stationary if nothing moves it by more than this share of the largest speed that the
+# weights allow: UNIFORM, or, of others, how well they were found.
+_GIVEN = 1e-8
+# Eigenvalues of two degrees agree within this share of the largest entry without diffusion.
+_AGREEMENT = 1e-8
+# Imaginary parts and differences of real parts below this share of the largest entry are rounding;
+# rates below the second one are nothing to be called growth.
+_NOISE, _NEUTRAL = 1e-12, 1e-9
+# A mode is of one order if the others hold less than this of its square.
+_ALONE = 1e-12
+# So many leading eigenvalues shall have converged; beyond half the largest size, the first.
+_LEADING = 6
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOperator:
+    r"""The flow linearised about a density: d_t g = L g for small perturbations g.
+
+    About a density that is not stationary there are no rates: `eigenvalues` and `modes` are empty.
+
+    Attributes
+    ----------
+    problem : Problem
+    density : Density
+        About which it is linearised.
+    degree : int
+        Largest degree of perturbations.
+    matrix : ndarray, shape (size, size)
+        L in real coordinates whose Euclidean product is int g h dsigma, 2 K of them on the
+        circle and (L + 1)^2 - 1 on the sphere. First come real parts of the manifold's packed
+        coefficients from degree 1 on, then imaginary parts for orders above 0. Orders other than
+        0 have a factor sqrt(2). `to_vector` and `to_coefficients` convert.
+    eigenvalues : ndarray of complex, shape (n,)
+        Per scaled time. Largest real part first, of a pair the one with Im > 0 first;
+        each as often as it occurs. Those that have converged, unless a degree was given.
+    errors : ndarray, shape (n,)
+        Distance of each to the nearest one of a larger degree, computed on finer grids.
+    vectors : ndarray of complex, shape (size, n)
+        Eigenvectors in real coordinates, of length 1.
+    stationary : bool
+        Whether div(f v) = diffusivity Laplacian f: whether no part of the flux
+        f v - diffusivity grad f but one without divergence is above the tolerance.
+    drift : float
+        Largest |v| of the density. A rigid rotation moves uniform and changes nothing: it
+        is stationary with a drift.
+    residual : float
+        Size of d_t f, the root of int (d_t f)^2 dsigma.
+    """
+
+    problem: Problem
+    density: Density
+    degree: int
+    matrix: FloatArray
+    eigenvalues: ComplexArray
+    errors: FloatArray
+    vectors: ComplexArray
+    stationary: bool
+    drift: float
+    residual: float
+
+    @property
+    def _coordinates(self) -> Coordinates:
+        return coordinates(self.problem.space.dimension, self.degree)
+
+    def to_vector(self, coefficients: ModalArray) -> FloatArray:
+        """Real coordinates of a perturbation, cut or filled up to the degree."""
+        return self._coordinates.to_vector(self.problem.space.resize(coefficients, self.degree))
+
+    def to_coefficients(self, vector: npt.ArrayLike) -> ModalArray:
+        """Coefficients, in the manifold's layout, of real coordinates."""
+        return self._coordinates.to_coefficients(vector)
+
+    @cached_property
+    def modes(self) -> ModalArray:
+        """Perturbations that belong to the eigenvalues, shape (n, 2, coefficients).
+
+        Coefficients of g_1 and g_2 in the manifold's layout. With lambda = rate + i frequency the
+        real perturbation that is g_1 at time 0 is
+
+            e^{rate t} (cos(frequency t) g_1 - sin(frequency t) g_2).
+        """
+        columns = [
+            [self.to_coefficients(vector.real), self.to_coefficients(vector.imag)]
+            for vector in self.vectors.T
+        ]
+        count = len(self._coordinates.degrees)
+        return np.array(columns, dtype=np.complex128).reshape(-1, 2, count)
+
+    @property
+    def growth_rate_max(self) -> float | None:
+        """Largest real part; None about a density that is not stationary."""
+        return float(self.eigenvalues[0].real) if len(self.eigenvalues) else None
+
+    @property
+    def growing(self) -> npt.NDArray[np.bool_]:
+        """Which grow, shape (n,): rates below 1e-9 of the largest entry neither do nor decay."""
+        return np.asarray(self.eigenvalues.real > self._largest * _NEUTRAL)
+
+    @property
+    def decaying(self) -> npt.NDArray[np.bool_]:
+        """Which decay, shape (n,)."""
+        return np.asarray(self.eigenvalues.real < -self._largest * _NEUTRAL)
+
+    @property
+    def travelling(self) -> npt.NDArray[np.bool_]:
+        """Which eigenvalues are not real, shape (n,): their perturbations rotate or oscillate."""
+        # Pairs that are nearly one eigenvalue part by the root of rounding, which errors see.
+        least = np.maximum(self._largest * _NEUTRAL, self.errors)
+        return np.asarray(np.abs(self.eigenvalues.imag) > least)
+
+    @property
+    def _largest(self) -> float:
+        return float(np.abs(self.matrix).max(initial=0.0))
+
+    @cached_property
+    def orders(self) -> npt.NDArray[np.int64]:
+        """Order k of modes e^{+-ik angle} of one order, shape (n,); 0 for all others.
+
+        The angle is theta on the circle, the azimuth about the third axis on the sphere.
+        """
+        of = self._coordinates
+        order = of.orders[of.coefficient_of]
+        square = np.abs(self.vectors) ** 2
+        shares = np.zeros((self.degree + 1, square.shape[1]))
+        np.add.at(shares, order, square)
+        largest = shares.argmax(axis=0) if square.shape[1] else np.zeros(0, dtype=np.int64)
+        alone = np.take_along_axis(shares, largest[None], axis=0)[0] > 1.0 - _ALONE
+        return np.where(alone, largest, 0)
+
+    @property
+    def angular_velocities(self) -> FloatArray:
+        """Angular velocity -Im lambda / k of rotating waves e^{ik angle}, shape (n,).
+
+        NaN for modes that do not rotate: modes with real eigenvalues, and modes that mix several k
+        and so oscillate.
+        """
+        of = self._coordinates
+        count = len(of.real)
+        # Real numbers (r, s) of one order are r cos(k angle) - s sin(k angle): for complex ones
+        # (r + i s) e^{ik angle} / 2 + (r - i s) e^{-ik angle} / 2.
+        cosine = np.zeros((len(of.degrees), self.vectors.shape[1]), dtype=np.complex128)
+        sine = np.zeros_like(cosine)
+        cosine[of.real], sine[of.imaginary] = self.vectors[:count], self.vectors[count:]
+        forth = (np.abs(cosine + 1j * sine) ** 2).sum(axis=0)
+        back = (np.abs(cosine - 1j * sine) ** 2).sum(axis=0)
+        one_way = np.minimum(forth, back) < _ALONE * (forth + back)
+        turning = self.travelling & one_way & (self.orders > 0)
+        sense = np.where(forth > back, -1.0, 1.0)
+        velocities = sense * self.eigenvalues.imag / np.maximum(self.orders, 1)
+        return np.where(turning, velocities, np.nan)
+
+    @checked
+    def perturbed(self, index: int = 0, amplitude: float = 1e-3, phase: float = 0.0) -> Density:
+        """The density plus Re(e^{i phase} mode), whose largest value is about `amplitude`.
+
+        Parameters
+        ----------
+        index : int
+            Of the eigenvalue.
+        amplitude : float
+            Largest modulus of the perturbation at the nodes of a grid, over all phases.
+        phase : float
+            In radians; over a period 2 pi / |Im lambda| it runs through a turn.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mode.
+
+        Examples
+        --------
+        A run that starts from the leading mode:
+
+        >>> import meanfield as mf
+        >>> found = mf.linear_operator(mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA))
+        >>> law = mf.from_density(found.perturbed(0, amplitude=0.01).coefficients)
+        """
+        self._require(index)
+        space, vector = self.problem.space, self.vectors[:, index]
+        parts = [self.to_coefficients(vector.real), self.to_coefficients(vector.imag)]
+        grid = space.grid(self.degree)
+        largest = np.hypot(*(grid.to_nodal(part) for part in parts)).max()
+        change = np.cos(phase) * parts[0] - np.sin(phase) * parts[1]
+        degree = max(self.degree, self.density.max_degree)
+        coefficients = self.density.moments(degree)
+        return Density(space, coefficients + amplitude / largest * space.resize(change, degree))
+
+    def _require(self, index: int) -> None:
+        """Refuse a mode that there is not."""
+        if not self.stationary:
+            raise ValueError(
+                f"the density is not stationary: tokens move there, |v| up to {self.drift:.3g}, so "
+                "perturbations have no modes. Give a stationary density, about=, as of the end of "
+                "a run."
+            )
+        if not -len(self.eigenvalues) <= index < len(self.eigenvalues):
+            raise ValueError(f"there is no mode {index}: the operator has {len(self.eigenvalues)}.")
+
+    def describe(self, index: int = 0) -> str:
+        """Behaviour of a mode, in words.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mode, as about a density that is not stationary.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> turning = mf.Head(value=[[0.8, -0.6], [0.6, 0.8]])
+        >>> problem = mf.Problem(mf.Circle(), mf.Attention([turning], beta=1.0))
+        >>> mf.linear_operator(problem).describe()
+        'grows, rotating wave, angular velocity 0.4804'
+        """
+        self._require(index)
+        words = "neither grows nor decays"
+        if self.growing[index] or self.decaying[index]:
+            words = "grows" if self.growing[index] else "decays"
+        if not self.travelling[index]:
+            return words
+        velocity = float(self.angular_velocities[index])
+        if math.isfinite(velocity):
+            return f"{words}, rotating wave, angular velocity {velocity:.4g}"
+        period = 2.0 * math.pi / abs(float(self.eigenvalues[index].imag))
+        return f"{words}, oscillates, period {period:.4g}"
+
+    plot = plot_method(
+        "LinearOperator.plot",
+        "Figure of the eigenvalues in the complex plane, and of the leading modes."
+        "\n\nA ValueError is raised if there are none, as the density is not stationary.",
+    )
+
+    def __repr__(self) -> str:
+        if not self.stationary:
+            return f"LinearOperator(not stationary: |v| up to {self.drift:.4g})"
+        first = self.eigenvalues[0]
+        leading = f"{first.real:.6g}"
+        if self.travelling[0]:
+            leading += f" +- {abs(first.imag):.6g}i"
+        return f"LinearOperator(degree {self.degree}, leading eigenvalue {leading})"
+
+
+@checked
+def linear_operator(
+    problem: Problem,
+    degree: int | None = None,
+    about: Density | None = None,
+    *,
+    tolerance: float = _GIVEN,
+) -> LinearOperator:
+    """The flow linearised about uniform, or about any stationary density: rates and modes.
+
+        d_t g = diffusivity Laplacian g - div(g v[f] + f v'[g])
+
+    For kernels, and for attention with heads, matrices and any normalisation. Matrices that are
+    not symmetric have complex eigenvalues: perturbations that rotate or oscillate as they grow.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere; its initial measure is not used.
+    degree : int, optional
+        Take perturbations up to this degree and keep all eigenvalues, converged or not. By default
+        the degree follows from the sharpest head, rises until the six leading eigenvalues have
+        converged (the first of them, where that would take long), and those that have not are
+        left out.
+    about : Density, optional
+        Default uniform.
+    tolerance : float
+        How far `about` may be from stationary, as a share of the largest speed that the weights
+        allow. Uniform is known exactly: there it is 1e-12.
+
+    Returns
+    -------
+    LinearOperator
+        Without eigenvalues if the density is not stationary: uniform is so if V_h B_h^T adds up
+        to nothing but a rotation, as for B orthogonal and V = c B or V = c B^{-T}, at beta = 0 for
+        every V, and is not, say, for B = 1 and V a diagonal with different entries. A skew drift
+        turns it and its modes; most other fixed fields move it.
+
+    Raises
+    ------
+    ValueError
+        If the degree is below 1, tables would not fit in memory, the density lives on another
+        manifold, or doubly stochastic weights are not found.
+    RuntimeError
+        If the leading eigenvalue does not converge up to the largest degree.
+
+    See Also
+    --------
+    growth_rates : about uniform in closed form, where no direction is preferred.
+    StationaryState.growth_rates : about states of a kernel with diffusivity, by order.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794 (dynamics with Q, K, V). Sander, Ablin, Blondel, Peyre, Sinkformers,
+    arXiv:2110.11773 (doubly stochastic attention).
+
+    Examples
+    --------
+    Scores turned by an angle alpha: c_k(t) ~ e^{lambda_k t}, a pattern that grows and rotates.
+
+    >>> import meanfield as mf
+    >>> turned = mf.Head(score=[[0.921061, -0.389418], [0.389418, 0.921061]])
+    >>> problem = mf.Problem(mf.Circle(), mf.Attention([turned], beta=5.0))
+    >>> mf.linear_operator(problem).eigenvalues[:2].round(4)
+    array([0.3647+0.3899j, 0.3647-0.3899j])
+
+    Without a stationary density there is no spectrum:
+
+    >>> stretched = mf.Attention([mf.Head(value=[2.0, 1.0])], beta=4.0)
+    >>> mf.linear_operator(mf.Problem(mf.Circle(), stretched))
+    LinearOperator(not stationary: |v| up to 0.4318)
+    """
+    if problem.manifold.name not in MANIFOLDS:
+        raise ValueError(
+            f"{problem.manifold.name}: the linearised flow is known on the circle and the sphere; "
+            "growth_rates knows kernels, and heads that are numbers, in every dimension."
+        )
+    problem.check_one_stage()
+    if problem.frequencies is not None:
+        raise ValueError(
+            "tokens that turn at frequencies of their own have growth rates about incoherence: "
+            "mf.incoherence_growth_rates."
+        )
+    layers = problem.layers
+    if layers is not None and (layers.placement != "post" or not layers.is_flow):
+        raise ValueError(
+            "the linearised flow is that of attention, and layers have another clock: leave them "
+            "out of the problem; mf.linear_phase_clock has the clocks of their flows."
+        )
+    space = problem.space
+    if about is not None and about.manifold.name != space.name:
+        raise ValueError(
+            f"the density lives on the {about.manifold.name}, the problem on the {space.name}: "
+            "rates need one manifold."
+        )
+    if degree is not None:
+        at_least(1, degree=degree)
+    density = about or Density(space, space.from_modes([]))
+    tolerance = UNIFORM if about is None else tolerance
+    with one_blas_thread():
+        return _resolved(problem, density, degree, tolerance)
+
+
+def _resolved(
+    problem: Problem, density: Density, degree: int | None, tolerance: float
+) -> LinearOperator:
+    """The operator at a degree, or at the first one that the leading eigenvalue agrees with."""
+    fixed = degree is not None
+    now = linear_system(problem, density, degree or _first_degree(problem, density))
+    while True:
+        if not now.flux <= tolerance * now.speed:
+            return _result(problem, density, now, None)
+        finer = linear_system(problem, density, _next_degree(problem, now.degree))
+        spectrum = _spectrum(now.matrix, _eigenvalues(finer.matrix))
+        wanted = spectrum.errors <= _AGREEMENT * now.scale
+        if fixed:
+            return _result(problem, density, now, spectrum)
+        size = _size(problem, _next_degree(problem, finer.degree))
+        if wanted[:_LEADING].all() or (wanted[0] and size > LARGEST // 2):
+            return _result(problem, density, now, spectrum.those(wanted))
+        if size > LARGEST:
+            raise RuntimeError(
+                f"the leading eigenvalue still changes by {spectrum.errors[0]:.1e} at degree "
+                f"{now.degree}: without diffusion it need not converge. Give a degree to take what "
+                "that one gives."
+            )
+        now = finer
+
+
+def _first_degree(problem: Problem, density: Density) -> int:
+    """Degree that perturbations of leading rates should need."""
+    degree, own = heard_degree(problem), density.max_degree
+    # Degrees near the end of the kernel neither grow nor matter, and may be many.
+    if problem.space.dimension == 1:
+        return max(min(degree, max(300, 2 * degree // 5)), min(2 * own, LARGEST // 4))
+    enough = min(0.6 * degree, max(27.0, 0.4 * degree))
+    return max(8, math.ceil(enough), min(own, math.isqrt(LARGEST) * 3 // 4))
+
+
+def _next_degree(problem: Problem, degree: int) -> int:
+    return degree + max(4, degree // (4 if problem.space.dimension == 1 else 6))
+
+
+def _size(problem: Problem, degree: int) -> int:
+    return 2 * degree if problem.space.dimension == 1 else (degree + 1) ** 2 - 1
+
+
+class _Spectrum(NamedTuple):
+    """Eigenvalues, their change between two degrees, and eigenvectors."""
+
+    eigenvalues: ComplexArray
+    errors: FloatArray
+    vectors: ComplexArray
+
+    def those(self, wanted: npt.NDArray[np.bool_]) -> _Spectrum:
+        """Some of them."""
+        return _Spectrum(self.eigenvalues[wanted], self.errors[wanted], self.vectors[:, wanted])
+
+
+def _spectrum(matrix: FloatArray, others: ComplexArray) -> _Spectrum:
+    """All eigenvalues, compared with the eigenvalues at a larger degree."""
+    import scipy.linalg
+
+    values, vectors = scipy.linalg.eig(matrix)
+    values = values.astype(np.complex128)
+    vectors = vectors.astype(np.complex128)
+    noise = _NOISE * float(np.abs(matrix).max())
+    values.imag[np.abs(values.imag) <= noise] = 0.0
+    order = _order(values, noise)
+    values, vectors = values[order], vectors[:, order]
+    errors = np.abs(values[:, None] - others[None]).min(axis=1)
+    largest = np.abs(vectors).argmax(axis=0)
+    phase = vectors[largest, np.arange(len(values))]
+    return _Spectrum(values, errors, vectors * (np.abs(phase) / phase))
+
+
+def _result(
+    problem: Problem, density: Density, system: LinearSystem, eigen: _Spectrum | None
+) -> LinearOperator:
+    """Public result; without a spectrum if the density is not stationary."""
+    if eigen is None:
+        none = np.zeros(0, dtype=np.complex128)
+        empty = np.zeros((len(system.matrix), 0), dtype=np.complex128)
+        spectrum, stationary = _Spectrum(none, np.zeros(0), empty), False
+    else:
+        spectrum, stationary = eigen, True
+    return LinearOperator(
+        problem, density, system.degree, system.matrix, *spectrum, stationary=stationary,
+        drift=system.drift, residual=system.residual,
+    )  # fmt: skip
+
+
+def _eigenvalues(matrix: FloatArray) -> ComplexArray:
+    import scipy.linalg
+
+    return np.asarray(scipy.linalg.eigvals(matrix), dtype=np.complex128)
+
+
+def _order(values: ComplexArray, noise: float) -> npt.NDArray[np.intp]:
+    """Largest real part first; those equal but for rounding, made equal, by frequency, in pairs."""
+    falling = np.argsort(-values.real, kind="stable")
+    starts = np.flatnonzero(np.diff(values.real[falling], prepend=np.inf) < -noise)
+    for group in np.split(falling, starts[1:]):
+        values.real[group] = values.real[group].mean()
+    return np.lexsort((-values.imag, np.abs(values.imag), -values.real))

@@ -1,0 +1,325 @@
+"""The matrix of the flow linearised about a density, for perturbations up to a degree.
+
+A perturbation g of a stationary f obeys
+
+    d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
+
+v the velocity of f, with that of fixed fields. With weights k_h(x, y) = e^{beta x^T B_h y} and the
+mean m_h(x) of y that a head finds at x, a softmax divides by its own mean weight Z_h, and the
+quotient has the derivative
+
+    v'[g](x) = P_x sum_h V_h int k_h(x, y) / Z_h(x) (y - m_h(x)) g(y) dsigma(y);
+
+without normalisation Z_h is a number and m_h is absent. Doubly stochastic weights are
+u(x) k(x, y) w(y) with mean 1 over either argument. Their derivative is that of the softmax whose
+weights are k w, of g + f delta log w instead of g, where delta log w solves
+
+    (1 - P^T f P f) delta log w = -P^T g + P^T f P g,    P = u k w as an integral operator.
+
+Everything is a sum of positive weights over the nodes of two grids: nothing cancels, also where a
+Bessel series would. Which degree is enough, and what the eigenvalues say, is `linear_operator`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.bases.grid import Grid
+from meanfield.engines.sinkhorn import scaling
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
+from meanfield.terms.attention import kernel_of
+from meanfield.terms.fixed import drifted
+
+UNIFORM = 1e-12
+"""Share of the largest speed that weights allow, below which uniform, known exactly, rests."""
+LARGEST = 1800
+"""Rows of a matrix all of whose eigenvalues take 15 s."""
+
+# Bytes of the tables of basis functions.
+_MEMORY = 2e9
+# Relative size of what the sphere leaves out of the weights: grids of rounding take twice as long.
+_HEARD = 1e-12
+# Weights between two grids are made so many at a time.
+_BLOCK = 4_000_000
+
+Weights = Callable[[FloatArray, FloatArray], FloatArray]
+"""Weights (n, m) of points (n, d) for points (m, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSystem:
+    """L up to a degree, and what the density f itself does; rates and speeds per scaled time.
+
+    drift, speed: largest |v|, and the largest that the weights allow.
+    """
+
+    degree: int  # largest degree of perturbations, and of the fields they are tested against
+    matrix: FloatArray  # (size, size): L in the real coordinates of `LinearOperator.matrix`
+    residual: float  # size of d_t f = -div j, the root of int (d_t f)^2 dsigma
+    flux: float  # size of the part of the flux j that is a gradient
+    drift: float
+    speed: float
+    scale: float  # largest entry of L without diffusion
+
+
+def heard_degree(problem: Problem) -> int:
+    """Degree of the weights as functions of either point, to rounding; on the sphere to 1e-12."""
+    dimension, attention = problem.space.dimension, problem.attention
+    if attention is None:
+        kernel, more = problem.own_kernel, 0
+    else:
+        # Those of the sharpest head, times y.
+        kernel, more = kernel_of(problem.beta), 1
+    return max(8, kernel.degree(dimension, 1e-16 if dimension == 1 else _HEARD) + more)
+
+
+def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
+    """L for perturbations up to a degree, tested against fields up to it.
+
+    Examples
+    --------
+    About uniform the entries are the growth rates, twice each on the circle:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=1.0), mf.USA)
+    >>> uniform = mf.Density(problem.space, problem.space.from_modes([]))
+    >>> linear_system(problem, uniform, 2).matrix.diagonal().round(4)
+    array([0.2079, 0.1998, 0.2079, 0.1998])
+    >>> mf.growth_rates(problem, 2)[1:].round(4)
+    array([0.2079, 0.1998])
+    """
+    space, (heads, normalization, diffusivity) = problem.space, _heads(problem)
+    of = coordinates(space.dimension, degree)
+    own_degree, own = heard_degree(problem), density.max_degree
+    quotient = normalization != "none"
+    # Quotients and scalings have no last degree: half as much again, which the errors judge.
+    more = own_degree // 2 if own else own_degree // 4
+    inner = max(degree, own) + own_degree + (more if normalization == "sinkhorn" else 0)
+    outer = degree + max(degree, own) + own_degree + (more if own and quotient else 0)
+    _check_memory(space, degree, of.size, (inner, outer), normalization == "sinkhorn")
+    inside, outside = (_on_nodes(space, l, density, of) for l in (inner, outer))
+    gradients, frames = _gradients(outside, of), _frames(outside.points)
+    # What is seen of the density, and of each perturbation, by each head.
+    sources = [(inside.density, inside.grid.weights[:, None] * inside.basis)] * len(heads)
+    if normalization == "sinkhorn":
+        sources = [_rescaled(head, inside) for head in heads]
+    dimension, size, count = space.dimension, of.size, len(outside.points)
+    matrix, moved, speeds, allowed = np.zeros((size, size)), np.zeros(size), [], 0.0
+    rows = max(1, _BLOCK // len(inside.points))
+    for begin in range(0, count, rows):
+        at = slice(begin, min(begin + rows, count))
+        velocity = np.zeros((dimension, at.stop - begin))
+        change = np.zeros((dimension, at.stop - begin, size))
+        force = np.zeros((dimension, at.stop - begin, len(inside.points)))
+        bound = np.zeros(at.stop - begin)
+        for head, (mass, perturbation) in zip(heads, sources, strict=True):
+            weights, mean, total = _felt(head, outside.points[at], inside.points, mass, quotient)
+            pull = frames[:, at] @ head.value  # <e_c, V .>
+            velocity += np.einsum("cid,id->ci", pull, mean)
+            bound += np.linalg.norm(head.value, 2) * total
+            for c in range(dimension):
+                to = pull[c] @ inside.points.T
+                if quotient:
+                    to -= np.einsum("id,id->i", pull[c], mean)[:, None]
+                to *= weights
+                if normalization == "sinkhorn":
+                    change[c] += to @ perturbation
+                else:
+                    force[c] += to
+        if normalization != "sinkhorn":
+            change = force @ sources[0][1]
+        fixed = drifted(problem.terms, outside.points[at])
+        velocity += np.einsum("cid,id->ci", frames[:, at], fixed)
+        bound += np.linalg.norm(fixed, axis=1)
+        mass, sigma = outside.density[at], outside.grid.weights[at]
+        for c in range(dimension):
+            flux = mass[:, None] * change[c]
+            flux += (sigma * velocity[c])[:, None] * outside.basis[at]
+            matrix += gradients[c, at].T @ flux
+            moved += gradients[c, at].T @ (mass * velocity[c])
+        speeds.append(np.linalg.norm(velocity, axis=0))
+        allowed = max(allowed, float(bound.max()))
+    squares = laplacian_eigenvalues(dimension, degree)[of.vector_degrees]
+    damping = diffusivity * squares
+    scale = float(np.abs(matrix).max())
+    matrix -= np.diag(damping)
+    moved -= damping * of.to_vector(density.moments(degree))
+
+    def speed_at(x: FloatArray) -> float:
+        velocity = drifted(problem.terms, x[None])[0]
+        for head, (mass, _) in zip(heads, sources, strict=True):
+            velocity += head.value @ _felt(head, x[None], inside.points, mass, quotient).mean[0]
+        return float(np.linalg.norm(velocity - (velocity @ x) * x))
+
+    speed = np.concatenate(speeds)
+    fastest = float(speed.max())
+    if fastest > UNIFORM * allowed:
+        fastest = _highest(speed_at, outside.points[int(speed.argmax())])
+    residual, flux = np.linalg.norm(moved), np.linalg.norm(moved / np.sqrt(squares))
+    return LinearSystem(
+        degree, matrix, float(residual), float(flux), fastest, allowed + diffusivity, scale
+    )
+
+
+class _Head(NamedTuple):
+    """Weights and value of one head."""
+
+    weights: Weights
+    value: FloatArray
+
+
+def _heads(problem: Problem) -> tuple[list[_Head], str, float]:
+    """Heads, normalisation and diffusivity, of a kernel as of an attention."""
+    d, attention = problem.space.ambient, problem.attention
+    if attention is None:
+        zonal = problem.undriven.zonal
+        kernel = zonal.kernel
+
+        def similar(x: FloatArray, y: FloatArray) -> FloatArray:
+            return kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
+
+        normalization = "softmax" if zonal.normalized else "none"
+        return [_Head(similar, zonal.strength * np.eye(d))], normalization, zonal.diffusivity
+    # Rows of normalised weights may have any scale: that of their largest possible score.
+    scale = problem.log_scale if attention.normalization == "none" else None
+    heads = [_Head(_exponential(of.score, scale), of.value) for of in attention.matrices(d)]
+    return heads, attention.normalization, attention.diffusivity
+
+
+def _exponential(score: FloatArray, scale: float | None) -> Weights:
+    def weights(x: FloatArray, y: FloatArray) -> FloatArray:
+        query = x @ score  # B^T x
+        top = np.linalg.norm(query, axis=1)[:, None] if scale is None else scale
+        return np.asarray(np.exp(query @ y.T - top))
+
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """A grid as linear algebra wants it."""
+
+    grid: Grid
+    points: FloatArray
+    """Unit vectors, shape (n, d)."""
+    density: FloatArray
+    """Quadrature weights times the density, shape (n,)."""
+    basis: FloatArray
+    """Functions of the coordinates, shape (n, size)."""
+
+
+def _on_nodes(space: Manifold, degree: int, density: Density, of: Coordinates) -> _Nodes:
+    """A grid that integrates fields up to a degree exactly."""
+    # Grids are exact to three times their own degree.
+    grid = space.grid(max(-(-degree // 3), density.max_degree // 2 + 1))
+    values = grid.to_nodal(density.coefficients)
+    basis = np.empty((len(grid.weights), of.size), order="F")
+    for j, unit in enumerate(_units(of)):
+        basis[:, j] = grid.to_nodal(unit)
+    return _Nodes(grid, space.vectors(grid.points), grid.weights * values, basis)
+
+
+def _units(of: Coordinates) -> Iterator[ModalArray]:
+    unit = np.zeros(of.size)
+    for j in range(of.size):
+        unit[j] = 1.0
+        yield of.to_coefficients(unit)
+        unit[j] = 0.0
+
+
+def _gradients(nodes: _Nodes, of: Coordinates) -> FloatArray:
+    """Gradients of the functions of the coordinates, shape (dimension, n, size)."""
+    n, dimension = nodes.points.shape[0], nodes.points.shape[1] - 1
+    gradients = np.empty((dimension, n, of.size), order="F")
+    for j, unit in enumerate(_units(of)):
+        gradients[:, :, j] = nodes.grid.gradient(unit).reshape(dimension, n)
+    return gradients
+
+
+def _frames(points: FloatArray) -> FloatArray:
+    """Tangent vectors of the components of gradients, shape (dimension, n, d)."""
+    if points.shape[1] == 2:
+        return np.stack([-points[:, 1], points[:, 0]], axis=-1)[None]
+    sine = np.hypot(points[:, 0], points[:, 1])
+    cos_phi, sin_phi = points[:, 0] / sine, points[:, 1] / sine
+    south = np.stack([points[:, 2] * cos_phi, points[:, 2] * sin_phi, -sine], axis=-1)
+    return np.stack([south, np.stack([-sin_phi, cos_phi, 0.0 * sine], axis=-1)])
+
+
+class _Felt(NamedTuple):
+    """Mean field of a head at points: weights, the mean of y, the total weight."""
+
+    weights: FloatArray
+    mean: FloatArray
+    total: FloatArray
+
+
+def _felt(
+    head: _Head, points: FloatArray, sources: FloatArray, mass: FloatArray, quotient: bool
+) -> _Felt:
+    """Weights of points (n, d) for sources, divided by their mean over the mass if so wanted."""
+    weights = head.weights(points, sources)
+    total = weights @ mass
+    if quotient:
+        weights /= total[:, None]
+        total = np.ones(len(points))
+    return _Felt(weights, weights @ (mass[:, None] * sources), total)
+
+
+def _highest(function: Callable[[FloatArray], float], start: FloatArray) -> float:
+    """Largest value of a function of unit vectors near one of them."""
+    from scipy.optimize import minimize
+
+    across = _frames(start[None])[:, 0]
+
+    def lowered(shift: FloatArray) -> float:
+        x = start + shift @ across
+        return -function(x / np.linalg.norm(x))
+
+    minimum = minimize(
+        lowered, np.zeros(len(across)), method="Nelder-Mead", options={"xatol": 1e-7}
+    )
+    return -float(minimum.fun)
+
+
+def _check_memory(
+    space: Manifold, degree: int, size: int, exact: tuple[int, int], scaled: bool
+) -> None:
+    """Refuse what takes too long or does not fit: grids exact to two degrees, and scalings."""
+    inside, outside = (l if space.dimension == 1 else l * l // 2 for l in exact)
+    tables = 8.0 * size * (2 * inside + (1 + space.dimension) * outside)
+    # Weights between all nodes, their product and its factors.
+    tables += 8.0 * 4 * inside**2 if scaled else 0.0
+    if size > 2 * LARGEST or tables > _MEMORY:
+        raise ValueError(
+            f"perturbations up to degree {degree} on the {space.name} make a matrix of {size} rows "
+            f"and tables of {tables / 1e9:.1f} GB, at most {2 * LARGEST} and "
+            f"{_MEMORY / 1e9:g} GB: give a smaller degree, or lower beta."
+        )
+
+
+def _rescaled(head: _Head, nodes: _Nodes) -> tuple[FloatArray, FloatArray]:
+    """The density times w, and perturbations (g + f delta log w) times w, with quadrature weights.
+
+    Doubly stochastic weights are u k w: with these masses a softmax of k is what they are.
+    """
+    kernel, f = head.weights(nodes.points, nodes.points), nodes.density
+    scaled = scaling(
+        lambda w: np.asarray(kernel @ (f * w)), f, lambda u: np.asarray((f * u) @ kernel)
+    )
+    w, u = np.exp(scaled.log_w), np.exp(scaled.log_u)
+    both = u[:, None] * kernel * w  # mean 1 over either argument
+    perturbations = nodes.grid.weights[:, None] * nodes.basis
+    right_side = both.T @ (f[:, None] * (both @ perturbations)) - both.T @ perturbations
+    # 1 - P^T f P f, and the mean: a constant factor of w is free.
+    solved = np.eye(len(f)) - both.T @ (f[:, None] * both * f) + f
+    change = np.linalg.solve(solved, right_side)
+    return f * w, w[:, None] * (perturbations + f[:, None] * change)

@@ -1,0 +1,77 @@
+"""Attention between points at a geodesic angle, with its relative accuracy however small it is.
+
+For the exponential kernel (and the linear one, beta = 0) it is never computed from s = cos phi,
+whose rounding beta multiplies:
+
+    ln a = -2 |beta| sin^2(phi / 2)   if beta >= 0,      -2 |beta| cos^2(phi / 2)   if beta < 0.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from meanfield.arrays import FloatArray
+from meanfield.problem import Problem
+from meanfield.terms.kernels import Kernel
+
+
+def attention_and_slope(
+    problem: Problem, masses: FloatArray, angles: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Attention of n places to n clusters: m_j a(s_ij) and m_j a'(s_ij), divided by Z_i or not.
+
+    problem: its kernel, and whether its flow is normalised.
+    masses (n,).
+    angles (places, n): geodesic angles, radians.
+
+    Returns attention, slope (places, n): under a normalised flow divided by Z_i = sum_j m_j
+    a(s_ij), and never 0/0; partition (places,): Z_i (0 if it underflows), or 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(-500.0), mf.SA)
+    >>> attention_and_slope(problem, np.ones(1), np.zeros((1, 1)))
+    (array([[1.]]), array([[-500.]]), array([0.]))
+    """
+    kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
+    shift = np.zeros((len(angles), 1))
+    if kernel.log_slope is not None:
+        logarithms = log_attention(kernel.log_slope, angles)
+        if normalized:
+            # A place attends to masses only in proportion: the largest is taken out.
+            shift = np.where(masses > 0, logarithms, -np.inf).max(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):  # of what has no mass
+            attention: FloatArray = np.where(masses > 0, np.exp(logarithms - shift), 0.0)
+        slope: FloatArray = kernel.log_slope * attention
+    else:
+        similarities = np.cos(angles)
+        attention = np.asarray(kernel.attention(similarities), dtype=np.float64)
+        slope = np.asarray(chebyshev.chebval(similarities, _slope_series(kernel)))
+    attention, slope = masses * attention, masses * slope
+    if not normalized:
+        return attention, slope, np.ones(len(angles))
+    partition = attention.sum(axis=1, keepdims=True)
+    return attention / partition, slope / partition, (partition * np.exp(shift))[:, 0]
+
+
+def log_attention(beta: float, angles: FloatArray) -> FloatArray:
+    """Logarithm of exp(beta cos phi - |beta|), to rounding however small it is.
+
+    Examples
+    --------
+    >>> log_attention(4000.0, np.array([0.0, 1e-5, np.pi])) + 0.0
+    array([ 0.e+00, -2.e-07, -8.e+03])
+    """
+    half = np.sin(0.5 * angles) if beta >= 0 else np.cos(0.5 * angles)
+    return np.asarray(-2.0 * abs(beta) * half**2)
+
+
+@lru_cache(maxsize=16)
+def _slope_series(kernel: Kernel) -> FloatArray:
+    """Chebyshev series of a'(s) from a = a_0 + 2 sum_k a_k T_k, a_k multipliers on the circle."""
+    multipliers = kernel.attention_multipliers(1, kernel.degree(1) + 1)
+    return np.asarray(chebyshev.chebder(np.concatenate([multipliers[:1], 2.0 * multipliers[1:]])))

@@ -1,0 +1,229 @@
+"""Layout of files: attributes of their kinds, datasets of their kinds and shapes.
+
+A program that changes a file removes its seal, and may write anything. A file that passes here
+may hold other numbers than were computed, which its result hash shows. But all readers can
+handle it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import h5py
+
+TEXT, NUMBER, INTEGER, TRUTH = "a text", "a number", "an integer below 2^63", "true or false"
+NUMBER_OR_NAN = "a number or NaN"
+HASH = "64 hexadecimal digits"
+
+ATTRIBUTES = {
+    TEXT: "meanfield_version created config title status manifold kernel normalization initial "
+    "versions platform processor changes metric note carrier representation units "
+    "requested_time_unit label_name layout model",
+    NUMBER: "beta strength diffusivity paper_time_factor headline_time tolerance "
+    "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
+    "unit time",
+    NUMBER_OR_NAN: "growth_rate_max agreement tail resolved_until",
+    INTEGER: "heads seed sessions threads steps rejected evaluations events degree tokens "
+    "max_degree resolved_degree",
+    TRUTH: "normalized",
+    HASH: "result_hash",
+}
+"""Kind of an attribute -> those that are of it, wherever they occur."""
+
+# More of a text is not shown: a title of a million characters would be laid out for minutes.
+_LONGEST_TEXT = 1000
+_MOST_INTEGER = 2**63 - 1
+_KINDS = {name: kind for kind, names in ATTRIBUTES.items() for name in names.split()}
+_WORDS = {"f": "real numbers", "c": "complex numbers", "i": "integers", "O": "texts"}
+
+
+def checked_attribute(name: str, value: Any) -> Any:
+    """Attribute as Python's own number or text; a text that is shown as `shown_text` makes it.
+
+    Examples
+    --------
+    >>> checked_attribute("beta", np.float64(4.0))
+    4.0
+    >>> checked_attribute("beta", "four")
+    Traceback (most recent call last):
+    ...
+    ValueError: attribute beta is 'four', expected a number
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    kind = _KINDS.get(name)
+    if not (is_of(kind, plain) if kind else isinstance(plain, str | int | float)):
+        text = repr(plain) if isinstance(plain, str | int | float) else type(plain).__name__
+        raise ValueError(f"attribute {name} is {text}, expected {kind or 'a number or a text'}")
+    if not isinstance(plain, str) or name == "config":
+        # The run file is compared to the letter, and never shown.
+        return plain
+    return "\n".join(map(shown_text, plain.split("\n") if name == "changes" else [plain]))
+
+
+def shown_text(text: str) -> str:
+    r"""Text of a file as it may be shown: `escaped`, and not too long.
+
+    Examples
+    --------
+    >>> len(shown_text("a" * 10**6))
+    1003
+    """
+    return escaped(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "...")
+
+
+def escaped(text: str) -> str:
+    r"""Text in one line, without what a terminal would obey.
+
+    Examples
+    --------
+    >>> print(escaped("red \x1b[31m"), escaped("two\nlines"))
+    red \x1b[31m two\nlines
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def is_of(kind: str, value: Any) -> bool:
+    """True if a plain value is of the kind of an attribute.
+
+    Examples
+    --------
+    >>> is_of(NUMBER, 3), is_of(NUMBER, float("nan")), is_of(INTEGER, True)
+    (True, False, False)
+    """
+    if kind == HASH:
+        return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+    if kind == TEXT:
+        # What is not UTF-8 arrives as surrogates, which cannot be printed.
+        return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+    if kind == TRUTH or isinstance(value, bool):
+        return kind == TRUTH and isinstance(value, bool)
+    if kind == INTEGER:
+        return isinstance(value, int) and 0 <= value <= _MOST_INTEGER
+    return isinstance(value, numbers.Real) and (kind == NUMBER_OR_NAN or not math.isnan(value))
+
+
+def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
+    """Dataset of an open file or group, if it is what it should be.
+
+    file: where it is.
+    name: its name.
+    kinds: kinds of NumPy's types that it may have: "f", "c", "i", "O" (texts).
+    shape: lengths of its axes; None is any.
+    """
+    item = file.get(name)
+    if item is None or not hasattr(item, "shape"):
+        raise ValueError(f"{name} is missing")
+    kind = "i" if item.dtype.kind == "u" else item.dtype.kind
+    if kind not in kinds or item.dtype.itemsize not in (8, 16):
+        expected = " or ".join(_WORDS[one] for one in kinds)
+        raise ValueError(f"{name} holds {item.dtype}, expected {expected}")
+    if not fits(item.shape, shape):
+        raise ValueError(f"{name} has shape {item.shape}, expected {_axes(shape)}")
+    return item
+
+
+def fits(actual: tuple[int, ...] | None, shape: tuple[int | None, ...]) -> bool:
+    """True if a shape is the expected one; None fits any length.
+
+    Examples
+    --------
+    >>> fits((3, 5), (3, None)), fits((3,), (3, None)), fits(None, ())
+    (True, False, False)
+    """
+    if actual is None or len(actual) != len(shape):
+        return False
+    return all(wanted in (None, length) for length, wanted in zip(actual, shape, strict=True))
+
+
+def increasing_times(file: h5py.File) -> Any:
+    """Times of an open file: finite, and none before the one it follows.
+
+    The rows of a run follow its times: more of them than the file has room for would be nothing
+    but gaps, and take all memory.
+    """
+    times = dataset(file, "time", "f", (None,))
+    if times.nbytes > file.id.get_filesize():
+        raise ValueError(f"time has {len(times)} rows, more than the file can hold")
+    values = times[()]
+    check_increasing("time", values)
+    return values
+
+
+def check_increasing(name: str, values: Any, least: int = 0) -> None:
+    """Refuse numbers that are less than the least one or the one before, or not finite."""
+    if not (np.all(np.isfinite(values)) and np.all(np.diff(values, prepend=least) >= 0)):
+        raise ValueError(f"{name} holds other numbers than finite ones, increasing from {least}")
+
+
+def check_indices(name: str, values: Any, most: int) -> None:
+    """Refuse indices that are not increasing, or beyond the last of `most`."""
+    if len(values) and not (values[0] >= 0 and values[-1] < most and np.all(np.diff(values) > 0)):
+        raise ValueError(f"{name} holds other indices than 0 to {most - 1}, increasing")
+
+
+def check_counts(name: str, values: Any, most: int) -> None:
+    """Refuse counts that are negative, or larger than `most`, the length of what they count."""
+    if values.size and not (values.min() >= 0 and values.max() <= most):
+        raise ValueError(f"{name} holds other numbers than 0 to {most}")
+
+
+class ForeignError(ValueError):
+    """Another program has added something that is in the way; the rest is sound."""
+
+    def __init__(self, item: Any) -> None:
+        kind, name = "dataset" if hasattr(item, "shape") else "group", shown_text(item.name[1:])
+        super().__init__(
+            f"another program has added the {kind} {name}, which is in the way. Delete it there, "
+            f'with h5py: del file["{name}"]'
+        )
+
+
+def check_ours(item: Any) -> None:
+    """Refuse groups, and datasets without dimension scales, which all of ours have."""
+    if not (hasattr(item, "shape") and (item.is_scale or all(map(len, item.dims)))):
+        raise ForeignError(item)
+
+
+def check_grows(group: Any, *without: str) -> None:
+    """Refuse an open file to which no rows can be added, but for some of its groups."""
+    for name, item in group.items():
+        path = f"{group.name}/{name}".lstrip("/")
+        if hasattr(item, "shape"):
+            grows = item.chunks is not None and {*item.maxshape} == {None}
+            if not (grows and item.dtype.kind in "fciO"):
+                check_ours(item)
+                raise ValueError(f"no rows can be added to {path}")
+        elif path not in without:
+            check_grows(item, *without)
+
+
+def arrays(
+    file: Any, axes: Mapping[str, tuple[str, ...]], integers: Collection[str] = ()
+) -> dict[str, Any]:
+    """Arrays of an open file and the scales of their axes, by name.
+
+    file: an open file.
+    axes: name of an array -> the names of its axes, each the name of a scale.
+    integers: names of arrays and scales of integers; the others are real numbers.
+    """
+    values: dict[str, Any] = {}
+    for name in sorted({axis for named in axes.values() for axis in named}):
+        values[name] = dataset(file, name, "i" if name in integers else "f", (None,))[()]
+    for name, named in axes.items():
+        shape = tuple(len(values[axis]) for axis in named)
+        values[name] = dataset(file, name, "i" if name in integers else "f", shape)[()]
+    return values
+
+
+def _axes(shape: tuple[int | None, ...]) -> str:
+    text = ", ".join("any" if length is None else str(length) for length in shape)
+    return f"({text}{',' if len(shape) == 1 else ''})"

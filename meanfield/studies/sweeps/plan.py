@@ -1,0 +1,219 @@
+"""A sweep as a `Study`: its members, and how each becomes a run file.
+
+What comes back from a process or a cluster is how a member ended: runs leave files. The index of
+the folder is the file of the study.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.errors import SimulationError, one_line
+from meanfield.files.replacing import OutputError
+from meanfield.recording import complete_fluctuations, evolution_of, execute, record_of
+from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile.products import members_of
+from meanfield.runfile.python_file import Permission
+from meanfield.status import stopped
+from meanfield.store.locks import holds_results
+from meanfield.store.output_file import OutputFile
+from meanfield.store.reading import FormatError
+from meanfield.store.run_file import load
+from meanfield.store.sweep_file import INDEX, load_sweep
+from meanfield.studies.executors import finished
+from meanfield.studies.study import Runs, Study
+from meanfield.studies.sweep_results import Member, Parameter, Sweep
+
+# How the status of a run begins that ends the same whenever it is made.
+_UNRESOLVED = "under-resolved"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A member that is to be run."""
+
+    number: int  # its place in the product
+    file: str  # its run file
+    overrides: tuple[str, ...]  # "section.key=value"
+    name: str  # the values of its parameters, for people
+    digest: str  # of the run file with the overrides: another one is refused
+    overwrite: bool = False  # replace a run file of an earlier sweep
+
+
+@dataclass(frozen=True)
+class SweepPlan(Study[list[Member], Sweep]):
+    """Plan of a sweep; its table is the list of members.
+
+    source, folder: the run file, and where the runs go.
+    """
+
+    source: Path
+    folder: Path
+    fixed: tuple[str, ...]  # overrides of all members
+    code: Permission  # Python that may be executed, see `runfile.python_file.Permission`
+    # Called at every right-hand side; its exceptions end the sweep.
+    watch: Callable[[], None] | None = None
+    parameters: tuple[Parameter, ...] = ()
+    tasks: tuple[Task, ...] = ()  # in the order of the product
+    unit: ClassVar[str] = "runs"
+    overhead: ClassVar[int] = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        source, folder = self.source.absolute(), self.folder.absolute()
+        return type(self), (source, folder, self.fixed, self.code, self.watch)
+
+    @property
+    def sizes(self) -> tuple[Task, ...]:
+        """Members."""
+        return self.tasks
+
+    def name(self, size: Task) -> str:
+        """Beside a bar."""
+        return size.name
+
+    def empty(self) -> list[Member]:
+        """No member has ended."""
+        return [
+            Member(task.file, overrides)
+            for task, overrides in zip(self.tasks, members_of(self.parameters), strict=True)
+        ]
+
+    def lacking(self, table: list[Member]) -> npt.NDArray[np.bool_]:
+        """Not ended."""
+        return np.array([[member.status is None] for member in table])
+
+    def missing(self, table: list[Member]) -> list[Runs]:
+        """Members that have not ended, in the order of the product."""
+        return [Runs(self.tasks[i], range(1)) for i in np.flatnonzero(self.lacking(table))]
+
+    def work(self, runs: Runs) -> float:
+        """Every member counts the same: how long it takes is not known."""
+        return 1.0
+
+    def run(self, runs: Runs) -> list[Member]:
+        """Run a member into its file, or go on with it; how it ended."""
+        task = runs.size
+        path = self.folder / task.file
+        if not (self.folder / INDEX).exists():
+            raise OutputError(
+                f"{self.folder} cannot be seen from a worker, or is gone: a sweep needs a folder, "
+                "and a run file, that all machines share."
+            )
+        try:
+            with np.errstate(all="ignore"):
+                ended = self._ended(task, path)
+        except Exception as error:
+            # An interrupt may have turned into another error.
+            if self.watch is not None:
+                self.watch()
+            if isinstance(error, SimulationError):
+                ended = stopped(error)
+            else:
+                expected = isinstance(error, OSError | ValueError | MemoryError)
+                kind = "" if expected and str(error) else f"{type(error).__name__}: "
+                ended = f"failed: {kind}{one_line(str(error))}".rstrip(": .")
+        digest = None
+        with suppress(FormatError):
+            digest = load(path, states="none").attributes.get("result_hash")
+        return [Member(task.file, {}, ended, digest)]
+
+    def _ended(self, task: Task, path: Path) -> str:
+        """Status of a member that was run to its end."""
+        config = load_config(self.source, [*self.fixed, *task.overrides], path, code=self.code)
+        if digest_of(config) != task.digest:
+            raise ConfigError(f"{self.source}, or a file that it reads, was changed meanwhile.")
+        run = execute(config, resume=not task.overwrite, overwrite=task.overwrite, watch=self.watch)
+        with closing(run) as stream:
+            for _ in stream:
+                pass
+        if config.fluctuations is not None:
+            complete_fluctuations(evolution_of(config), record_of(config), config.fluctuations)
+        return load(path, states="none").status
+
+    def parts(
+        self, missing: Sequence[Runs], executor: Executor | None, output: OutputFile
+    ) -> Iterator[tuple[Runs, list[Member]]]:
+        """How members ended, as they end.
+
+        In place of an earlier sweep they run one by one until one has a row beyond its start; the
+        runs of the earlier sweep are removed then.
+        """
+        waiting, ended = iter(missing), []
+        while output.earlier and (runs := next(waiting, None)) is not None:
+            path = self.folder / runs.size.file
+            before = OutputFile(path)
+            try:
+                alone = replace(runs, size=replace(runs.size, overwrite=True))
+                ((_, (member,)),) = finished(self.run, [alone], executor)
+            finally:
+                if not before.unchanged() and _has_begun(path):
+                    self._clear(path)
+                    output.earlier = False
+                elif before.size == 0:
+                    path.unlink(missing_ok=True)
+            # Its file, if there is one, is that of the earlier sweep.
+            member = replace(member, result_hash=None) if output.earlier else member
+            ended.append((runs, [member]))
+        if output.earlier:
+            first = ended[0][1][0]
+            raise OutputError(
+                f"{self.folder} stays as it was, for no run of the new sweep has begun: "
+                f"{first.file} {first.status}."
+            )
+        yield from ended
+        yield from finished(self.run, waiting, executor)
+
+    def _clear(self, new: Path) -> None:
+        """Remove the runs of an earlier sweep but for the one that a new run has replaced."""
+        files = {task.file for task in self.tasks}
+        with suppress(FormatError):
+            files.update(member.file for member in load_sweep(self.folder).members)
+        for path in (self.folder / file for file in files):
+            if path != new and holds_results(path):
+                path.unlink()
+
+    def placed(self, table: list[Member], runs: Runs, part: list[Member]) -> list[Member]:
+        """The table itself, filled."""
+        number = runs.size.number
+        table[number] = replace(part[0], overrides=table[number].overrides)
+        return table
+
+    def resumed(self, stored: Sweep) -> list[Member]:
+        """Members that need no new run: completed, or not resolvable, with their files.
+
+        Others may come out otherwise: a disk has room again, Python of the user's own was mended.
+        """
+        members = self.empty()
+        for i, member in enumerate(stored.members):
+            ended = member.finished or (member.status or "").startswith(_UNRESOLVED)
+            if ended and (self.folder / member.file).exists():
+                stored.read(member, "none")
+                members[i] = member
+        return members
+
+    def results(self, table: list[Member]) -> Sweep:
+        """Index of what has ended so far."""
+        return Sweep(self.folder, self.parameters, tuple(table))
+
+
+def _has_begun(path: Path) -> bool:
+    """True if a run file has a row beyond its start."""
+    try:
+        times = load(path, states="none").scaled_time
+    except FormatError:
+        return False
+    return len(times) > 0 and times[-1] > 0.0
+
+
+def digest_of(config: Config) -> str:
+    """Digest of a run file with its overrides."""
+    return hashlib.sha256(config.text.encode()).hexdigest()

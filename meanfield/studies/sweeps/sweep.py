@@ -1,0 +1,222 @@
+"""`mf.sweep`: a run file, or a problem, over a product of values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from meanfield.api import python_words
+from meanfield.carriers import Options
+from meanfield.checks import checked
+from meanfield.files.replacing import replace_bytes
+from meanfield.problem import Problem
+from meanfield.progress import followed
+from meanfield.runfile import ConfigError
+from meanfield.runfile.config import ALL_KEYS
+from meanfield.runfile.products import parameters_of, toml_value
+from meanfield.runfile.python_file import Permission
+from meanfield.runfile.written import written
+from meanfield.store.locks import check_own
+from meanfield.store.output_file import OutputFile
+from meanfield.store.provenance import origin_attributes
+from meanfield.store.study_file import record_study
+from meanfield.store.sweep_file import load_sweep, write_sweep
+from meanfield.studies.sweep_results import Parameter, Sweep
+from meanfield.studies.sweeps.start import RUN_FILE, held, planned
+from meanfield.terms.kernels import KERNELS
+
+_MADE = b"# Made by mf.sweep\n"
+
+
+@checked
+def sweep(
+    of: Problem | str | os.PathLike[str],
+    over: Mapping[str, Any],
+    *,
+    folder: str | os.PathLike[str],
+    problem: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    representation: Mapping[str, Any] | None = None,
+    time: Mapping[str, Any] | None = None,
+    observables: Sequence[str] | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    allow_code: bool = False,
+) -> Sweep:
+    """Run a run file, or a problem, over a product of values; each run is a file of one folder.
+
+    Parameters
+    ----------
+    of : path or Problem
+        TOML file, as for `run`; or a problem, which a run file must be able to say, and which then
+        stands as `sweep.toml` in the folder.
+    over : mapping
+        "section.key" -> values that it takes in turn: a sequence, or a text as after --over of
+        `meanfield sweep`, such as "1:20:39" or "0.01:100:9:log".
+    folder : path
+        Where the runs go, and the index `sweep.json`.
+    problem, initial, representation, time : mapping, optional
+        Keys of these sections for all runs, in place of the file's. For a problem `time` has at
+        least "end". An `initial` with a name replaces the law as a whole.
+    observables : sequence of str, optional
+        In place of the file's.
+    executor : concurrent.futures.Executor, optional
+        Where to run; here by default. Its processes must see the folder and the run file.
+    progress : bool
+        Show a bar of the runs.
+    resume, overwrite : bool
+        Go on with what is missing of a sweep that is there, or replace it.
+    allow_code : bool
+        Whether the run file may name Python outside of its folder.
+
+    Returns
+    -------
+    Sweep
+        Runs that fail, or end early, say so in their `status` and stop no others.
+
+    Raises
+    ------
+    TypeError
+        If no run file can say the problem.
+    ValueError
+        If a key or value is wrong, two runs are the same, or the folder holds something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+    >>> uniform = mf.Problem(mf.Circle(), mf.exponential(beta=1.0), mf.USA, law)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     made = sweep(uniform, {"problem.beta": [2, 4], "problem.normalization":
+    ...         ["softmax", "none"]}, folder=f"{place}/x", time={"end": 5.0, "save": 2})
+    ...     print(made.told, made.values("order_parameter").shape)
+    4 runs, 4 completed (2, 2)
+    """
+    place = Path(folder)
+    if resume and overwrite:
+        raise ValueError("resume goes on with the folder and overwrite replaces it: give one.")
+    sections = {
+        "problem": problem,
+        "initial": initial,
+        "representation": representation,
+        "time": time,
+    }
+    fixed = [
+        each
+        for name, keys in sections.items()
+        if keys is not None
+        for each in _overrides(name, keys)
+    ]
+    if observables is not None:
+        fixed.append(f"output.observables={toml_value(list(observables))}")
+    with python_words():
+        parameters = _parameters(over, fixed)
+        text = _text_of(of) if isinstance(of, Problem) else None
+        code: Permission = "anywhere" if allow_code else "inside"
+        with _source(of, text, place) as source:
+            plan, first = planned(source, parameters, fixed, place, code=code)
+        if text is not None:
+            plan = replace(plan, source=place / RUN_FILE)
+        with (
+            held(plan, first, resume=resume, overwrite=overwrite) as (output, stored),
+            _run_file(plan.source, text, output),
+        ):
+            table = plan.empty() if stored is None else plan.resumed(stored)
+            missing = plan.missing(table)
+            if missing or stored is None:
+                attributes = None if stored is None else stored.attributes
+                parts = plan.parts(missing, executor, output)
+                facts = origin_attributes(first.text, first.title, attributes)
+                done = record_study(output, write_sweep, plan, table, parts, facts)
+                with closing(done):
+                    finished_parts = followed(done, len(missing), "sweep") if progress else done
+                    for _ in finished_parts:
+                        pass
+    return load_sweep(place)
+
+
+@contextmanager
+def _run_file(path: Path, text: bytes | None, output: OutputFile) -> Iterator[None]:
+    """Put the run file of a problem into its folder; the earlier one returns with its sweep."""
+    if text is None:
+        yield
+        return
+    earlier = path.read_bytes() if path.is_file() else None
+    # Older versions wrote no first line.
+    check_own(path, b"" if earlier == text[len(_MADE) :] else _MADE, "mf.sweep")
+    replace_bytes(path, text)
+    try:
+        yield
+    finally:
+        if output.earlier and earlier is not None:
+            replace_bytes(path, earlier)
+
+
+def _overrides(section: str, keys: Mapping[str, Any]) -> list[str]:
+    """Overrides that a section of a call says."""
+    if section == "initial" and "name" in keys:
+        return [f"initial={toml_value(keys)}"]
+    return [f"{section}.{key}={toml_value(value)}" for key, value in keys.items()]
+
+
+def _parameters(over: Mapping[str, Any], fixed: Sequence[str]) -> tuple[Parameter, ...]:
+    """Parameters of a call: values may be a sequence, or a text."""
+    texts = []
+    for key, values in over.items():
+        if isinstance(values, str):
+            texts.append(f"{key}={values}")
+            continue
+        if not isinstance(values, Sequence | np.ndarray):
+            raise ConfigError(
+                f"over[{key!r}] must be a sequence of values, or a text such as '1:20:39', got "
+                f"{values!r}."
+            )
+        parts = [toml_value(value) for value in values]
+        texts.append(f"{key}={','.join(parts)}")
+    return parameters_of(texts, ALL_KEYS, fixed)
+
+
+@contextmanager
+def _source(of: Any, text: bytes | None, folder: Path) -> Iterator[Path]:
+    """The run file that a sweep is planned of.
+
+    That of a problem stands elsewhere until the folder may be written: a sweep that is refused
+    would take the run file away from the one that is there, and may be running.
+    """
+    if text is None:
+        yield Path(of)
+        return
+    with TemporaryDirectory() as place:
+        source = Path(place) / RUN_FILE
+        source.write_bytes(text)
+        try:
+            yield source
+        except ConfigError as error:
+            message = str(error).replace(str(source), str(folder / RUN_FILE))
+            raise ConfigError(message) from None
+
+
+def _text_of(problem: Problem) -> bytes:
+    """Run file of a problem."""
+    import tomli_w
+
+    tables = written(problem, Options(), {})
+    del tables["time"], tables["representation"]
+    own = "digest" in tables["initial"] or "attention" in tables["problem"]
+    if own or tables["problem"]["kernel"] not in (*KERNELS, "zonal"):
+        raise TypeError(
+            "a sweep is of a run file, and no run file can say this kernel or law: write one that "
+            "names a Python file, or a .npy file, and sweep that."
+        )
+    return _MADE + tomli_w.dumps(tables).encode()

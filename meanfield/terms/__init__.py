@@ -1,0 +1,1 @@
+"""Terms of a problem: attention, feed-forward layers, linear drifts, natural frequencies."""

@@ -1,0 +1,322 @@
+"""Attention with matrices: heads of queries, keys and values, how weights are normalised, masks.
+
+A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and is drawn to V y:
+
+    v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / z_h(x)
+
+    "none"      (USA)   mu_h = mu, z = e^{s}, s the largest beta |B_h|_2
+    "softmax"   (SA)    mu_h = mu, z_h(x) = int e^{beta x^T B_h y} dmu(y)
+    "sinkhorn"          the same with mu_h = w_h mu, w_h such that what every token gives is 1 too
+
+P_x projects to the tangent space. Matrices act on points, never on measures: B^T x is where
+the measure is asked. One head that multiplies by numbers alone is a `Kernel` with a `Flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.terms.flows import Flow, Normalization
+from meanfield.terms.kernels import Kernel, exponential, linear
+from meanfield.terms.matrices import matrix, plain, printed
+
+Mask = Literal["none", "causal", "alibi"]
+
+MASKS: tuple[Mask, ...] = ("none", "causal", "alibi")
+"""Whom a token sees: all; those before it and itself; those, the farther the less."""
+
+
+@checked
+@dataclass(frozen=True)
+class Head:
+    """Query, key and value matrices of one head.
+
+    A token at x scores one at y by beta x^T B y, B = Q^T K: it asks the measure at beta B^T x, and
+    V acts on the mean that it finds. A number c stands for c times the identity, d numbers for a
+    diagonal, rows for a matrix.
+
+    Attributes
+    ----------
+    query, key : number or array, (d,) or (k, d)
+        Q and K; only B = Q^T K enters.
+    value : number or array, (d,) or (d, d)
+        V.
+    score : number or array, (d,) or (d, d); optional
+        B itself, instead of query and key.
+    beta : float, optional
+        This head's inverse temperature; None is that of the attention.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a matrix is malformed or not finite, or score is combined with query or key.
+
+    Examples
+    --------
+    >>> Head(score=[1.0, -1.0], value=[[0, -1], [1, 0]])
+    Head(score=(1.0, -1.0), value=((0.0, -1.0), (1.0, 0.0)))
+    """
+
+    query: ArrayLike = 1.0
+    key: ArrayLike = 1.0
+    value: ArrayLike = 1.0
+    score: ArrayLike | None = None
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "value", "score"):
+            value = getattr(self, name)
+            if value is not None or name != "score":
+                object.__setattr__(self, name, plain(name, value))
+        value = [name for name in ("query", "key") if getattr(self, name) != 1.0]
+        if self.score is not None and value:
+            raise ValueError(
+                f"a head has both score and {value[0]}: score is Q^T K itself, give one of them."
+            )
+
+    def __repr__(self) -> str:
+        return self.as_text(printed)
+
+    def as_text(self, show: Callable[[Any], str] = repr) -> str:
+        """The call that makes it: all numbers, or matrices as `show` shortens them."""
+        usual = {"query": 1.0, "key": 1.0, "value": 1.0, "score": None, "beta": None}
+        names = ("query", "key", "score", "value", "beta")
+        arguments = {n: getattr(self, n) for n in names if getattr(self, n) != usual[n]}
+        return f"Head({', '.join(f'{name}={show(value)}' for name, value in arguments.items())})"
+
+
+class HeadMatrices(NamedTuple):
+    """A head on R^d: its score x^T B y, beta included, and its value, strength included."""
+
+    score: FloatArray
+    value: FloatArray
+
+    @property
+    def sharpness(self) -> float:
+        """Largest score |B|_2 of two unit vectors: what beta is to Q = K = 1."""
+        return float(np.linalg.norm(self.score, 2))
+
+    @property
+    def degree(self) -> int:
+        """Degree of the moments that are felt: of e^{<z, y>}, and one more for the factor y."""
+        sharpness = self.sharpness
+        return 1 + (exponential(sharpness).degree(len(self.score) - 1) if sharpness else 0)
+
+    @property
+    def multiples(self) -> tuple[float, float] | None:
+        """Numbers (b, c) with B = b 1 and V = c 1; None for other matrices."""
+        score, value = (multiple_of_identity(each) for each in self)
+        return None if score is None or value is None else (score, value)
+
+
+def multiple_of_identity(matrix: FloatArray) -> float | None:
+    """Number c of a matrix c 1; None for other matrices.
+
+    Examples
+    --------
+    >>> multiple_of_identity(np.diag([2.0, 2.0])), multiple_of_identity(np.diag([2.0, 1.0]))
+    (2.0, None)
+    """
+    number = float(matrix[0, 0])
+    return number if np.array_equal(matrix, number * np.eye(len(matrix))) else None
+
+
+@checked
+@dataclass(frozen=True, init=False)
+class Attention:
+    """Attention of one or several heads: what stands in a `Problem` in the place of a kernel.
+
+        v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / z_h(x),    B_h = Q_h^T K_h
+
+    P_x projects to the tangent space, mu_h = mu and z_h = e^s without normalisation, s the largest
+    beta |B_h|_2. Under softmax z_h(x) = int e^{beta x^T B_h y} dmu(y); Sinkhorn's mu_h = w_h mu
+    makes what every token gives 1 too. See docs/attention.md.
+
+    Attributes
+    ----------
+    heads : sequence of Head
+        Each has weights of its own, normalised on their own.
+    normalization : str
+        "none" (USA), "softmax" (SA) or "sinkhorn": doubly stochastic, what a token gives is
+        normalised as what it takes is.
+    beta : float, optional
+        Inverse temperature of the heads without their own.
+    strength : float
+        Multiplies all values.
+    diffusivity : float
+        In scaled time, not negative. Multiplies the Laplacian.
+    mask : str
+        Whom token k of an ordered list sees: "none" all, "causal" the tokens j <= k (itself
+        included), "alibi" those with weights that fall with their distance.
+    alibi_rate : float, optional
+        Given for "alibi" alone, positive: lambda in weights e^{-lambda (s_k - s_j)}, positions
+        s_k = k / n in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If there is no head, one has no beta, or a mask and doubly stochastic weights meet.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> turning = mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=4.0)
+    >>> mf.Problem(mf.Circle(), turning)
+    Problem(Circle(), Attention([Head(value=((0.0, -1.0), (1.0, 0.0)))], beta=4.0), uniform())
+
+    One head of numbers is a kernel with a flow:
+
+    >>> mf.Problem(mf.Circle(), mf.Attention([mf.Head(query=2.0)], beta=3.0))
+    Problem(Circle(), exponential(beta=6.0), SA, uniform())
+    """
+
+    heads: tuple[Head, ...]
+    normalization: Normalization
+    beta: float | None
+    strength: float
+    diffusivity: float
+    mask: Mask
+    alibi_rate: float | None
+
+    def __init__(
+        self,
+        heads: Sequence[Head] = (Head(),),
+        normalization: Normalization = "softmax",
+        *,
+        beta: float | None = None,
+        strength: float = 1.0,
+        diffusivity: float = 0.0,
+        mask: Mask = "none",
+        alibi_rate: float | None = None,
+    ) -> None:
+        if len(heads) == 0:
+            raise ValueError("an attention needs a head: mf.Head() is Q = K = V = 1.")
+        Flow(normalization, strength, diffusivity)
+        for number, head in enumerate(heads, 1):
+            if head.beta is None and beta is None:
+                raise ValueError(f"head {number} has no beta: give it, or that of the attention.")
+        if mask != "none" and normalization == "sinkhorn":
+            raise ValueError(
+                f'mask = "{mask}" and normalization = "sinkhorn" exclude each other: weights of a '
+                "masked attention are normalised by rows alone."
+            )
+        if (mask == "alibi") != (alibi_rate is not None):
+            raise ValueError('alibi_rate belongs to mask = "alibi": give both or neither.')
+        if alibi_rate is not None and not 0.0 < alibi_rate <= 1e6:
+            raise ValueError(f"alibi_rate must be positive, at most 1e6, got {alibi_rate:g}.")
+        values = (tuple(heads), normalization, beta, strength, diffusivity, mask, alibi_rate)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def flow(self) -> Flow:
+        """Flow with the attention's normalization, strength and diffusivity."""
+        return Flow(self.normalization, self.strength, self.diffusivity)
+
+    @property
+    def unmasked(self) -> Attention:
+        """The same attention of all to all."""
+        return Attention(
+            self.heads,
+            self.normalization,
+            beta=self.beta,
+            strength=self.strength,
+            diffusivity=self.diffusivity,
+        )
+
+    def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
+        """Scores and values of the heads for tokens in R^d.
+
+        Raises
+        ------
+        ValueError
+            If a matrix does not fit.
+        """
+        return _matrices(self, d)
+
+    def sharpness(self, d: int) -> float:
+        """Largest score of two unit vectors, over the heads."""
+        return max(score for score, _ in self.norms(d))
+
+    def norms(self, d: int) -> tuple[tuple[float, float], ...]:
+        """Norms (|B|_2, |V|_2) of the matrices of the heads."""
+        return _norms(self, d)
+
+    def zonal(self, d: int) -> tuple[Kernel, Flow] | None:
+        """The equivalent kernel and flow of one head of numbers; None for other heads."""
+        heads = self.matrices(d)
+        if len(heads) > 1 or self.normalization == "sinkhorn" or self.mask != "none":
+            return None
+        multiples = heads[0].multiples
+        if multiples is None or multiples[1] == 0.0:
+            return None
+        beta, strength = multiples
+        flow = Flow(self.normalization, strength, self.diffusivity)
+        return kernel_of(beta), flow
+
+    def __repr__(self) -> str:
+        text = f"Attention({list(self.heads)!r}"
+        if self.normalization != "softmax":
+            text += f", {self.normalization!r}"
+        for name, usual in (
+            ("beta", None),
+            ("strength", 1.0),
+            ("diffusivity", 0.0),
+            ("mask", "none"),
+            ("alibi_rate", None),
+        ):
+            if getattr(self, name) != usual:
+                text += f", {name}={getattr(self, name)!r}"
+        return f"{text})"
+
+
+def kernel_of(beta: float) -> Kernel:
+    """Kernel of heads that score by beta <x, y>, in the limit beta -> 0 too.
+
+    Examples
+    --------
+    >>> kernel_of(3.0), kernel_of(0.0)
+    (exponential(beta=3.0), linear())
+    """
+    return exponential(beta) if beta else linear()
+
+
+@lru_cache(maxsize=64)
+def _norms(attention: Attention, d: int) -> tuple[tuple[float, float], ...]:
+    # All heads at once: a call for each takes seconds where there are thousands.
+    stacks = map(np.array, zip(*attention.matrices(d), strict=True))
+    norms = [np.linalg.norm(stack, 2, axis=(1, 2)).tolist() for stack in stacks]
+    return tuple(zip(*norms, strict=True))
+
+
+@lru_cache(maxsize=64)
+def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
+    built = []
+    for number, head in enumerate(attention.heads, 1):
+        label = f"head {number}: "
+        if head.score is None:
+            query = matrix(f"{label}query", head.query, d, square=False)
+            key = matrix(f"{label}key", head.key, d, square=False)
+            if len(query) != len(key):
+                raise ValueError(
+                    f"{label}query has {len(query)} rows and key {len(key)}, expected as many: "
+                    "the score is <Q x, K y>."
+                )
+            score = query.T @ key
+        else:
+            score = matrix(f"{label}score", head.score, d, square=True)
+        value = attention.strength * matrix(f"{label}value", head.value, d, square=True)
+        beta = attention.beta if head.beta is None else head.beta
+        score = (beta or 0.0) * score
+        for each in (score, value):
+            each.setflags(write=False)
+        built.append(HeadMatrices(score, value))
+    return tuple(built)

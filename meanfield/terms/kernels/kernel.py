@@ -1,0 +1,203 @@
+"""Interface of kernels, for every manifold.
+
+A kernel is a zonal function a(s) of the similarity s = <x, y>, with its potential W,
+W' = a. The dynamics depends on it through its multipliers alone (Funk-Hecke)
+
+    int a(<x, y>) Y_l(y) dsigma(y) = a_l Y_l(x),      int W(<x, y>) Y_l(y) dsigma(y) = w_l Y_l(x)
+
+on the sphere S^m of dimension m; sigma is the uniform probability measure.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property, lru_cache, wraps
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, at_most, checked
+
+# Relative size of l w_l below which a degree does not carry the kernel any more.
+_NEGLIGIBLE = 1e-16
+LARGEST_DEGREE = 2**20
+"""Largest degree of anything: kernels are not smooth that need more, and memory is not enough."""
+# Degrees among which no gap is missed: as many as kernels of a user's own have.
+_GAP_DEGREE = 2**11
+# Multipliers below this would lose the degrees that matter to underflow.
+_UNDERFLOW = 1e-280
+
+
+# How far rounding takes the similarity of unit vectors beyond 1, with much to spare.
+_ROUNDING = 1e-9
+
+
+def _of_similarities(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
+    @wraps(method)
+    def asked(self: Kernel, s: FloatArray | float) -> FloatArray:
+        largest = np.abs(s).max(initial=0.0)
+        if largest > 1.0 + _ROUNDING:
+            raise ValueError(
+                f"{method.__qualname__}: s must be similarities <x, y> in [-1, 1], cosines of "
+                f"angles, got {largest:g} in modulus."
+            )
+        return method(self, s)
+
+    asked.__annotations__ = {"s": "FloatArray | float"}
+    return checked(asked)
+
+
+def _of_degrees(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
+    @checked
+    @wraps(method)
+    def asked(self: Kernel, dimension: int, max_degree: int) -> FloatArray:
+        at_least(1, dimension=dimension)
+        at_least(0, max_degree=max_degree)
+        at_most(LARGEST_DEGREE, max_degree=max_degree)
+        return method(self, dimension, max_degree)
+
+    return asked
+
+
+_ASKED = {
+    "attention": _of_similarities,
+    "potential": _of_similarities,
+    "attention_multipliers": _of_degrees,
+    "potential_multipliers": _of_degrees,
+    "normalized_multipliers": _of_degrees,
+}
+
+
+class Kernel(ABC):
+    """Zonal kernel a(s) with potential W, W' = a: plain data that compares, hashes and pickles.
+
+    Multipliers have shape (max_degree + 1,), on the sphere of the given dimension (circle 1,
+    sphere 2).
+
+    Attributes
+    ----------
+    name : str
+        What run files and figures call it.
+    beta : float
+        Dimensionless. Inverse temperature; its scale 1/sqrt(|beta|) is the width of a
+        cluster. 0 for the linear kernel.
+
+    See Also
+    --------
+    exponential, linear, zonal : what makes one.
+    """
+
+    name: str
+    beta: float
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, signature in _ASKED.items():
+            if name in vars(cls):
+                setattr(cls, name, signature(vars(cls)[name]))
+
+    @property
+    def log_slope(self) -> float | None:
+        """The number a' / a where that is one: beta (exponential), 0 (linear); else None.
+
+        It makes a and W one series: a_l = log_slope w_l, l > 0.
+        """
+        return None
+
+    @property
+    def log_scale(self) -> float:
+        """Logarithm of (papers' kernel) / a.
+
+        Paper time = scaled time * exp(-log_scale) for unnormalised flows.
+        """
+        return 0.0
+
+    @abstractmethod
+    def attention(self, s: FloatArray) -> FloatArray:
+        """Values a(s), s in [-1, 1]."""
+
+    @abstractmethod
+    def potential(self, s: FloatArray) -> FloatArray:
+        """Values W(s), s in [-1, 1]."""
+
+    @abstractmethod
+    def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers a_l of the attention."""
+
+    @abstractmethod
+    def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers w_l of the potential."""
+
+    @abstractmethod
+    def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers w_l / a_0, what a normalised flow feels near uniform.
+
+        Not a quotient of the two, which underflow in high dimension.
+        """
+
+    @checked
+    def degree(
+        self, dimension: int, tolerance: float = _NEGLIGIBLE, *, of_points: bool = False
+    ) -> int:
+        """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
+
+        With `of_points` |l w_l N_l|, N_l the number of harmonics, which one point has as moments.
+        Degrees below 2,048 may be missing in between; above, 64 or more in a row end the search.
+
+        Raises
+        ------
+        ValueError
+            If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
+        """
+        at_least(1, dimension=dimension)
+        return _degree(self, dimension, tolerance, of_points)
+
+    @cached_property
+    def largest_attention(self) -> float:
+        """Largest |a(s)|, seen at 1,001 angles with both ends: 1 for the kernels of this package.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> mf.exponential(beta=-9.0).largest_attention
+        1.0
+        """
+        return float(np.abs(self.attention(np.cos(np.linspace(0.0, np.pi, 1001)))).max())
+
+
+@lru_cache(maxsize=64)
+def _degree(kernel: Kernel, dimension: int, tolerance: float, of_points: bool) -> int:
+    count, wide = 64, 0
+    while count <= LARGEST_DEGREE:
+        carried = _carried(kernel, dimension, tolerance, count, of_points)
+        if carried < count - 2:
+            # Multipliers may have gaps: a kernel of degrees 1 and 70 is not over at 2.
+            wide = wide or _carried(kernel, dimension, tolerance, _GAP_DEGREE, of_points)
+            if wide < count - 2:
+                return carried
+        count *= 2
+    raise ValueError(f"kernel {kernel.name!r} is not smooth enough: its multipliers do not decay.")
+
+
+def _carried(kernel: Kernel, dimension: int, tolerance: float, count: int, of_points: bool) -> int:
+    """Last of the first `count` degrees that carries the kernel; the last of all if none does."""
+    multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
+    if multipliers[1:].max() < _UNDERFLOW:
+        # Not always these: their a_0 vanishes for kernels of mean zero.
+        multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
+    size = np.arange(count) * multipliers
+    if of_points:
+        with np.errstate(divide="ignore"):
+            logs = np.log(size) + _log_harmonics(dimension, count)
+        size = np.exp(logs - logs.max())
+    carried = np.flatnonzero(size > tolerance * size.max())
+    return int(carried[-1]) if len(carried) else count - 1
+
+
+def _log_harmonics(dimension: int, count: int) -> FloatArray:
+    """Logarithms of N_l, the number of harmonics of each degree on S^dimension."""
+    d, l = dimension + 1, np.arange(2, count)
+    growth = np.log((2 * l + d - 2) * (l + d - 3.0) / ((2 * l + d - 4) * l))
+    return np.cumsum(np.concatenate([[0.0, np.log(d)], growth]))[:count]

@@ -1,0 +1,228 @@
+"""Check of the evolution itself: stored states are integrated to the next saved time again.
+
+Nodes of characteristics move as weighted tokens. Errors of a step may grow by as much as the flow
+makes of any disturbance, which is measured where it matters: the interval is integrated a third
+time from a disturbed state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from meanfield.carriers import REPRESENTATIONS, Representation, represent, resumed
+from meanfield.errors import SimulationError
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.problem import Problem
+from meanfield.runs import stored_section
+from meanfield.simulation import Evolution, evolve
+from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.subject import Subject
+
+# Right-hand sides times operations of each, of all intervals: some seconds.
+_WORK = 5e8
+# Operations of a right-hand side of few numbers, and right-hand sides of a first step.
+_LEAST_WORK, _FIRST_STEP = 1e5, 40.0
+# Beyond, the run took other steps than its diagnostics say.
+_PATIENCE = 4.0
+_DISTURBANCE = 1e-6
+# A save that rounding has moved into a step draws sqrt(eps) of the noise of that step anew.
+_NOISE = 1e-6
+_NAME = "integrated again"
+
+
+class _TooLongError(Exception):
+    """An interval takes many times the right-hand sides that it took the run."""
+
+
+def integrated(subject: Subject) -> Iterator[Check]:
+    """Check of intervals between stored states."""
+    problem, run = subject.problem, subject.run
+    if problem is None or stored_section(run, "representation") is None:
+        yield not_applicable(_NAME, subject.no_problem or "the run does not hold its run file")
+        return
+    saves = set(subject.kept)
+    intervals = [save for save in range(len(run.scaled_time) - 1) if {save, save + 1} <= saves]
+    if not intervals:
+        yield not_applicable(_NAME, "no two saves beside each other hold states")
+        return
+    worst, done, reason = 0.0, [], ""
+    for save in _sample(subject, intervals):
+        try:
+            excess = _excess(subject, problem, save)
+        except (ValueError, SimulationError, _TooLongError) as error:
+            reason = str(error).removesuffix(".")
+            continue
+        done.append(save)
+        worst = max(worst, excess)
+    if not done:
+        reason = reason or "each interval takes long: save more often"
+        yield not_applicable(_NAME, reason)
+        return
+    which = f"all {len(done)} intervals"
+    if len(done) < len(run.scaled_time) - 1:
+        some = ", ".join(f"{run.time[save]:.6g}" for save in sorted(done)[:6])
+        more = ", ..." if len(done) > 6 else ""
+        which = f"{len(done)} of {len(run.scaled_time) - 1} intervals, from t = {some}{more}"
+    yield measured(
+        _NAME, worst, 1.0,
+        f"stored states integrated to the next saved time, against those stored there: {which}; in "
+        "units of 100 tolerances, times what the flow makes of a disturbance",
+    )  # fmt: skip
+
+
+def _size(subject: Subject, save: int) -> float:
+    """Operations of a right-hand side."""
+    measure = subject.run.measures[save]
+    numbers = 0
+    if isinstance(measure, LabelledDensity):
+        numbers = measure.parts.size
+    elif isinstance(measure, Density):
+        numbers = measure.coefficients.size
+    elif isinstance(measure, Measure):
+        numbers = len(measure.points)
+    return _LEAST_WORK + numbers * min(numbers, 2000.0)
+
+
+def _steps(subject: Subject, save: int) -> float:
+    """Right-hand sides of an interval, as the run counted them."""
+    counts = subject.run.diagnostics.get("evaluations", np.zeros(save + 2))
+    return float(max(counts[save + 1] - counts[save], 0.0)) + _FIRST_STEP
+
+
+def _sample(subject: Subject, intervals: list[int]) -> list[int]:
+    """Intervals all over the run, as many as take some seconds."""
+    work = {save: _steps(subject, save) * _size(subject, save) for save in intervals}
+    # Van der Corput's order: every beginning of it is spread evenly.
+    bits = max(len(intervals) - 1, 1).bit_length()
+    order = sorted(range(len(intervals)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))
+    chosen, spent = [], 0.0
+    for save in [intervals[i] for i in order]:
+        if spent + work[save] <= _WORK:
+            chosen.append(save)
+            spent += work[save]
+    return chosen
+
+
+def _excess(subject: Subject, problem: Problem, save: int) -> float:
+    """Distance of the next stored state from where this one leads, over what is allowed."""
+    run, there, measure = subject.run, save + 1, subject.run.measures[save]
+    evolution = Evolution(problem, subject.options, run.scaled_time[[there]], run.unit)
+    most = _PATIENCE * _steps(subject, save)
+
+    def reached(measure: Density | Measure | None) -> Snapshot:
+        start, carrier = _begin(subject, evolution, save, measure)
+        calls = 0
+
+        def watch() -> None:
+            nonlocal calls
+            calls += 1
+            if calls > most:
+                raise _TooLongError("intervals take more steps than the run took")
+
+        (snapshot,) = evolve(evolution, start=start, representation=carrier, watch=watch)
+        return snapshot
+
+    here = reached(measure)
+    # Nodes that a density begins in the interval are not those of the run.
+    nodes = run.measures[there] if isinstance(measure, Measure) else None
+    far = _distance(subject, here, nodes, subject.moments[there])
+    allowed = subject.grown(there)
+    if run.representation[save] == "particles" and problem.flow.diffusivity:
+        allowed = max(allowed, _NOISE)
+    if not far <= allowed:
+        other = reached(_disturbed(subject, measure))
+        allowed *= max(1.0, _distance(subject, here, other.measure, other.moments) / _DISTURBANCE)
+    return far / allowed
+
+
+def _disturbed(subject: Subject, measure: Density | Measure | None) -> Density | Measure | None:
+    """State beside a state, without its symmetries."""
+    space = subject.space
+    if isinstance(measure, Density):
+        low = space.resize(measure.coefficients, 4)
+        low = _DISTURBANCE * np.cos(1.7 * np.arange(len(low))) * (1.0 + 0.0 * low)
+        low[0] = 0.0
+        change = space.resize(low, measure.max_degree)
+        if isinstance(measure, LabelledDensity):
+            return replace(measure, parts=measure.parts + change)
+        return replace(measure, coefficients=measure.coefficients + change)
+    if isinstance(measure, Measure):
+        signs = np.cos(1.7 * np.arange(measure.points.size)).reshape(measure.points.shape)
+        points, _ = space.retract(measure.points + _DISTURBANCE * signs)
+        return replace(measure, points=points)
+    return None
+
+
+def _begin(
+    subject: Subject, evolution: Evolution, save: int, measure: Density | Measure | None
+) -> tuple[Checkpoint, Representation]:
+    """State at a save as the start of a step, and what carries it."""
+    run, options = subject.run, evolution.options
+    time, name, number = float(run.scaled_time[save]), run.representation[save], 0
+    problem = evolution.problem_after(time)
+    if isinstance(measure, LabelledDensity):
+        labels = problem.labels(options.labels)
+        if not np.array_equal(labels.values, measure.labels):
+            raise ValueError("the labels in the file differ from the labels of the problem")
+        if run.diagnostics["labels"][-1] != len(labels.values) or np.isfinite(labels.band):
+            raise ValueError("means over labels need more densities than are stored")
+        # Frames of labels that have not turned yet.
+        state = np.append(measure.parts.ravel(), 0.0)
+        fixed = {"refinement": np.asarray(1), "band": np.asarray(np.inf)}
+        carrier = resumed(problem, options, name, state, fixed)
+    elif isinstance(measure, Density):
+        carrier = resumed(problem, options, name, measure.coefficients, {})
+    elif name == "atoms" and measure is not None:
+        carrier = REPRESENTATIONS[name].begin(problem, measure, options)
+    elif isinstance(measure, Measure):
+        other = run.measures[save + 1]
+        same = isinstance(other, Measure) and len(other.points) == len(measure.points)
+        if name == "characteristics" and not same:
+            raise ValueError("cells of characteristics are refined in the interval")
+        if problem.flow.diffusivity:
+            number = round(time / options.step) if options.step else -1
+            if number < 0 or number * (options.step or 0.0) != time:
+                raise ValueError("noise is drawn for whole steps, and the state lies in one")
+        carrier = _tokens(evolution, problem, measure, time)
+    else:
+        raise ValueError(subject.no_states)
+    return Checkpoint(time, carrier.state, steps=number, fixed=carrier.fixed), carrier
+
+
+def _tokens(
+    evolution: Evolution, problem: Problem, measure: Measure, time: float
+) -> Representation:
+    """Tokens, or nodes as weighted tokens, with their lengths and frequencies."""
+    points, layers = measure.points, problem.layers
+    fixed = {} if measure.weights is None else {"weights": measure.weights}
+    if layers is not None and not layers.moves_densities:
+        points = problem.space.vectors(points)
+        if layers.has_radius:
+            if time > 0.0:
+                raise ValueError("lengths of tokens are not stored")
+            points = layers.radius * points
+    if problem.frequencies is not None:
+        fixed["frequencies"] = represent(evolution.problem, evolution.options).fixed["frequencies"]
+    return resumed(problem, evolution.options, "particles", np.ravel(points), fixed)
+
+
+def _distance(subject: Subject, reached: Snapshot, measure: Any, moments: Any) -> float:
+    """Distance of two states: of moments over their slopes, of the same tokens in the mean."""
+    space, degree = subject.space, subject.space.degree_of(moments)
+    sizes = space.sizes_by_degree(reached.moments - moments)
+    if space.is_sphere:
+        sizes = sizes / (space.largest_sizes(degree) * np.maximum(np.arange(len(sizes)), 1))
+    else:
+        sizes = sizes / max(1.0, float(np.abs(measure.points).max()) if measure else 1.0)
+    far = float(sizes.max())
+    here = reached.measure
+    if isinstance(measure, Measure) and isinstance(here, Measure) and space.is_sphere:
+        alike = here.points.shape == measure.points.shape
+        apart = space.distance(here.points, measure.points) if alike else np.zeros(1)
+        far = max(far, float((measure.mass * apart).sum()))
+    return far

@@ -1,0 +1,324 @@
+"""Atoms: meeting, events, stability."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import meanfield as mf
+from meanfield.carriers.atoms import AtomRepresentation, atoms
+from meanfield.carriers.meeting import reach
+from meanfield.engines.pairs.circle import exponential_velocity_circle
+from meanfield.terms.kernels import zonal
+from meanfield.trajectory import trajectory
+
+PAIR = mf.from_points([0.0, 1.0], np.array([0.3, 0.7]), name="atoms")
+
+
+def problem_of(law, beta: float = 9.0, flow: mf.Flow = mf.USA, manifold=None) -> mf.Problem:
+    """Problem on the circle unless said otherwise."""
+    return mf.Problem(manifold or mf.Circle(), mf.exponential(beta), flow, law)
+
+
+def begun(problem: mf.Problem, tolerance: float = 1e-10) -> AtomRepresentation:
+    """Atoms of a problem's initial measure."""
+    return atoms(problem, problem.initial_measure(), tolerance=tolerance)
+
+
+def test_drift_far_below_rounding_keeps_its_digits() -> None:
+    """Moments return -1.4e-18 for a drift of 1.7e-23 (beta = 81, gap 1.2)."""
+    problem = problem_of(mf.from_points([0.0, 1.2], name="atoms"), 81.0)
+    carrier = begun(problem)
+    drift = carrier.rhs(0.0, carrier.state)[0]
+    # 0.5 e^{beta (cos d - 1)} sin d, with cos d - 1 = -2 sin^2(d / 2).
+    exact = 0.5 * np.exp(-162.0 * np.sin(0.6) ** 2) * np.sin(1.2)
+    assert exact == pytest.approx(1.7e-23, rel=0.05)
+    assert drift == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_atoms_that_have_met_become_one(flow: mf.Flow) -> None:
+    """Two stay two for ever otherwise, and hold the steps to their contraction."""
+    run = mf.simulate(problem_of(PAIR, flow=flow), until=1e6, save=2)
+    assert len(run.measures[-1].points) == 1
+    assert run.measures[-1].weights == pytest.approx([1.0], abs=1e-15)
+    assert run.diagnostics["steps"][-1] < 300
+
+
+def test_mean_point_is_kept_when_atoms_become_one() -> None:
+    """USA conserves the mean angle 0.7; a merged atom anywhere else moves every moment."""
+    run = mf.simulate(problem_of(PAIR), until=1e6, save=2, tolerance=1e-12)
+    assert run.measures[-1].points == pytest.approx([0.7], abs=1e-12)
+
+
+def test_atoms_do_not_meet_while_others_pull_them_apart() -> None:
+    """Two light atoms astride the midpoint of two heavy ones part, however near they are."""
+    extent = 0.4 * reach(problem_of(PAIR, 4.0), 1e-10)
+    weights = np.array([0.499, 0.499, 0.001, 0.001])
+    law = mf.from_points([-0.9, 0.9, -extent, extent], weights, name="atoms")
+    carrier = begun(problem_of(law, 4.0))
+    assert carrier.adapt(0.0, carrier.state) is None
+    run = mf.simulate(problem_of(law, 4.0), until=200.0, save=[150.0], tolerance=1e-10)
+    merges = [event for event in run.events if event.kind == "merge"]
+    assert {event.mass for event in merges[:2]} != {(0.001, 0.001)}
+
+
+def test_atoms_near_each_other_meet_when_they_contract_by_themselves() -> None:
+    """The same two far from all others are one."""
+    extent = 0.4 * reach(problem_of(PAIR, 25.0), 1e-10)
+    weights = np.array([0.9, 0.05, 0.05])
+    law = mf.from_points([3.0, -extent, extent], weights, name="atoms")
+    carrier = begun(problem_of(law, 25.0))
+    adapted = carrier.adapt(0.0, carrier.state)
+    assert adapted is not None and len(adapted.weights) == 2
+
+
+@pytest.mark.parametrize("flow", [mf.Flow("none", strength=-1.0), mf.Flow(True, -1.0)])
+def test_repelling_atoms_never_meet(flow: mf.Flow) -> None:
+    """They leave each other, however near they start."""
+    law = mf.from_points([0.0, 1e-8], name="atoms")
+    carrier = begun(problem_of(law, flow=flow))
+    assert carrier.adapt(0.0, carrier.state) is None
+
+
+@pytest.mark.parametrize(
+    ("manifold", "points"),
+    [
+        (mf.Circle(), np.array([0.5, 2.0, 0.5, 0.5 + 2 * np.pi])),
+        (mf.Sphere(), np.array([[1.0, 0, 0], [0, 1.0, 0], [1.0, 0, 0], [2.0, 0, 0]])),
+    ],
+)
+def test_coincident_atoms_are_one_from_the_start(manifold, points: np.ndarray) -> None:
+    """They can never part; a note says so."""
+    problem = problem_of(mf.from_points(points, name="atoms"), manifold=manifold)
+    carrier = begun(problem)
+    assert carrier.weights.tolist() == [0.75, 0.25]
+    notes = [event.text for event in carrier.arrival() if event.kind == "note"]
+    assert notes == ["atoms 0, 2, 3 start in one place: they are one atom"]
+
+
+def test_clusters_are_announced_with_their_masses() -> None:
+    """The tree of clusters has no leaves otherwise; stragglers belong to the heavy one."""
+    law = mf.from_points([0.0, 0.01, 2.0], np.array([0.2, 0.3, 0.5]), name="atoms")
+    born = begun(problem_of(law)).arrival()
+    assert [event.kind for event in born] == ["cluster", "cluster"]
+    assert sorted(event.mass[0] for event in born) == [0.5, 0.5]
+    assert {event.clusters[0] for event in born} == {0, 2}
+
+
+def test_atoms_that_part_again_have_not_met() -> None:
+    """Two light atoms near each other that heavy ones pull apart stay two clusters."""
+    weights = np.array([0.49, 0.49, 0.01, 0.01])
+    law = mf.from_points([-0.9, 0.9, -0.02, 0.02], weights, name="atoms")
+    problem = problem_of(law, 4.0)
+    assert [event.kind for event in begun(problem).arrival()] == ["cluster"] * 4
+    run = mf.simulate(problem, until=1e4, save=2)
+    masses = [sorted(event.mass) for event in run.events if event.kind == "merge"]
+    assert masses == [pytest.approx(m) for m in ([0.01, 0.49], [0.01, 0.49], [0.5, 0.5])]
+
+
+@pytest.mark.slow
+def test_every_merge_of_a_dense_cloud_is_told_once() -> None:
+    """The clusters that are left have the masses that the merges leave."""
+    rng = np.random.default_rng(3)
+    angles, weights = np.sort(rng.uniform(0, 2 * np.pi, 60)), rng.dirichlet(np.full(60, 0.5))
+    problem = problem_of(mf.from_points(angles, weights, name="atoms"), 25.0)
+    run = mf.simulate(problem, until=1e12, save=2)
+    mass = {e.clusters[0]: e.mass[0] for e in run.events if e.kind == "cluster"}
+    for event in run.events:
+        if event.kind == "merge":
+            for number, expected in zip(event.clusters, event.mass, strict=True):
+                assert mass[number] == pytest.approx(expected, abs=1e-14)
+            kept, gone = sorted(event.clusters)
+            mass[kept] += mass.pop(gone)
+    assert sorted(mass.values()) == pytest.approx(sorted(run.measures[-1].mass), abs=1e-13)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_meeting_time_is_that_of_a_stiff_reference(flow: mf.Flow) -> None:
+    """Found within a long step, it would be off by a part of it."""
+    law = mf.from_points([0.0, 0.9, 2.1], np.array([0.2, 0.3, 0.5]), name="atoms")
+    problem = problem_of(law, 25.0, flow)
+    measure = problem.initial_measure()
+    run = mf.simulate(problem, until=1e9, save=2, tolerance=1e-12)
+    first = next(event for event in run.events if event.kind == "merge")
+
+    def gap(time: float, angles: np.ndarray) -> float:
+        return angles[1] - angles[0] - 0.05
+
+    gap.terminal = True
+    solution = solve_ivp(
+        lambda t, y: exponential_velocity_circle(y, measure.weights, 25.0, flow.normalized),
+        (0.0, 1e9),
+        measure.points,
+        "Radau",
+        events=gap,
+        rtol=1e-11,
+        atol=1e-12,
+    )
+    assert first.time == pytest.approx(solution.t_events[0][0], rel=1e-7)
+    assert sorted(first.mass) == pytest.approx([0.2, 0.3], abs=1e-15)
+
+
+def test_three_clusters_that_meet_in_one_step_meet_one_after_another() -> None:
+    """Masses are those just before each meeting."""
+    law = mf.from_points([-0.5, 0.0, 0.5001], np.array([0.3, 0.3, 0.4]), name="atoms")
+    run = mf.simulate(problem_of(law, 4.0, mf.SA), until=50.0, save=2)
+    merges = [event for event in run.events if event.kind == "merge"]
+    assert len(merges) == 2
+    assert merges[0].time <= merges[1].time
+    assert sum(merges[1].mass) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_steps_are_bounded_by_the_rates_between_atoms() -> None:
+    """Explicit steps beyond 6.4 over the fastest rate amplify what they should damp."""
+    rng = np.random.default_rng(3)
+    for flow in (mf.USA, mf.SA, mf.Flow("none", strength=-2.0)):
+        for manifold in (mf.Circle(), mf.Sphere()):
+            law = mf.from_points(manifold.random_points(12, rng), name="atoms")
+            problem = problem_of(law, 9.0, flow, manifold)
+            carrier = begun(problem)
+            step = carrier.largest_step(0.0, carrier.state)
+            jacobian = np.empty((len(carrier.state), len(carrier.state)))
+            for i, row in enumerate(np.eye(len(carrier.state)) * 1e-6):
+                plus, minus = carrier.state + row, carrier.state - row
+                jacobian[:, i] = (carrier.rhs(0, plus) - carrier.rhs(0, minus)) / 2e-6
+            assert step * np.abs(np.linalg.eigvals(jacobian)).max() < 6.4
+
+
+def test_single_atom_rests_at_any_time() -> None:
+    """Nothing limits its steps."""
+    problem = problem_of(mf.from_points([1.0], name="atoms"))
+    carrier = begun(problem)
+    last = list(trajectory(problem, carrier, [0.0, 1e300], tolerance=1e-10))[-1]
+    assert last.time == 1e300
+    assert last.measure.points == pytest.approx([1.0], abs=0)
+
+
+def test_atoms_refuse_a_density() -> None:
+    """It has no atoms yet; auto finds them."""
+    problem = problem_of(mf.uniform())
+    with pytest.raises(TypeError, match="'atoms' needs points, got an initial density. Use 'auto'"):
+        begun(problem)
+
+
+def test_atoms_refuse_diffusion() -> None:
+    """Noise spreads atoms."""
+    with pytest.raises(ValueError, match="atoms cannot carry diffusion: got .* = 0.1. Use"):
+        begun(problem_of(PAIR, flow=mf.Flow("none", diffusivity=0.1)))
+
+
+@pytest.mark.parametrize(
+    ("manifold", "flow", "beta"),
+    [
+        (mf.Circle(), mf.Flow("none", strength=-1.0), 9.0),
+        (mf.Circle(), mf.Flow(True, -1.0), 2.0),
+        (mf.Circle(), mf.USA, -3.0),  # the triangle, stable for beta < -2/3
+        (mf.Sphere(), mf.Flow("none", strength=-1.0), 9.0),
+        (mf.Sphere(), mf.Flow(True, -1.0), 2.0),
+    ],
+)
+def test_atoms_that_repel_come_to_rest(manifold, flow: mf.Flow, beta: float) -> None:
+    """A stable configuration would bound explicit steps for ever: 1e60 would never come."""
+    angles = 2.0 * np.pi * np.arange(3) / 3 + np.array([0.0, 0.2, -0.3])
+    circle = np.column_stack([np.cos(angles), np.sin(angles), 0.1 * np.arange(3)])
+    points = angles if manifold.dimension == 1 else circle
+    problem = problem_of(mf.from_points(points, name="atoms"), beta, flow, manifold)
+    run = mf.simulate(problem, until=1e60, save=[1e50, 1e60])
+    assert run.diagnostics["steps"][-1] < 2000
+    points = run.measures[-1].points
+    gaps = manifold.distance(points, np.roll(points, 1, axis=0))
+    assert gaps == pytest.approx(2.0 * np.pi / 3.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("beta", [-600.0, 600.0])
+def test_steps_are_bounded_where_the_attention_underflows(beta: float) -> None:
+    """0/0 would be no bound, and a warning."""
+    law = mf.from_points([0.0, 0.001, 0.002], name="atoms")
+    carrier = begun(problem_of(law, beta, mf.SA))
+    assert 0.0 < carrier.largest_step(0.0, carrier.state) < 10.0
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_times_of_meetings_do_not_depend_on_the_steps(flow: mf.Flow) -> None:
+    """Three near each other: whether a step ended between two meetings decided when they met."""
+    law = mf.from_points([0.0, 0.35, 0.9], np.array([0.2, 0.2, 0.6]), name="atoms")
+    times = []
+    for tolerance in (1e-8, 1e-10, 1e-12):
+        run = mf.simulate(problem_of(law, 4.0, flow), until=1e4, save=2, tolerance=tolerance)
+        times.append([event.time for event in run.events if event.kind == "merge"])
+    assert times[0] == pytest.approx(times[2], rel=1e-7)
+    assert times[1] == pytest.approx(times[2], rel=1e-8)
+
+
+@pytest.mark.parametrize("points", [[0.0, 1e-7, 0.2, 0.4, 0.6], [0.0, 1e-7, 0.04, 0.08, 0.12, 3]])
+def test_atoms_of_two_clusters_that_become_one_have_met(points: list[float]) -> None:
+    """The tree would keep a cluster that is gone."""
+    run = mf.simulate(problem_of(mf.from_points(points, name="atoms"), 25.0), until=1e4, save=2)
+    kinds = [event.kind for event in run.events]
+    assert kinds.count("cluster") - kinds.count("merge") == len(run.measures[-1].points)
+
+
+@pytest.mark.parametrize(
+    "manifold", [mf.Circle(), pytest.param(mf.Sphere(), marks=pytest.mark.slow)]
+)
+def test_velocities_too_small_to_be_squared_are_followed(manifold) -> None:
+    """SciPy's error norm underflows below 1e-154: steps then went anywhere."""
+    angles = np.array([0.3, 3.3])
+    space = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(2)])
+    law = mf.from_points(angles if manifold.dimension == 1 else space, name="atoms")
+    problem = problem_of(law, 200.0, manifold=manifold)
+    exact = mf.two_cluster_time(problem, 3.0, 0.25 / np.sqrt(200.0))
+    run = mf.simulate(problem, until=2e172, save=[1e172, 2e172])
+    (merge,) = [event for event in run.events if event.kind == "merge"]
+    assert merge.time == pytest.approx(exact, rel=1e-8)
+    assert exact > 1e172
+
+
+def test_exact_equilibrium_rests() -> None:
+    """Opposite points on the sphere have velocity 0 to the last bit, and a rate that is not."""
+    law = mf.from_points([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], name="atoms")
+    run = mf.simulate(problem_of(law, 1.0, manifold=mf.Sphere()), until=1e60, save=[1e60])
+    assert run.diagnostics["steps"][-1] < 200
+    assert len(run.measures[-1].points) == 2
+
+
+def test_zonal_atoms_are_summed_by_pairs() -> None:
+    """The noise of moments, 1e-17, would move them where the kernel is 1e-20."""
+    law = mf.from_points([0.0, 2.0, 4.3], name="atoms")
+    own = zonal(lambda s: np.exp(25.0 * (s - 1.0)))
+    problem = mf.Problem(mf.Circle(), own, mf.USA, law)
+    reference = begun(problem_of(law, 25.0))
+    carrier = begun(problem)
+    expected = reference.rhs(0.0, reference.state)
+    assert carrier.rhs(0.0, carrier.state) == pytest.approx(expected, rel=1e-12)
+
+
+def test_weak_flows_are_slow_and_nothing_else() -> None:
+    """A first step that is far too short was taken for one that vanishes."""
+    law = mf.from_points([0.0, 2.0], name="atoms")
+    run = mf.simulate(
+        problem_of(law, 1.0, mf.Flow("none", strength=1e-20)), until=1e30, save=[1e30]
+    )
+    assert len(run.measures[-1].points) == 1
+
+
+def test_massless_atoms_in_one_place_are_one() -> None:
+    """Their mean point is no number."""
+    law = mf.from_points([0.0, 2.0, 2.0], np.array([1.0, 0.0, 0.0]), name="atoms")
+    carrier = begun(problem_of(law))
+    assert carrier.state.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(("tolerance", "beta"), [(1e-3, 100.0), (1e-6, 1e4), (1e-8, 25.0)])
+def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance: float, beta: float) -> None:
+    """Points that become one too early lose what lies between them."""
+    extent = 0.99 * reach(problem_of(PAIR, beta), tolerance)
+    weights = np.array([0.3, 0.2, 0.5])
+    law = mf.from_points([0.0, extent, 2.0], weights, name="atoms")
+    problem = problem_of(law, beta)
+    carrier = begun(problem, tolerance)
+    adapted = carrier.adapt(0.0, carrier.state)
+    assert adapted is not None and len(adapted.weights) == 2
+    degree = problem.moment_degree
+    change = adapted.moments(adapted.state, degree) - carrier.moments(carrier.state, degree)
+    assert 1e-3 * tolerance < np.abs(change).max() < 0.2 * tolerance

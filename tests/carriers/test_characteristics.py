@@ -1,0 +1,389 @@
+"""Characteristics as a representation: their cells, their limits, their refusals."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.carriers.characteristics import (
+    CharacteristicsRepresentation,
+    characteristics,
+    resumed_characteristics,
+)
+from meanfield.trajectory import trajectory
+
+SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
+LAWS = {
+    "circle": mf.perturbed_uniform([[3, 0.2, 0.1], [1, 0.0, -0.1]]),
+    "sphere": mf.perturbed_uniform([[2, 0, 0.2], [3, -1, 0.1]]),
+}
+
+
+def begun(
+    name: str = "circle", flow: mf.Flow = mf.USA, beta: float = 5.0, tolerance: float = 1e-7
+) -> CharacteristicsRepresentation:
+    """Characteristics from the law."""
+    problem = mf.Problem(SPACES[name], mf.exponential(beta), flow, LAWS[name])
+    return characteristics(problem, problem.initial_measure(), tolerance=tolerance)
+
+
+def positions(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np.ndarray:
+    """Positions in the state, or velocities, without their scale."""
+    n = len(carrier.masses)
+    found = state[:-n].reshape(n, -1) / carrier.scale[:, None]
+    return found.reshape(carrier.cells.points.shape)
+
+
+def log_stretch(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np.ndarray:
+    """Log stretch in the state, or divergence."""
+    return np.asarray(state[-len(carrier.masses) :] / carrier.scale)
+
+
+def with_positions(
+    carrier: CharacteristicsRepresentation,
+    points: np.ndarray,
+    stretch: np.ndarray | float = 0.0,
+) -> np.ndarray:
+    """State with these positions."""
+    positions = points.reshape(len(carrier.masses), -1) * carrier.scale[:, None]
+    return np.concatenate([positions.ravel(), stretch * carrier.scale])
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_beginning_has_the_moments_of_the_density(name: str) -> None:
+    """All that a run stores; nodes at their labels, masses that sum to 1, nothing stretched."""
+    carrier = begun(name)
+    problem = carrier.problem
+    expected = problem.initial_measure().moments(problem.moment_degree)
+    found = carrier.moments(carrier.state, problem.moment_degree)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert carrier.masses.sum() == pytest.approx(1.0, abs=1e-15)
+    begin = positions(carrier, carrier.state)
+    np.testing.assert_allclose(begin, carrier.cells.points, rtol=0, atol=2e-15)
+    density = SPACES[name].evaluate(problem.initial_measure().coefficients, carrier.cells.points)
+    np.testing.assert_allclose(carrier.density(carrier.state), density, rtol=1e-15)
+    assert carrier.failure(0.0, carrier.state) is None
+    assert carrier.adapt(0.0, carrier.state) is None
+
+
+@pytest.mark.parametrize("degree", [3, 300])
+def test_beginning_resolves_the_density(degree: int) -> None:
+    """A steep datum takes more panels: its highest mode must come out right."""
+    law = mf.perturbed_uniform([[degree, 0.5, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
+    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10)
+    assert abs(carrier.moments(carrier.state, degree)[degree] - 0.25) < 1e-12
+    assert (len(carrier.cells.bounds) > 60) == (degree == 300)
+
+
+def missed_moments(name: str, concentration: float, mean: object) -> float:
+    """Largest error of the moments of a start, half of whose mass is a narrow peak."""
+    law = mf.mixture([(0.5, SPACES[name].origin, 4.0), (0.5, mean, concentration)])
+    problem = mf.Problem(SPACES[name], mf.exponential(4.0), mf.USA, law)
+    measure = problem.initial_measure()
+    carrier = characteristics(problem, measure, tolerance=1e-8)
+    found = carrier.moments(carrier.state, problem.moment_degree)
+    return float(np.abs(found - measure.moments(problem.moment_degree)).max())
+
+
+@pytest.mark.parametrize(
+    ("name", "concentration", "mean"),
+    [
+        ("circle", 1e5, 2.3691944901923447),
+        ("circle", 1e6, 0.27479939),
+        ("circle", 1e7, 3.0),
+        ("sphere", 2e3, [0.3, -0.5, 0.81]),
+        pytest.param("sphere", 2e4, [0.3, -0.5, 0.81], marks=pytest.mark.slow),
+    ],
+)
+def test_beginning_finds_a_peak(name: str, concentration: float, mean: object) -> None:
+    """A narrow one may lie between all nodes that there are at first: half the mass was lost."""
+    # A tenth of the tolerance, and rounding of a density as high as that.
+    assert missed_moments(name, concentration, mean) < 2e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("concentration", [1e5, 1e6, 3e6])
+def test_beginning_finds_a_peak_wherever_it_is(concentration: float) -> None:
+    """Six means of 24 were lost at 1e5, fourteen at 1e6."""
+    means = 0.013 + 2.0 * np.pi * np.arange(24) / 24
+    assert max(missed_moments("circle", concentration, mean) for mean in means) < 2e-9
+
+
+def test_peaks_that_need_too_many_nodes_are_refused() -> None:
+    """Rather than left out: nodes within the limit see nothing of this one."""
+    law = mf.mixture([(0.5, 0.0, 1.0), (0.5, 1.0, 1e7)])
+    problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA, law)
+    with pytest.raises(ValueError, match=r"needs \d+ nodes or more, max_nodes is 500: raise it"):
+        characteristics(problem, problem.initial_measure(), tolerance=1e-7, max_nodes=500)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@pytest.mark.parametrize("name", SPACES)
+def test_right_hand_side_is_velocity_and_its_divergence(name: str, flow: mf.Flow) -> None:
+    """Velocity as the mean field has it; lengths of vectors do not count, nor change the rest."""
+    carrier = begun(name, flow)
+    points = carrier.cells.points
+    scale = 1.0 if name == "circle" else np.linspace(0.5, 2.0, len(points))[:, None]
+    found = carrier.rhs(0.0, with_positions(carrier, points * scale))
+    felt = carrier.interaction
+    field = felt.field(SPACES[name].moments(points, carrier.masses, felt.degree))
+    velocity, divergence = field.velocity_and_divergence(points)
+    np.testing.assert_allclose(positions(carrier, found), velocity * scale, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(log_stretch(carrier, found), divergence, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_cells_split_where_the_map_bends(name: str) -> None:
+    """Positions, log stretch and moments stay what they were; tails fall."""
+    carrier = begun(name)
+    points = carrier.cells.points
+
+    def image(at: np.ndarray) -> np.ndarray:
+        if name == "circle":
+            return np.asarray(at + 2 * np.arctan2(0.5 * np.sin(at), 1 - 0.5 * np.cos(at)))
+        return SPACES[name].retract(at + np.array([0.0, 0.3, 0.4]))[0]
+
+    stretch = 0.2 * np.cos(points if name == "circle" else points[:, 0])
+    state = with_positions(carrier, image(points), stretch)
+    finer = carrier.refined(state, state)
+    assert finer is not None
+    assert len(finer.cells.bounds) > len(carrier.cells.bounds)
+    found = positions(finer, finer.state)
+    np.testing.assert_allclose(found, image(finer.cells.points), rtol=0, atol=1e-6)
+    labels = finer.cells.points if name == "circle" else finer.cells.points[:, 0]
+    expected = 0.2 * np.cos(labels)
+    np.testing.assert_allclose(log_stretch(finer, finer.state), expected, rtol=0, atol=1e-5)
+    before, after = (
+        c.diagnostics(0.0, s)["error"] for c, s in ((carrier, state), (finer, finer.state))
+    )
+    assert after < 0.1 * before
+    np.testing.assert_allclose(
+        finer.moments(finer.state, 8), carrier.moments(state, 8), rtol=0, atol=1e-6
+    )
+
+
+def test_cells_split_where_a_rejected_step_leads() -> None:
+    """Nodes at their labels see nothing of a step that bends the map: it would be refused."""
+    carrier = begun("circle")
+    points = carrier.cells.points
+    assert carrier.refined(carrier.state, carrier.state) is None
+    bent = points + 2 * np.arctan2(0.8 * np.sin(points), 1 - 0.8 * np.cos(points))
+    rejected = with_positions(carrier, bent, np.zeros(len(points)))
+    finer = carrier.refined(carrier.state, rejected)
+    assert finer is not None
+    assert len(finer.cells.bounds) > len(carrier.cells.bounds)
+    at = positions(finer, finer.state)
+    np.testing.assert_allclose(at, finer.cells.points, rtol=0, atol=1e-12)
+
+
+def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see() -> None:
+    """Velocities of all degrees take twice as long, and differ by less than a step errs."""
+    everything = begun("sphere", mf.SA, beta=6.0, tolerance=1e-4)
+    carrier = replace(everything, enough=1e-4)
+    degrees = carrier.interaction.degree, everything.interaction.degree
+    assert degrees == (17, 27)
+    assert begun("circle", tolerance=1e-4).interaction.degree == 25
+    # Both at a place where clusters are: all nodes near two points.
+    points = carrier.cells.points * [0.1, 0.1, 1.0]
+    points /= np.sqrt((points**2).sum(axis=1))[:, None]
+    state = with_positions(carrier, points)
+    velocities = [positions(each, each.rhs(0.0, state)) for each in (carrier, everything)]
+    errors = np.abs(velocities[0] - velocities[1]).max(axis=1)
+    assert 0.0 < carrier.masses @ errors < 1e-6
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_cells_join_where_their_image_has_shrunk(name: str) -> None:
+    """All mass in one place: far fewer nodes, the same measure to the tolerance."""
+    carrier = begun(name, tolerance=1e-4)
+    place = 2.0 if name == "circle" else np.array([0.6, 0.0, 0.8])
+    points = place + 1e-8 * (carrier.cells.points - place)
+    state = with_positions(carrier, points, np.log(1e-8))
+    fewer: CharacteristicsRepresentation | None = carrier
+    last = carrier
+    while fewer is not None:
+        last, state = fewer, fewer.state if fewer is not carrier else state
+        fewer = last.adapt(0.0, state)
+    # What is left is what the initial density needs.
+    assert len(last.masses) <= 0.5 * len(carrier.masses)
+    assert last.masses.sum() == pytest.approx(1.0, abs=1e-15)
+    expected = SPACES[name].moments(np.array([place]), None, 8)
+    np.testing.assert_allclose(last.moments(state, 8), expected, rtol=0, atol=1e-6)
+
+
+def test_cells_whose_join_would_be_unresolved_stay() -> None:
+    """A mass in two places, no cell of any length: a joined one across the jump would bend."""
+    carrier = begun()
+    jump = carrier.cells.bounds[5, 0]
+    points = np.where(carrier.cells.points < jump, 1.0, 2.0)
+    found = carrier.adapt(0.0, with_positions(carrier, points))
+    assert found is not None
+    assert np.any(found.cells.bounds[:, 0] == jump)
+    assert set(np.round(positions(found, found.state), 9)) == {1.0, 2.0}
+
+
+def test_cells_too_long_for_the_kernel_split() -> None:
+    """An affine map has no tail, but the fastest wave that is felt has on its image."""
+    carrier = begun(beta=5.0)
+    state = with_positions(carrier, 3.0 * carrier.cells.points)
+    finer = carrier.adapt(0.0, state)
+    assert finer is not None
+    assert len(finer.cells.bounds) == 2 * len(carrier.cells.bounds)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_folded_labels_are_refused(name: str) -> None:
+    """A state by hand whose labels have changed their order is no flow."""
+    carrier = begun(name)
+    mirrored = -carrier.cells.points
+    reason = carrier.failure(0.0, with_positions(carrier, mirrored))
+    assert reason is not None
+    assert "labels fold in cell" in reason and "Check the state" in reason
+
+
+def test_failure_says_how_much_is_unresolved() -> None:
+    """A tail above the tolerance must not be trusted; below it may be."""
+    carrier = begun(tolerance=1e-7)
+    cells = carrier.cells
+    wave = np.polynomial.legendre.Legendre.basis(15)(np.polynomial.legendre.leggauss(16)[0])
+    mass = carrier.masses[:16].sum()
+    for size, failed in ((0.9e-7, False), (1.1e-7, True)):
+        points = cells.points.copy()
+        points[:16] += size / mass * wave
+        reason = carrier.failure(0.0, with_positions(carrier, points))
+        assert (reason is not None) == failed
+    expected = f"under-resolved: on {len(points)} nodes a cell leaves 1.1"
+    assert reason is not None and reason.startswith(expected)
+
+
+def test_nodes_stop_at_the_largest_number() -> None:
+    """Then nothing is refined, and the run ends with one line that says where."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, LAWS["circle"])
+    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10, max_nodes=500)
+    stream = trajectory(problem, carrier, np.linspace(0, 20, 21), tolerance=1e-10)
+    match = r"under-resolved: on \d+ nodes a cell leaves .*; raise tolerance or max_nodes"
+    seen = []
+    with pytest.raises(mf.SimulationError, match=match):
+        for snapshot in stream:
+            seen.append(snapshot.diagnostics["nodes"])
+    assert len(seen) > 1
+    assert max(seen) <= 500
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.Flow(True, -2.0)])
+def test_steps_are_a_share_of_the_growth_time_near_uniform(flow: mf.Flow) -> None:
+    """Elsewhere they end at the stability limit 5 / contraction, as for particles."""
+    carrier = begun(flow=flow)
+    rate = np.abs(mf.growth_rates(carrier.problem, 30)).max()
+    limit = 5.0 / abs(flow.strength)
+    small = replace(LAWS["circle"].build(mf.Circle()), coefficients=np.array([1.0, 0.09]))
+    large = replace(small, coefficients=np.array([1.0, 0.11]))
+    for measure, expected in ((small, min(0.35 / rate, limit)), (large, limit)):
+        found = characteristics(carrier.problem, measure, tolerance=1e-7)
+        assert found.largest_step(0.0, found.state) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(False, -1.0)])
+def test_dissipation_is_the_rate_of_the_energy(flow: mf.Flow) -> None:
+    """The dissipation equals dE/dt from the moments of two states close in time."""
+    carrier = begun(flow=flow, tolerance=1e-10)
+    felt, state = carrier.interaction, carrier.state
+    energies = []
+    for shift in (-1e-4, 1e-4):
+        m = carrier.moments(state + shift * carrier.rhs(0.0, state), felt.degree)
+        w = felt.potential_multipliers / flow.strength
+        energies.append(0.5 * mf.Circle().inner(w * m, m))
+    rate = (energies[1] - energies[0]) / 2e-4
+    # The difference quotient is of order two.
+    assert carrier.diagnostics(0.0, state)["energy_dissipation"] == pytest.approx(rate, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_resumed_characteristics_are_what_they_were(name: str) -> None:
+    """From the state and what is fixed, to the bit."""
+    carrier = begun(name)
+    state = carrier.state + 1e-3 * carrier.rhs(0.0, carrier.state)
+    again = resumed_characteristics(carrier.problem, state, carrier.fixed, tolerance=1e-7)
+    assert np.array_equal(again.masses, carrier.masses)
+    assert np.array_equal(again.rhs(0.0, state), carrier.rhs(0.0, state))
+    assert again.max_nodes == carrier.max_nodes
+
+
+def test_a_state_that_does_not_fit_is_refused() -> None:
+    """Positions and log stretch: two numbers a node on the circle."""
+    carrier = begun()
+    n = len(carrier.masses)
+    with pytest.raises(ValueError, match=rf"state has shape \({n},\), expected \({2 * n},\)"):
+        resumed_characteristics(carrier.problem, carrier.state[:n], carrier.fixed, tolerance=1e-7)
+
+
+def test_points_are_refused() -> None:
+    """They have no density that could be carried."""
+    carrier = begun()
+    measure = mf.Measure(mf.Circle(), [0.0, 1.0])
+    with pytest.raises(TypeError, match="needs an initial density, got points. Use 'particles' or"):
+        characteristics(carrier.problem, measure, tolerance=1e-7)
+
+
+def test_diffusion_is_refused() -> None:
+    """Characteristics of a diffusing measure are no curves."""
+    flow = mf.Flow("none", diffusivity=0.05)
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAWS["circle"])
+    with pytest.raises(ValueError, match="characteristics cannot carry diffusion: .* = 0.05. Use"):
+        characteristics(problem, problem.initial_measure(), tolerance=1e-7)
+
+
+def test_kernels_beyond_the_manifold_are_refused() -> None:
+    """Before anything is allocated for them."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA, LAWS["sphere"])
+    degree = problem.kernel_degree
+    with pytest.raises(ValueError, match=f"the kernel needs degree {degree}, at most .* sphere"):
+        characteristics(problem, problem.initial_measure(), tolerance=1e-7)
+
+
+def test_densities_that_need_too_many_nodes_are_refused() -> None:
+    """The number that it needs, which is above the limit, and what to do."""
+    problem = mf.Problem(
+        mf.Circle(), mf.exponential(5.0), mf.USA, mf.perturbed_uniform([[40, 0.5, 0]])
+    )
+    message = r"needs (\d+) nodes or more, max_nodes is 200: raise it"
+    with pytest.raises(ValueError, match=message) as refusal:
+        characteristics(problem, problem.initial_measure(), tolerance=1e-7, max_nodes=200)
+    assert int(re.search(message, str(refusal.value))[1]) > 200
+
+
+def test_densities_beyond_floating_point_stay_finite() -> None:
+    """A cluster that has contracted for 1,000 time units."""
+    carrier = begun()
+    state = with_positions(carrier, carrier.cells.points, -1000.0)
+    assert np.all(np.isfinite(carrier.density(state)))
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_errors_count_by_the_mass_of_the_node(name: str) -> None:
+    """Fully above a tenth of the mean mass, in proportion below; light nodes lose no digits."""
+    law = mf.von_mises_fisher(40.0, mean=0.5 if name == "circle" else [0.0, 0.6, 0.8])
+    problem = mf.Problem(SPACES[name], mf.exponential(5.0), mf.USA, law)
+    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-7)
+    share = carrier.masses / carrier.masses.mean()
+    heavy = share > 0.1
+    assert 0.05 < heavy.mean() < 0.95
+    np.testing.assert_allclose(carrier.scale[heavy], 1.0, rtol=0)
+    light = ~heavy & (share > 1e-8)
+    np.testing.assert_allclose(carrier.scale[light], 10.0 * share[light], rtol=1e-6)
+    assert carrier.scale.min() > 0
+    begin = positions(carrier, carrier.state)
+    np.testing.assert_allclose(begin, carrier.cells.points, rtol=0, atol=2e-15)
+
+
+def test_nodes_where_nothing_is_felt_do_not_shorten_steps() -> None:
+    """Opposite a concentrated measure Z is 1e-10, and velocities are rounding errors over it."""
+    law = mf.mixture([(0.6, 0.3, 10.0), (0.4, 1.5, 10.0)])
+    problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA, law)
+    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-12)
+    *_, last = trajectory(problem, carrier, [5.0], tolerance=1e-12)
+    # Without the scale 63,000.
+    assert last.diagnostics["steps"] < 100

@@ -1,0 +1,173 @@
+"""The density as a representation: its degree, its limits, its refusals."""
+
+import re
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.carriers import DensityRepresentation, density
+
+LAW = mf.perturbed_uniform([[3, 0.2, 0.1]])
+
+
+def represented(degree: int, top: complex = 0.0, flow: mf.Flow = mf.USA) -> DensityRepresentation:
+    """Density of that degree whose highest coefficient is given."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
+    state = mf.Circle().resize(LAW.build(mf.Circle()).coefficients, degree)
+    state[-1] = top
+    return DensityRepresentation(problem, state, tolerance=1e-8, max_degree=200)
+
+
+@pytest.mark.parametrize("law_degree, beta, first", [(3, 5.0, 64), (50, 5.0, 100), (3, 1e3, 282)])
+def test_first_degree_holds_density_and_kernel(law_degree: int, beta: float, first: int) -> None:
+    """At least 64, twice the degree of the datum, and the kernel's."""
+    law = mf.perturbed_uniform([[law_degree, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
+    assert carrier.grid.max_degree == first
+    assert np.array_equal(
+        carrier.moments(carrier.state, law_degree), problem.initial_measure().coefficients
+    )
+
+
+def test_degree_doubles_while_the_tail_is_far_below_the_tolerance() -> None:
+    """Long before it matters: at a thousandth of the tolerance; the state is kept."""
+    assert represented(64, 0.9e-11).adapt(0.0, represented(64, 0.9e-11).state) is None
+    carrier = represented(64, 1.1e-11j)
+    wider = carrier.adapt(0.0, carrier.state)
+    assert wider is not None
+    assert wider.grid.max_degree == 128
+    assert np.array_equal(wider.state[:65], carrier.state)
+    assert np.array_equal(wider.state[65:], np.zeros(64))
+
+
+def test_degree_stops_at_the_largest() -> None:
+    """128 becomes 200, and 200 stays."""
+    carrier = represented(128, 1e-6)
+    wider = carrier.adapt(0.0, carrier.state)
+    assert wider is not None and wider.grid.max_degree == 200
+    full = represented(200, 1e-6)
+    assert full.adapt(0.0, full.state) is None
+    assert full.refined(full.state, full.state) is None
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_exponential_steps_are_of_the_whole_right_hand_side(
+    manifold: mf.Circle | mf.Sphere, normalized: bool
+) -> None:
+    """A linear part that is left out, or counted twice, would be missed by neither half alone."""
+    flow = mf.Flow(normalized=normalized, strength=-0.7, diffusivity=0.3)
+    problem = mf.Problem(manifold, mf.exponential(5.0), flow, mf.von_mises_fisher(3.0))
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-8, max_degree=64)
+    state = carrier.state
+    rates = mf.growth_rates(problem, carrier.grid.max_degree)
+    whole = carrier.remainder(0.0, state) + manifold.convolve(rates, state)
+    expected = carrier.rhs(0.0, state)
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+
+
+def test_failure_names_tail_and_degree() -> None:
+    """A tail at the tolerance must not be trusted; one just below may be."""
+    carrier = represented(64)
+    for top, failed in ((0.99e-8, False), (1.01e-8, True)):
+        state = carrier.state.copy()
+        state[-1] = top
+        reason = carrier.failure(0.0, state)
+        assert (reason is not None) == failed
+    assert reason is not None
+    assert reason.startswith("under-resolved: spectral tail 1.0e-08 at degree 64; raise")
+
+
+def test_failure_names_what_no_density_shows() -> None:
+    """A moment beyond a single point's, or values far below zero, where the spectrum looks fine.
+
+    Within what errors of 100 tolerances, one a degree, may do, both are let pass.
+    """
+    carrier = represented(64)
+    for degree, size, said in (
+        (20, 1.0 + 0.9e-6, None),
+        (20, 1.0 + 1.1e-6, r"moment 20 is 1 times a single point's at degree 64"),
+        (20, 1.233, r"moment 20 is 1.233 times a single point's at degree 64"),
+    ):
+        state = np.zeros(65, dtype=complex)
+        state[0], state[degree], state[2 * degree] = 1.0, size, size / 2
+        reason = carrier.failure(0.0, state) or ""
+        assert ("moment" in reason) == (said is not None)
+        if said is not None:
+            assert re.search(said, reason)
+    # Twice the sum of the errors of 65 degrees is 1.3e-4.
+    for low, failed in ((1.2e-4, False), (1.4e-4, True)):
+        state = np.zeros(65, dtype=complex)
+        state[0], state[1] = 1.0, 0.5 * (1.0 + low)
+        reason = carrier.failure(0.0, state)
+        assert (reason is not None) == failed
+    assert reason is not None
+    assert reason.startswith("under-resolved: the density falls to -0.00014 at degree 64; raise")
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_largest_step_is_the_courant_limit(flow: mf.Flow) -> None:
+    """4 / (degree max|v|), the velocity summed plainly; shorter in proportion at more degrees."""
+    carrier = represented(160, 0.0, flow)
+    theta = 2 * np.pi * np.arange(4000) / 4000
+    f = 1 + 0.2 * np.cos(3 * theta) + 0.1 * np.sin(3 * theta)
+    places = theta[::10]
+    d = places[:, None] - theta
+    a = np.exp(5 * (np.cos(d) - 1)) * f
+    v = (a * np.sin(d)).mean(axis=1)
+    if flow.normalized:
+        v /= a.mean(axis=1)
+    expected = 4.0 / (160 * np.abs(v).max())
+    # Its nodes and these miss the maximum by a little.
+    assert carrier.largest_step(0.0, carrier.state) == pytest.approx(expected, rel=2e-3)
+    wide = represented(200, 0.0, flow)
+    assert wide.largest_step(0.0, wide.state) == pytest.approx(0.8 * expected, rel=2e-3)
+
+
+def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth() -> None:
+    """What grows from below the tolerance would be missed by steps of many e-folds."""
+    flow = mf.Flow("none", diffusivity=1e-3)
+    carrier = represented(64, flow=flow)
+    near = carrier.state.copy()
+    near[1] = 1e-6
+    expected = 1.0 / mf.growth_rate_max(carrier.problem)
+    assert carrier.largest_step(0.0, near) == pytest.approx(expected, rel=1e-12)
+
+
+def test_uniform_density_has_no_largest_step() -> None:
+    """Nothing moves."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
+    assert carrier.largest_step(0.0, carrier.state) == np.inf
+
+
+def test_diagnostics_hold_the_smallest_value() -> None:
+    """A negative density is seen in the run file."""
+    found = represented(64).diagnostics(0.0, represented(64).state)
+    assert found["density_min"] == pytest.approx(1 - np.hypot(0.2, 0.1), abs=2e-3)
+    assert found["degree"] == 64
+
+
+def test_density_refuses_points() -> None:
+    """Tokens have no coefficients that decay."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    points = mf.Measure(mf.Circle(), np.zeros(3))
+    with pytest.raises(TypeError, match="'density' needs an initial density, got points"):
+        density(problem, points, tolerance=1e-10)
+
+
+@pytest.mark.parametrize(
+    "mode, beta, needed, owner", [(100, 5.0, 100, "initial density"), (3, 1e4, 889, "kernel")]
+)
+def test_density_refuses_a_largest_degree_that_cuts(
+    mode: int, beta: float, needed: int, owner: str
+) -> None:
+    """Neither the datum nor the kernel may be cut."""
+    law = mf.perturbed_uniform([[mode, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
+    with pytest.raises(
+        ValueError, match=f"max_degree = 99 is below degree {needed} of the {owner}"
+    ):
+        density(problem, problem.initial_measure(), tolerance=1e-10, max_degree=99)

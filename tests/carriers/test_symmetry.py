@@ -1,0 +1,248 @@
+"""Symmetries of a start that its problem shares: found, kept exactly, broken on request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.carriers import Options
+from meanfield.carriers.symmetry import Symmetry, symmetry_of
+from meanfield.carriers.symmetry_groups import turned_coefficients
+
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+SHARP = mf.exponential(beta=4.0)
+THREE = mf.perturbed_uniform([[3, 0.1, 0.0]])
+PENTAGON = 0.3 + 2.0 * np.pi * np.arange(5) / 5
+TRIANGLE = 2.0 * np.pi * np.arange(3) / 3
+OCTAHEDRON = np.vstack([np.eye(3), -np.eye(3)])
+CROSS = np.vstack([np.eye(4), -np.eye(4)])
+TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(3.0)
+
+
+def of(problem: mf.Problem, **options: object) -> Symmetry | None:
+    """Symmetry that a run with options keeps."""
+    return symmetry_of(problem, Options(**options))  # type: ignore[arg-type]
+
+
+def summary(problem: mf.Problem, **options: object) -> str:
+    """Name of that symmetry."""
+    found = of(problem, **options)
+    return "none" if found is None else found.summary.removesuffix(": stays so")
+
+
+@pytest.mark.parametrize(
+    ("manifold", "law", "told"),
+    [
+        (CIRCLE, THREE, "three-fold symmetric, with mirrors"),
+        (CIRCLE, mf.perturbed_uniform([[3, 0.1, 0.2], [6, 0.1, 0.0]]), "three-fold symmetric"),
+        (CIRCLE, mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.1, 0.05]]), "none"),
+        (CIRCLE, mf.perturbed_uniform([[3, 0.1, 0.0], [1, 1e-12, 1e-12]]), "none"),
+        (CIRCLE, mf.von_mises_fisher(3.0, mean=1.0), "mirror symmetric"),
+        (CIRCLE, mf.uniform(), "uniform"),
+        (CIRCLE, mf.from_points(PENTAGON), "five-fold symmetric, with mirrors"),
+        (SPHERE, mf.perturbed_uniform([[3, 2, 0.1]]), "tetrahedrally symmetric, with mirrors"),
+        (
+            SPHERE,
+            mf.perturbed_uniform([[2, 0, 0.1]]),
+            "symmetric about the axis, antipodally symmetric, with mirrors",
+        ),
+        (
+            SPHERE,
+            mf.from_points(OCTAHEDRON),
+            "octahedrally symmetric, antipodally symmetric, with mirrors",
+        ),
+        (mf.Axial(5), mf.perturbed_uniform([[2, 0.1]]), "antipodally symmetric"),
+        (mf.Sphere(4), mf.from_points(CROSS), "antipodally symmetric, with mirrors"),
+        (mf.Sphere(4), mf.from_points(np.random.default_rng(0).normal(size=(9, 4))), "none"),
+    ],
+)
+def test_symmetry_of_a_start(manifold: mf.Circle, law: mf.initial.InitialLaw, told: str) -> None:
+    """A symmetry would be missed, or claimed where there is none."""
+    assert summary(mf.Problem(manifold, SHARP, mf.SA, law)) == told
+
+
+def head(**matrices: object) -> mf.Attention:
+    """One head."""
+    return mf.Attention([mf.Head(**matrices)], beta=3.0)  # type: ignore[arg-type]
+
+
+SKEW = [[0.0, -1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]]), initial=THREE), "none"),
+        (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]])), "two-fold symmetric"),
+        (mf.Problem(CIRCLE, head(value=[[1, -1], [1, 1]]), initial=THREE), "three-fold symmetric"),
+        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.Drift(SKEW)), "three-fold symmetric"),
+        (
+            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.Drift([1.0, 2.0])),
+            "mirror symmetric",
+        ),
+        (
+            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, frequencies=mf.Gaussian(width=0.1)),
+            "three-fold symmetric",
+        ),
+        (
+            mf.Problem(SPHERE, head(score=np.diag([1.0, 1.0, 2.0]))),
+            "symmetric about the axis, antipodally symmetric, with mirrors",
+        ),
+        (
+            mf.Problem(SPHERE, head(score=np.arange(9.0).reshape(3, 3) ** 2)),
+            "antipodally symmetric",
+        ),
+    ],
+)
+def test_only_what_the_problem_shares_counts(problem: mf.Problem, told: str) -> None:
+    """A symmetry that the flow does not have would be forced on it."""
+    assert summary(problem) == told
+
+
+def test_what_breaks_it_is_no_symmetry() -> None:
+    """Noise, drawn tokens, a mask and a disturbance would be made symmetric."""
+    points = mf.Problem(CIRCLE, SHARP, mf.Flow("none", diffusivity=0.1), mf.from_points(TRIANGLE))
+    assert of(points, step=0.1) is None
+    assert of(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), name="particles", tokens=3) is None
+    assert of(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), perturb=1e-12) is None
+    causal = mf.Attention([mf.Head()], beta=4.0, mask="causal")
+    assert of(mf.Problem(CIRCLE, causal, initial=mf.from_points(TRIANGLE))) is None
+
+
+@pytest.mark.parametrize(("count", "d"), [(8, 8), (16, 64)])
+def test_large_groups_are_cut_short(count: int, d: int) -> None:
+    """All permutations of orthogonal tokens would be tried, for hours, before the first step."""
+    found = of(mf.Problem(mf.Sphere(d), SHARP, mf.SA, mf.from_points(np.eye(count, d))))
+    assert found is not None and found.images is not None
+    assert 1 < len(found.images) <= min(1200, 2**22 // d**2)
+
+
+def test_maps_that_move_the_mean_need_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of 200,000 random tokens would begin with seconds of neighbours of images."""
+    points = np.random.default_rng(0).uniform(0.0, 6.0, 500)
+    problem = mf.Problem(CIRCLE, SHARP, mf.SA, mf.from_points(np.r_[points, points + np.pi]))
+    assert of(problem) is not None
+    monkeypatch.setattr("scipy.spatial.cKDTree", None)
+    assert of(replace(problem, initial=mf.from_points(points))) is None
+
+
+@pytest.mark.parametrize("modes", [[[3, 2, 0.1]], [[2, 1, 0.1]], [[3, 3, 0.2]], [[4, 0, 0.3]]])
+def test_projection_is_the_mean_over_the_group(modes: list[list[float]]) -> None:
+    """Coefficients that the group forbids would stay, or allowed ones go."""
+    found = of(mf.Problem(SPHERE, SHARP, mf.SA, mf.perturbed_uniform(modes)))
+    assert found is not None
+    rng = np.random.default_rng(1)
+    x = SPHERE.random_points(3, rng)
+    c = SPHERE.moments(x, rng.dirichlet(np.ones(3)), 8)
+    projected = found.project(c)
+    expected = SPHERE.moments(
+        np.concatenate([x @ g.T for g in found.maps]),
+        None,
+        8,
+    )
+    equal = found.project(SPHERE.moments(x, None, 8))
+    if not found.axial:
+        assert np.abs(equal - expected).max() <= 1e-13
+    for g in found.maps:
+        assert np.abs(turned_coefficients(SPHERE, projected, g) - projected).max() <= 1e-13
+    assert np.abs(found.project(projected) - projected).max() <= 1e-13
+
+
+@pytest.mark.parametrize("law", [THREE, mf.from_points(TRIANGLE)])
+def test_three_clusters_stay_for_ever(law: mf.initial.InitialLaw) -> None:
+    """Rounding would merge them near t = 1000."""
+    problem = mf.Problem(CIRCLE, SHARP, mf.SA, law)
+    run = mf.simulate(problem, 1e6, save=[0.0, 3e3, 1e6], tolerance=1e-8)
+    assert not [event for event in run.events if event.kind == "merge"]
+    assert run.observables["clusters/count"][-1] == 3.0
+    assert np.abs(run.moments[-1, [1, 2, 4, 5]]).max() == 0.0
+    assert run.attributes["symmetry"].endswith(": stays so")
+
+
+def test_disturbed_clusters_merge_when_the_theory_says() -> None:
+    """A disturbance would not break the symmetry, or be of another size."""
+    points = mf.from_points(TRIANGLE)
+    problem = mf.Problem(CIRCLE, SHARP, mf.SA, points)
+    lifetime = mf.cluster_rates(problem, problem.initial_measure()).lifetime
+    times = []
+    for size in (1e-12, 1e-9):
+        run = mf.simulate(problem, 1e6, save=[0.0, 1e6], perturb=size)
+        assert "symmetry" not in run.attributes
+        times.append(next(event.time for event in run.events if event.kind == "merge"))
+    # Three powers of ten are ln 1000 lifetimes; what follows is the same.
+    assert abs((times[0] - times[1]) / (np.log(1e3) * lifetime) - 1.0) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("manifold", "points"), [(SPHERE, OCTAHEDRON), (SPHERE, TETRAHEDRON), (mf.Sphere(4), CROSS)]
+)
+def test_polytopes_stay(manifold: mf.Sphere, points: np.ndarray) -> None:
+    """Rounding would move tokens from where no direction is theirs."""
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(points.shape[1],) * 2))[0]
+    problem = mf.Problem(manifold, mf.exponential(1.0), mf.SA, mf.from_points(points @ turn))
+    run = mf.simulate(problem, 300.0, save=[0.0, 300.0])
+    last = run.measures[-1]
+    assert isinstance(last, mf.Measure)
+    assert np.abs(last.points - points @ turn).max() < 1e-12
+    moved = mf.simulate(problem, 300.0, save=[0.0, 300.0], perturb=1e-12).measures[-1]
+    assert isinstance(moved, mf.Measure)
+    same = moved.points.shape == last.points.shape
+    assert not same or np.abs(moved.points - last.points).max() > 0.1
+
+
+def test_symmetric_merges_still_happen() -> None:
+    """Four times three tokens that the limit brings together would be kept apart."""
+    quarter = 0.5 * np.pi * np.arange(4)
+    points = mf.from_points(np.concatenate([quarter + 0.2, quarter - 0.2, quarter + 0.1]))
+    run = mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, points), 1e5, save=[0.0, 1e5])
+    measure = run.measures[-1]
+    assert isinstance(measure, mf.Measure) and len(measure.points) == 4
+    assert np.abs(np.diff(np.sort(measure.points)) - 0.5 * np.pi).max() < 1e-12
+
+
+def test_uniform_start_of_a_head_stays_antipodal() -> None:
+    """Odd moments would grow from rounding."""
+    of_head = head(score=[[1.0, 2.0], [0.0, 3.0]])
+    run = mf.simulate(mf.Problem(CIRCLE, of_head), 3.0, save=4, representation="density")
+    assert np.abs(run.moments[-1, 2]) > 0.1 and np.abs(run.moments[:, 1::2]).max() == 0.0
+
+
+def test_tokens_under_layers_stay_symmetric() -> None:
+    """Layers would break what their flow keeps."""
+    layers = mf.Layers(step=0.5, count=400, placement="pre")
+    problem = mf.Problem(mf.Sphere(4), SHARP, mf.SA, mf.from_points(CROSS), layers=layers)
+    last = mf.simulate(problem).measures[-1]
+    assert isinstance(last, mf.Measure)
+    assert np.abs(last.points - CROSS).max() < 1e-12
+
+
+def test_resumed_run_is_the_same(tmp_path: Path) -> None:
+    """What goes on from a file would have lost its symmetry."""
+    problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
+    whole = mf.simulate(problem, 60.0, save=[1.0, 8.0, 60.0], tolerance=1e-7)
+    path = tmp_path / "run.h5"
+    for until in (8.0, 60.0):
+        saves = [1.0, 8.0, 60.0][: 2 if until < 60.0 else 3]
+        found = mf.simulate(
+            problem, until, save=saves, tolerance=1e-7, output=path, resume=path.exists()
+        )
+    assert np.array_equal(found.moments, whole.moments)
+    assert mf.verify(path)["symmetry"].passed
+
+
+def test_runs_without_symmetry_do_not_change() -> None:
+    """Rates of a start without symmetry would be projected."""
+    law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.1, 0.05]])
+    run = mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, law), 1.0, save=2)
+    assert "symmetry" not in run.attributes
+
+
+def test_perturb_has_a_range() -> None:
+    """A disturbance as large as the law would be no disturbance."""
+    with pytest.raises(ValueError, match="perturb must be positive, at most 0.001, got 0.5"):
+        mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), 1.0, perturb=0.5)
+    assert replace(Options(), perturb=1e-3).perturb == 1e-3

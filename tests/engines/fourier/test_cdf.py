@@ -1,0 +1,81 @@
+"""Cumulative distributions of densities on the circle as local polynomials."""
+
+import numpy as np
+import pytest
+
+from meanfield.engines.fourier.cdf import (
+    cell_edges,
+    check_density,
+    cumulative,
+    local_polynomials,
+    primitive,
+)
+
+
+def rough_coefficients(degree: int, seed: int = 0) -> np.ndarray:
+    """Coefficients of modulus 1 at every degree, the worst that a measure can have."""
+    phases = np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi, degree + 1)
+    coefficients = np.exp(1j * phases)
+    coefficients[0] = 1.0
+    return coefficients
+
+
+def series(coefficients: np.ndarray, theta: float) -> tuple[float, float]:
+    """Cumulative distribution and density at one angle, summed term by term."""
+    k = np.arange(1, len(coefficients))
+    terms = coefficients[1:] * np.exp(1j * k * theta)
+    distribution = theta / (2.0 * np.pi) + np.sum(terms / (1j * k)).real / np.pi
+    return distribution, 1.0 + 2.0 * np.sum(terms).real
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 7, 64, 1000])
+def test_cumulative_equals_the_fourier_series(degree: int) -> None:
+    """A wrong Taylor coefficient, or too few of them, in any cell or any lap."""
+    coefficients = rough_coefficients(degree)
+    rows = local_polynomials(coefficients)
+    for theta in np.random.default_rng(1).uniform(-7.0, 14.0, 50):
+        distribution, density = cumulative(rows, theta)
+        expected, expected_density = series(coefficients, theta)
+        # The angle itself is rounded by 1e-15, which moves F by f times that, f' likewise.
+        slack = 2e-15 * (1 + degree)
+        assert distribution == pytest.approx(expected, abs=slack)
+        assert density == pytest.approx(expected_density, abs=slack * 4 * (1 + degree))
+
+
+def test_primitive_integrates_the_polynomial() -> None:
+    """Integrals of |F - G| over a gap are differences of this."""
+    rows = local_polynomials(rough_coefficients(5))
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    for cell in (0, 11, 31):
+        for end in (-1.0, 0.3, 1.0):
+            values = np.polynomial.polynomial.polyval(0.5 * end * (nodes + 1.0), rows[cell])
+            integral = 0.5 * end * (weights @ values)
+            assert primitive(rows, cell, end) == pytest.approx(integral, abs=1e-15)
+
+
+def test_cell_edges_increase_by_one_even_if_the_density_is_slightly_negative() -> None:
+    """Quantiles need a monotone distribution; a wiggle would lose or double a cell."""
+    # 1 + 1.0001 cos: negative around pi, by 1e-4.
+    rows = local_polynomials(np.array([1.0, 0.50005]))
+    edges = cell_edges(rows)
+    assert np.all(np.diff(edges) >= 0.0)
+    assert edges[-1] == edges[0] + 1.0
+
+
+def test_negligible_tail_does_not_cost_cells() -> None:
+    """A smooth density given with many zeros would be evaluated as slowly as a rough one."""
+    coefficients = np.zeros(2000, dtype=complex)
+    coefficients[:3] = [1.0, 0.2, 0.1j]
+    assert len(local_polynomials(coefficients)) == 8
+
+
+@pytest.mark.parametrize("amplitude", [0.6, 5.0])
+def test_check_density_refuses_negative_densities(amplitude: float) -> None:
+    """A distance to what is no measure would be returned without a word."""
+    with pytest.raises(ValueError, match="first density is negative: its negative part has mass"):
+        check_density(np.array([1.0, amplitude]), "first")
+
+
+def test_check_density_accepts_truncation() -> None:
+    """Densities negative by rounding or truncation are what solvers deliver."""
+    check_density(np.array([1.0, 0.5 + 1e-4]), "first")

@@ -1,0 +1,304 @@
+"""Scattered points on the sphere: moments, values and gradients against direct sums."""
+
+import numpy as np
+import pytest
+from parameters import each, together
+from random_data import special_and_random, sphere_field
+from scipy.special import sph_harm_y, sph_legendre_p
+
+import meanfield as mf
+from meanfield.engines.harmonics import points as sphere_points
+from meanfield.engines.harmonics import solid
+from meanfield.engines.harmonics.coefficients import count_of, index, power_by_degree
+from meanfield.engines.threads import set_threads
+from meanfield.fields import engines
+from meanfield.fields.mean_field import interaction
+from meanfield.spaces.sphere.sphere import Sphere
+
+SPHERE = Sphere()
+DEGREE = 24
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["solid", "transforms"])
+def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each method for all points: their crossovers are a matter of time."""
+    monkeypatch.setattr(solid, "is_faster", lambda *_: request.param)
+
+
+def harmonics(points: np.ndarray, degree: int) -> np.ndarray:
+    """Y_lm(x_j) by SciPy, shape (count of coefficients, n)."""
+    x, y, z = points.T
+    theta, phi = np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)
+    found = np.empty((count_of(degree), len(points)), dtype=np.complex128)
+    for m in range(degree + 1):
+        for l in range(m, degree + 1):
+            found[index(l, m, degree)] = np.sqrt(4 * np.pi) * sph_harm_y(l, m, theta, phi)
+    return found
+
+
+def zonal_gradient(points: np.ndarray, centre: np.ndarray, legendre: np.ndarray) -> np.ndarray:
+    """Gradient of h(<x, centre>): h'(s) (centre - s x), with h(s) = sum_l legendre_l P_l(s).
+
+    No angles and no poles: it judges those who have them.
+    """
+    s = points @ centre
+    derivatives = np.polynomial.legendre.Legendre(legendre).deriv()(s)
+    return derivatives[:, None] * (centre - s[:, None] * points)
+
+
+def zonal_field(centre: np.ndarray, legendre: np.ndarray) -> np.ndarray:
+    """Coefficients of sum_l legendre_l P_l(<x, centre>), by the addition theorem."""
+    degree = len(legendre) - 1
+    found = np.empty(count_of(degree), dtype=np.complex128)
+    # P_l(<x, y>) = sum_m Y_lm(x) conj(Y_lm(y)) / (2 l + 1) with harmonics of mean square 1.
+    at_centre = np.conj(harmonics(centre[None], degree)[:, 0])
+    for m in range(degree + 1):
+        for l in range(m, degree + 1):
+            i = index(l, m, degree)
+            found[i] = legendre[l] * at_centre[i] / (2 * l + 1)
+    return found
+
+
+def test_moments_are_the_direct_sums() -> None:
+    """Weighted tokens anywhere, poles included; the sum is over 1,000 tokens of mass 1e-3."""
+    rng = np.random.default_rng(1)
+    points, weights = special_and_random(1000), rng.random(1000)
+    weights /= weights.sum()
+    expected = np.conj(harmonics(points, DEGREE)) @ weights
+    found = sphere_points.moments(points, weights, DEGREE)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14)
+
+
+def test_moments_of_equal_weights_need_no_weights() -> None:
+    """None means 1/n each."""
+    points = special_and_random(300)
+    found = sphere_points.moments(points, None, DEGREE)
+    expected = sphere_points.moments(points, np.full(300, 1 / 300), DEGREE)
+    np.testing.assert_array_equal(found, expected)
+    assert found[0] == pytest.approx(1.0, abs=1e-15)
+    np.testing.assert_array_equal(found[: DEGREE + 1].imag, 0.0)
+
+
+def test_evaluate_is_the_direct_sum() -> None:
+    """Values at scattered points, poles included."""
+    points, field = special_and_random(500), sphere_field(DEGREE)
+    multiplicity = np.full(len(field), 2.0)
+    multiplicity[: DEGREE + 1] = 1.0
+    expected = ((multiplicity * field) @ harmonics(points, DEGREE)).real
+    found = sphere_points.evaluate(field, points)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
+
+
+def test_gradient_is_that_of_a_sum_over_tokens() -> None:
+    """Gradient of sum_j w_j h(<x, x_j>), which knows no angles, at the poles and elsewhere.
+
+    The tokens stand on special directions too: moments and gradient together are the velocity.
+    """
+    rng = np.random.default_rng(2)
+    legendre = rng.normal(size=DEGREE + 1) / DEGREE**2
+    tokens, weights = special_and_random(30, seed=3), rng.random(30)
+    weights /= weights.sum()
+    points = special_and_random(200)
+    expected = np.zeros((200, 3))
+    for token, weight in zip(tokens, weights, strict=True):
+        expected += weight * zonal_gradient(points, token, legendre)
+    multipliers = legendre / (2 * np.arange(DEGREE + 1) + 1)
+    moments = sphere_points.moments(tokens, weights, DEGREE)
+    found = sphere_points.gradient(SPHERE.convolve(multipliers, moments), points)
+    # |h'| is about 1: 24 degrees of l^2 / 24^2.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
+
+
+@each("flow", [mf.USA, mf.SA], beta=[1.0, 10.0, 50.0])
+def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
+    """Two routes to one velocity: moments and multipliers, or every pair of tokens."""
+    points = special_and_random(800)
+    felt = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
+    found = felt.field(SPHERE.moments(points, None, felt.degree)).velocity(points)
+    expected = flow.strength * engines.pair_velocity(
+        SPHERE, mf.exponential(beta), points, None, flow.normalized
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
+
+
+def test_zonal_oracle_is_the_derivative_along_great_circles() -> None:
+    """The oracle first: a central difference of the direct sum, along a tangent."""
+    rng = np.random.default_rng(4)
+    x, centre = SPHERE.random_points(2, rng)
+    legendre = rng.normal(size=6)
+    tangent = np.cross(x, rng.normal(size=3))
+    step = 1e-6
+    values = np.polynomial.legendre.legval(
+        np.array([SPHERE.retract(x + sign * step * tangent)[0] @ centre for sign in (1, -1)]),
+        legendre,
+    )
+    slope = zonal_gradient(x[None], centre, legendre)[0] @ tangent
+    assert (values[0] - values[1]) / (2 * step) == pytest.approx(slope, rel=1e-8)
+
+
+def test_zonal_field_peaks_at_its_centre() -> None:
+    """Orientation: harmonics about y, summed up, see only <x, y>."""
+    rng = np.random.default_rng(5)
+    centre = SPHERE.random_points(1, rng)[0]
+    legendre = rng.normal(size=DEGREE + 1) / DEGREE
+    points = special_and_random(100)
+    found = sphere_points.evaluate(zonal_field(centre, legendre), points)
+    expected = np.polynomial.legendre.legval(points @ centre, legendre)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+def test_gradient_is_tangent_and_divided_by_the_divisor() -> None:
+    """Velocities must not leave the sphere; the divisor may have another degree."""
+    points, field = special_and_random(300), sphere_field(DEGREE)
+    divisor = 0.1 * sphere_field(7, seed=6)
+    divisor[0] = 2.0
+    plain = sphere_points.gradient(field, points)
+    np.testing.assert_allclose((plain * points).sum(axis=1), 0.0, atol=1e-14)
+    found = sphere_points.gradient(field, points, divisor)
+    expected = plain / sphere_points.evaluate(divisor, points)[:, None]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
+def test_rotation_leaves_the_power_of_moments() -> None:
+    """Power per degree knows no axis."""
+    points, weights = special_and_random(500), np.random.default_rng(7).random(500)
+    weights /= weights.sum()
+    rotation, _ = np.linalg.qr(np.random.default_rng(8).normal(size=(3, 3)))
+    powers = [
+        power_by_degree(sphere_points.moments(p, weights, DEGREE))
+        for p in (points, points @ rotation.T)
+    ]
+    np.testing.assert_allclose(powers[1], powers[0], rtol=1e-13, atol=1e-15)
+
+
+def test_lengths_of_vectors_do_not_matter() -> None:
+    """Directions count: a step of an integrator leaves the sphere a little."""
+    points, field = special_and_random(100), sphere_field(DEGREE)
+    longer = points * np.geomspace(1e-5, 1e5, 100)[:, None]
+    for compute in (
+        lambda p: sphere_points.moments(p, None, DEGREE),
+        lambda p: sphere_points.evaluate(field, p),
+        lambda p: sphere_points.gradient(field, p),
+    ):
+        expected = compute(points)
+        slack = 1e-14 * np.abs(expected).max()
+        np.testing.assert_allclose(compute(longer), expected, rtol=0, atol=slack)
+
+
+@pytest.mark.usefixtures("same_threads")
+@pytest.mark.parametrize("count", [10, 40_000, 100_001])
+def test_threads_do_not_change_a_bit(count: int) -> None:
+    """The number of threads changes the time and nothing else, again and again."""
+    points = SPHERE.random_points(count, np.random.default_rng(9))
+    weights = np.full(count, 1 / count)
+    field, divisor = sphere_field(12), np.array([1.0, 0.1, 0.1j])
+    results = []
+    for number in (1, 2, 3, 2):
+        set_threads(number)
+        results.append(
+            [
+                sphere_points.moments(points, weights, 12),
+                sphere_points.moments(points, None, 12),
+                sphere_points.evaluate(field, points),
+                sphere_points.gradient(field, points, divisor),
+            ]
+        )
+    for other in results[1:]:
+        for first, second in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(first, second)
+
+
+def test_chunks_add_up() -> None:
+    """Moments of many tokens are those of the parts; chunks must not drop or repeat a token."""
+    count = 70_001
+    points = SPHERE.random_points(count, np.random.default_rng(10))
+    parts = np.array_split(points, 7)
+    expected = sum(len(p) / count * sphere_points.moments(p, None, 9) for p in parts)
+    np.testing.assert_allclose(sphere_points.moments(points, None, 9), expected, atol=1e-15)
+
+
+def test_degree_zero_is_the_mass() -> None:
+    """The smallest degree: a constant, without gradient."""
+    points = special_and_random(20)
+    np.testing.assert_allclose(sphere_points.moments(points, None, 0), [1.0], atol=1e-15)
+    np.testing.assert_allclose(sphere_points.evaluate(np.array([2.0]), points), 2.0, atol=1e-14)
+    np.testing.assert_array_equal(sphere_points.gradient(np.array([2.0]), points), 0.0)
+
+
+def test_near_the_pole_scipys_legendre_functions_agree() -> None:
+    """A second oracle for values close to the axis: real Legendre functions."""
+    theta = np.array([1e-12, 1e-6, 1e-3])
+    points = np.stack([np.sin(theta), np.zeros(3), np.cos(theta)], axis=1)
+    for l, m in [(3, 0), (5, 1), (8, 2)]:
+        field = np.zeros(count_of(l), dtype=np.complex128)
+        field[index(l, m, l)] = 1.0
+        factor = (1.0 if m == 0 else 2.0) * np.sqrt(4 * np.pi)
+        expected = factor * sph_legendre_p(l, m, theta)[0]
+        found = sphere_points.evaluate(field, points)
+        np.testing.assert_allclose(found, np.ravel(expected), rtol=0, atol=1e-13)
+
+
+def test_slope_holds_for_fields_with_a_constant() -> None:
+    """A field g with a mean of its own, and h = c g + constant."""
+    points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(6)
+    divisor = 0.5 * field
+    divisor[0] = 9.0
+    np.testing.assert_allclose(
+        sphere_points.gradient(field, points, divisor, 0.5),
+        sphere_points.gradient(field, points, divisor),
+        rtol=0,
+        atol=1e-14,
+    )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_points_that_are_none_give_nan_there(value: float) -> None:
+    """A state that broke down must be seen, without a warning or an error."""
+    points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(5)
+    broken = points.copy()
+    broken[20, 1] = value
+    broken[30] = 0.0
+    assert np.all(np.isnan(sphere_points.moments(broken, None, 5)))
+    whole = np.isin(np.arange(50), [20, 30], invert=True)
+    values = sphere_points.evaluate(field, broken)
+    np.testing.assert_array_equal(np.isnan(values), ~whole)
+    gradients = sphere_points.gradient(field, broken, field)
+    np.testing.assert_array_equal(np.isnan(gradients).all(axis=1), ~whole)
+    np.testing.assert_allclose(values[whole], sphere_points.evaluate(field, points)[whole])
+
+
+def test_coefficients_that_are_nan_give_nan() -> None:
+    """Nothing that is no number may become one."""
+    points, field = SPHERE.random_points(20, np.random.default_rng(0)), sphere_field(5)
+    field[7] = np.nan
+    assert np.all(np.isnan(sphere_points.evaluate(field, points)))
+    assert np.all(np.isnan(sphere_points.gradient(field, points)))
+    weights = np.full(20, 1 / 20)
+    weights[3] = np.nan
+    assert np.all(np.isnan(sphere_points.moments(points, weights, 5)))
+
+
+@together("points", [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2))])
+def test_other_shapes_of_points_are_refused(points: np.ndarray) -> None:
+    """One vector is an array of one row."""
+    with pytest.raises(ValueError, match=r"expected vectors of shape \(n, 3\)"):
+        sphere_points.moments(points, None, 2)
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    """As many as points."""
+    with pytest.raises(ValueError, match=r"weights have shape \(3,\), points \(4, 3\)"):
+        sphere_points.moments(np.ones((4, 3)), np.ones(3), 2)
+
+
+def test_negative_degree_is_refused() -> None:
+    """There is none below 0."""
+    with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
+        sphere_points.moments(np.ones((4, 3)), None, -1)
+
+
+@together("shape", [(), (2, 6), (5,)])
+def test_coefficients_of_no_degree_are_refused(shape: tuple[int, ...]) -> None:
+    """A field is one row of 1, 3, 6, 10, ... coefficients."""
+    with pytest.raises(ValueError, match=r"coefficients have shape .*, expected .*L"):
+        sphere_points.evaluate(np.zeros(shape), np.ones((1, 3)))

@@ -1,0 +1,314 @@
+"""Moments and series at scattered angles, both methods, against direct sums."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from types import ModuleType
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+from parameters import each
+
+from meanfield.engines import fourier as circle_points
+from meanfield.engines import threads
+from meanfield.engines.fourier import (
+    cells,
+    evaluate,
+    gradient,
+    moments,
+    recurrence,
+)
+from meanfield.engines.fourier.tokens import own_velocity
+from meanfield.engines.pairs.circle import exponential_velocity_circle
+
+METHODS = [cells, recurrence]
+# Cells of 8 and of 16 coefficients, and the method of products.
+EVALUATIONS = [
+    partial(cells.evaluate, depth=1),
+    partial(cells.evaluate, depth=2),
+    recurrence.evaluate,
+]
+# Around the groups of nine degrees, the rows of eight and the blocks of tokens.
+DEGREES = [0, 1, 4, 5, 13, 14, 30, 78]
+KINDS = ["uniform", "clustered", "equal"]
+COUNTS = [1, 2, 7, 8, 191, 193, 511, 513, 1500]
+
+
+def _angles(kind: str, n: int) -> np.ndarray:
+    rng = np.random.default_rng(n)
+    if kind == "uniform":
+        return rng.uniform(-np.pi, np.pi, n)
+    if kind == "clustered":
+        return rng.choice([-2.0, 0.0, 1.5], n) + 1e-9 * rng.normal(size=n)
+    return np.full(n, 0.7)
+
+
+def _direct_moments(angles: np.ndarray, weights: np.ndarray, max_degree: int) -> np.ndarray:
+    return np.exp(-1j * np.outer(np.arange(max_degree + 1), angles)) @ weights
+
+
+def _direct_values(coefficients: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    k = np.arange(len(coefficients))
+    terms = np.exp(1j * np.outer(angles, k)) @ (np.where(k == 0, 1.0, 2.0) * coefficients)
+    return terms.real
+
+
+def _coefficients(max_degree: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    c = rng.normal(size=max_degree + 1) + 1j * rng.normal(size=max_degree + 1)
+    return np.asarray(c / abs(c).sum())
+
+
+@each("method, max_degree", list(product(METHODS, DEGREES)), kind=KINDS)
+def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: str) -> None:
+    """A token lost at the end of a block, or a degree in the wrong place, shows here."""
+    for n in COUNTS:
+        angles = _angles(kind, n)
+        weights = np.random.default_rng(0).dirichlet(np.ones(n))
+        found, reduced = method.moments(angles, weights, max_degree)
+        assert reduced
+        # NumPy's sum rounds k theta at 78 * 4e-16; ours stay below 1e-14.
+        np.testing.assert_allclose(found, _direct_moments(angles, weights, max_degree), atol=3e-14)
+        equal, _ = method.moments(angles, None, max_degree)
+        np.testing.assert_allclose(
+            equal, _direct_moments(angles, np.full(n, 1.0 / n), max_degree), atol=3e-14
+        )
+
+
+@each("method, max_degree", list(product(EVALUATIONS, DEGREES)), kind=KINDS)
+def test_values_are_the_direct_sums(method: Callable, max_degree: int, kind: str) -> None:
+    """The same for series and for quotients of series of different length."""
+    upper, lower = _coefficients(max_degree, 1), 0.3 * _coefficients(max_degree // 2, 2)
+    lower[0] = 1.0
+    for n in COUNTS:
+        angles = _angles(kind, n)
+        expected = _direct_values(upper, angles)
+        found, reduced = method([upper], angles)
+        assert reduced
+        np.testing.assert_allclose(found, expected, atol=3e-14)
+        found, _ = method([upper, lower], angles)
+        np.testing.assert_allclose(found, expected / _direct_values(lower, angles), atol=1e-13)
+        found, _ = method([lower, upper + 2.0 * (np.arange(max_degree + 1) == 0)], angles)
+        np.testing.assert_allclose(
+            found, _direct_values(lower, angles) / (expected + 2.0), atol=1e-13
+        )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("max_degree", [300, 4000])
+def test_high_degrees_are_accurate_to_1e_13(method: ModuleType, max_degree: int) -> None:
+    """Rounding of a recurrence grows with the degree: 40-digit arithmetic as the judge."""
+    angles = np.array([1e-7, 0.3, 1.0, 2.5, 3.14159, -3.0, 25.0])
+    weights = np.full(7, 1.0 / 7.0)
+    degrees = [1, max_degree // 2, max_degree - 1, max_degree]
+    with mpmath.workdps(40):
+        exact = [complex(sum(mpmath.expj(-k * mpmath.mpf(x)) for x in angles) / 7) for k in degrees]
+        signal = [float(2 * mpmath.cos(max_degree * mpmath.mpf(x))) for x in angles]
+    found, _ = method.moments(angles, weights, max_degree)
+    np.testing.assert_allclose(found[degrees], exact, atol=1e-13)
+    last = np.zeros(max_degree + 1, dtype=complex)
+    last[-1] = 1.0
+    values, _ = method.evaluate([last], angles)
+    np.testing.assert_allclose(values, signal, atol=2e-13)
+
+
+@pytest.mark.parametrize("n", [1, 50, 30_001])
+def test_moments_and_values_are_adjoint(n: int) -> None:
+    """sum_j w_j g(theta_j) is the inner product of the series with the moments, for every n."""
+    rng = np.random.default_rng(n)
+    angles, weights = rng.uniform(-20.0, 20.0, n), rng.dirichlet(np.ones(n))
+    coefficients = _coefficients(40, 3)
+    c = moments(angles, weights, 40)
+    products = (coefficients * c.conj()).real
+    expected = products[0] + 2.0 * products[1:].sum()
+    assert weights @ evaluate(coefficients, angles) == pytest.approx(expected, abs=2e-15)
+
+
+@pytest.mark.parametrize("n", [100, 5_000, 40_000])
+def test_gradient_is_the_derivative(n: int) -> None:
+    """Derivative and quotient through the public functions, on both sides of each crossover."""
+    angles = _angles("uniform", n)
+    field, divisor = _coefficients(30, 4), 0.3 * _coefficients(12, 5)
+    divisor[0] = 1.0
+    derivative = _direct_values(1j * np.arange(31) * field, angles)
+    # The coefficients of the derivative sum to at most 30.
+    np.testing.assert_allclose(gradient(field, angles), derivative, atol=3e-13)
+    np.testing.assert_allclose(
+        gradient(field, angles, divisor), derivative / _direct_values(divisor, angles), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n", [300, 21_000])
+@each("beta", [1.0, 9.0, 81.0], normalized=[False, True])
+def test_velocity_through_moments_is_the_pairwise_sum(
+    beta: float, normalized: bool, n: int
+) -> None:
+    """The whole walk tokens -> moments -> field -> velocity, against all pairs."""
+    rng = np.random.default_rng(8)
+    angles, weights = rng.uniform(-np.pi, np.pi, n), rng.dirichlet(np.ones(n))
+    max_degree = int(np.sqrt(70.0 * beta)) + 6
+    attention = scipy.special.ive(np.arange(max_degree + 1), beta)
+    modal = attention * moments(angles, weights, max_degree)
+    targets = angles[:64]
+    found = gradient(modal / beta, targets, modal if normalized else None)
+    exact = exponential_velocity_circle(angles, weights, beta, normalized, targets)
+    np.testing.assert_allclose(found, exact, atol=1e-13)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_results_do_not_depend_on_threads(
+    method: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of threads must not change one bit, nor must repetition."""
+    rng = np.random.default_rng(9)
+    angles, weights = rng.uniform(-9.0, 9.0, 70_001), rng.random(70_001)
+    series = [_coefficients(20, 6), _coefficients(20, 7) + 2.0 * (np.arange(21) == 0)]
+    runs = []
+    for number in (1, 2, 3, 3):
+        monkeypatch.setattr(threads, "_chosen", number)
+        runs.append(
+            [
+                method.moments(angles, weights, 20)[0],
+                method.evaluate(series[:1], angles)[0],
+                method.evaluate(series, angles)[0],
+            ]
+        )
+    for run in runs[1:]:
+        for found, first in zip(run, runs[0], strict=True):
+            np.testing.assert_array_equal(found, first)
+
+
+@pytest.mark.parametrize("n", [40, 30_000])
+def test_tokens_without_mass_count_nothing(n: int) -> None:
+    """Weights of zero are tracers: they move, but are not felt."""
+    angles, weights = _angles("uniform", n), np.zeros(n)
+    weights[7] = 1.0
+    np.testing.assert_allclose(
+        moments(angles, weights, 30), moments(angles[7:8], None, 30), atol=1e-14
+    )
+
+
+def test_tokens_on_cell_centres_are_not_slow_numbers() -> None:
+    """t^15 of a token at 1e-22 would be denormal, and slow; the offset is moved by 1e-18."""
+    rows, offsets = np.zeros(2, np.int64), np.zeros(2)
+    assert cells.cell_kernels._locate(np.array([1e-22, 0.0]), 32, 1, rows, offsets) == 0
+    np.testing.assert_array_equal(rows, 0)
+    assert (offsets**15 > np.finfo(float).tiny).all()
+    assert (offsets < 1e-17).all()
+
+
+def test_very_high_degrees_avoid_tables_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Degree 10^6 and few tokens would need gigabytes of cells."""
+    monkeypatch.setattr(circle_points, "_VALUES_BY_CELLS", 1)
+    monkeypatch.setattr(cells, "evaluate", lambda *arguments: pytest.fail("cells were used"))
+    assert evaluate(_coefficients(1000, 11), np.zeros(2)).shape == (2,)
+
+
+def test_cells_are_shallow_for_many_tokens_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice of depth is one of time: the values must be the same on both sides of it."""
+    coefficients, angles = _coefficients(14, 12), _angles("uniform", 24 * 512)
+    depths = []
+    gather = cells.cell_kernels.gather
+
+    def seen(points, count, depth, *others):  # type: ignore[no-untyped-def]
+        depths.append(depth)
+        return gather(points, count, depth, *others)
+
+    monkeypatch.setattr(cells.cell_kernels, "gather", seen)
+    shallow, _ = cells.evaluate([coefficients], angles)
+    deep, _ = cells.evaluate([coefficients], angles[:-1])
+    assert depths == [1, 2]
+    np.testing.assert_allclose(deep, shallow[:-1], atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [5, 30_000])
+def test_huge_angles_are_reduced(n: int) -> None:
+    """Angles beyond the reach of the kernels' reduction are the same angles modulo 2 pi."""
+    angles = _angles("uniform", n)
+    angles[:5] = [1e3, -1e9, 1e13, 1e18, -3e300]
+    wrapped = np.arctan2(np.sin(angles), np.cos(angles))
+    coefficients = _coefficients(10, 10)
+    np.testing.assert_allclose(moments(angles, None, 10), moments(wrapped, None, 10), atol=1e-14)
+    np.testing.assert_allclose(
+        evaluate(coefficients, angles), evaluate(coefficients, wrapped), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        gradient(coefficients, angles), gradient(coefficients, wrapped), atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("n", [5, 30_000])
+def test_angles_that_are_not_finite_give_nan(n: int) -> None:
+    """A run that blew up must not look healthy, and must not read outside a table."""
+    angles = _angles("uniform", n)
+    angles[1], angles[2] = np.nan, np.inf
+    assert np.isnan(moments(angles, None, 3)[1:]).all()
+    values = evaluate(_coefficients(3, 3), angles)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(values)), [1, 2])
+
+
+@pytest.mark.parametrize("n", [40, 30_000])
+def test_inputs_of_other_layouts_give_the_same(n: int) -> None:
+    """Every second element of an array, or float32, is as good as a plain array."""
+    angles = _angles("uniform", 2 * n)
+    weights = np.random.default_rng(10).dirichlet(np.ones(2 * n))
+    coefficients = _coefficients(20, 20)
+    np.testing.assert_array_equal(
+        moments(angles[::2], weights[::2], 20), moments(angles[::2].copy(), weights[::2].copy(), 20)
+    )
+    single = angles.astype(np.float32)
+    np.testing.assert_array_equal(
+        evaluate(coefficients[::2], single),  # type: ignore[arg-type]
+        evaluate(coefficients[::2].copy(), single.astype(float)),
+    )
+
+
+@pytest.mark.parametrize("n", [40, 8_000])
+def test_read_only_inputs_are_accepted(n: int) -> None:
+    """Measures freeze their arrays; compiled code sees another type of array."""
+    angles, coefficients = _angles("uniform", n), _coefficients(5, 5)
+    expected = moments(angles, None, 5), evaluate(coefficients, angles)
+    angles.setflags(write=False)
+    coefficients.setflags(write=False)
+    np.testing.assert_array_equal(moments(angles, None, 5), expected[0])
+    np.testing.assert_array_equal(evaluate(coefficients, angles), expected[1])
+
+
+@pytest.mark.parametrize("points", [np.empty(0), np.zeros((3, 2))])
+def test_points_must_be_angles(points: np.ndarray) -> None:
+    """No tokens, no moments."""
+    with pytest.raises(ValueError, match="expected angles of shape"):
+        moments(points, None, 3)
+    with pytest.raises(ValueError, match="expected angles of shape"):
+        evaluate(np.ones(2), points)
+    with pytest.raises(ValueError, match="expected angles of shape"):
+        gradient(np.ones(2), points)
+
+
+def test_weights_must_fit() -> None:
+    """Compiled code would read beyond the array."""
+    with pytest.raises(ValueError, match="weights have shape"):
+        moments(np.zeros(3), np.ones(2), 3)
+
+
+def test_multipliers_must_fit() -> None:
+    """The compiled loop would read beyond the end of the shorter."""
+    with pytest.raises(ValueError, match=r"shape \(3,\), attention_multipliers \(2,\)"):
+        own_velocity(np.zeros(4), None, np.ones(3), np.ones(2))
+
+
+def test_max_degree_must_not_be_negative() -> None:
+    """There is no moment below degree 0."""
+    with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
+        moments(np.zeros(3), None, -1)
+
+
+@pytest.mark.parametrize("wrong", [np.empty(0), np.ones((2, 2))])
+def test_coefficients_must_be_one_series(wrong: np.ndarray) -> None:
+    """Neither nothing nor several series at once."""
+    with pytest.raises(ValueError, match="coefficients have shape"):
+        evaluate(wrong, np.zeros(3))
+    with pytest.raises(ValueError, match="divisor have shape"):
+        gradient(np.ones(2), np.zeros(3), wrong)

@@ -1,0 +1,147 @@
+"""Cores and memory that this process may use."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.engines import limits
+
+
+@pytest.fixture(autouse=True)
+def groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A machine with 8 cores and no limits, whose control groups are in a folder."""
+    monkeypatch.setattr(limits, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(limits, "_MOUNT", tmp_path / "mount")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    limits.cores.cache_clear()
+    yield tmp_path
+    limits.cores.cache_clear()
+
+
+def say(folder: Path, groups: str, files: dict[str, str]) -> None:
+    """Write what the kernel would tell."""
+    (folder / "groups").write_text(groups)
+    for name, text in files.items():
+        path = folder / "mount" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+
+
+def physical() -> float:
+    """Memory of this machine."""
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+@pytest.mark.parametrize(
+    ("groups_", "files", "expected"),
+    [
+        ("0::/\n", {}, 8),
+        ("0::/job\n", {"job/cpu.max": "max 100000"}, 8),
+        ("0::/job\n", {"job/cpu.max": "250000 100000"}, 3),
+        ("0::/job/step\n", {"job/cpu.max": "200000 100000", "job/step/cpu.max": "max 1000"}, 2),
+        ("0::/job\n", {"job/cpu.max": "1000 100000"}, 1),
+        # In a container its group is the root of the mount, whatever the host calls it.
+        ("0::/host/name\n", {"cpu.max": "400000 100000"}, 4),
+        (
+            "1:cpu,cpuacct:/job\n",
+            {"cpu/job/cpu.cfs_quota_us": "300000", "cpu/job/cpu.cfs_period_us": "100000"},
+            3,
+        ),
+        (
+            "1:cpu:/\n",
+            {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"},
+            8,
+        ),
+        ("nonsense\n", {"cpu.max": "100000 100000"}, 8),
+        ("0::/job\n", {"job/cpu.max": "garbage"}, 8),
+    ],
+)
+def test_cores_are_those_of_the_group(
+    groups: Path, groups_: str, files: dict[str, str], expected: int
+) -> None:
+    """In a container there would be as many threads as the host has cores."""
+    say(groups, groups_, files)
+    assert limits.cores() == expected
+
+
+def test_cores_without_affinity_are_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems other than Linux have no sched_getaffinity."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 9)
+    assert limits.cores() == 9
+
+
+@pytest.mark.parametrize(
+    ("groups_", "files", "expected"),
+    [
+        ("0::/\n", {}, None),
+        ("0::/job\n", {"job/memory.max": "max"}, None),
+        ("0::/job/step\n", {"job/memory.max": "1048576", "job/step/memory.max": "9999999"}, 2**20),
+        ("5:memory:/job\n", {"memory/job/memory.limit_in_bytes": "2097152"}, 2**21),
+        # Version 1 tells of no limit by a number that no machine has.
+        ("5:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712"}, None),
+    ],
+)
+def test_memory_is_that_of_the_group(
+    groups: Path, groups_: str, files: dict[str, str], expected: int | None
+) -> None:
+    """A run that fits the host would be started in a container, and killed."""
+    say(groups, groups_, files)
+    assert limits.available_memory() == (physical() if expected is None else expected)
+
+
+def test_memory_is_within_the_limit_of_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ulimit -v` would be met in the middle of a run."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (2**34, before[1]))
+    assert 0.5 * 2**34 < limits.available_memory() < 2**34
+    monkeypatch.setattr(limits, "_SIZES", Path("/nothing"))
+    assert limits.available_memory() == min(2**34, physical())
+
+
+def test_memory_that_nobody_tells_is_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an unknown system every run would be refused."""
+
+    def unknown(name: str) -> int:
+        raise ValueError(name)
+
+    monkeypatch.setattr(os, "sysconf", unknown)
+    assert limits.available_memory() == math.inf
+
+
+def test_tokens_without_room_are_refused_before_they_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine would fill its memory first, and end some process."""
+
+    def drawn(*args: object, **options: object) -> None:
+        raise AssertionError("tokens are drawn")
+
+    monkeypatch.setattr(limits, "available_memory", lambda: 2.0**30)
+    monkeypatch.setattr(np.random, "default_rng", drawn)
+    line = (
+        r"400000 tokens of 1000 numbers would take about 56.6 GiB of memory; .* 1 GiB. Take fewer"
+    )
+    law = mf.normal_tokens(400_000, seed=0)
+    with pytest.raises(ValueError, match=line):
+        mf.simulate(mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA, law), until=1.0)
+    with pytest.raises(ValueError, match=line):
+        mf.simulate(
+            mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA),
+            until=1.0,
+            representation="particles",
+            tokens=400_000,
+        )
+    space = mf.Problem(
+        mf.Space(100_000), mf.exponential(1.0), mf.USA, mf.from_points(np.eye(1, 100_000))
+    )
+    with pytest.raises(ValueError, match=r"matrices of R\^100000 would take about 224 GiB"):
+        mf.simulate(space, until=1.0)

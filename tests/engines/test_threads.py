@@ -1,0 +1,256 @@
+"""The shared pool of threads."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from parameters import each, together
+
+from meanfield.engines import threads
+
+
+@pytest.fixture(autouse=True)
+def _unchosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(threads, "_chosen", None)
+    monkeypatch.delenv("MEANFIELD_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    with threads._controller().limit(limits=None):
+        yield
+
+
+def blas_threads() -> set[int]:
+    """Numbers of threads of the BLAS libraries of this process, of those that have any."""
+    # That of pyshtools is built without.
+    libraries = threads._controller().info()
+    return {one["num_threads"] for one in libraries if one.get("threading_layer") != "disabled"}
+
+
+def test_set_threads_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--threads must beat the environment."""
+    monkeypatch.setenv("MEANFIELD_THREADS", "5")
+    threads.set_threads(3)
+    assert threads.threads() == 3
+
+
+@pytest.mark.parametrize(
+    ("own", "openmp", "expected"),
+    [("2", "7", 2), ("", "7", 7), ("", "6,2", 6), ("", "nonsense", None), ("", "", None)],
+)
+def test_threads_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, own: str, openmp: str, expected: int | None
+) -> None:
+    """MEANFIELD_THREADS first, then OMP_NUM_THREADS, then the cores of this process."""
+    monkeypatch.setenv("MEANFIELD_THREADS", own)
+    monkeypatch.setenv("OMP_NUM_THREADS", openmp)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    assert threads.threads() == (3 if expected is None else expected)
+
+
+def test_more_threads_than_ours_are_not_taken_from_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number for another machine would be an error that is not the user's."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "100000")
+    assert threads.threads() == threads.MOST_THREADS
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5", "1025", "9" * 5000])
+def test_wrong_environment_is_refused(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    """A misspelt number must not be ignored in silence."""
+    monkeypatch.setenv("MEANFIELD_THREADS", wrong)
+    with pytest.raises(ValueError, match="MEANFIELD_THREADS is .* expected an integer from 1 to"):
+        threads.threads()
+
+
+@pytest.mark.parametrize("wrong", ["0", "-2", "00"])
+def test_wrong_environment_of_numba_is_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    """Whatever loads Numba first, a section of the run file, say, would be blamed."""
+    monkeypatch.setenv("NUMBA_NUM_THREADS", wrong)
+    with pytest.raises(ValueError, match="NUMBA_NUM_THREADS is .* expected an integer from 1 on"):
+        threads.limit_blas()
+
+
+@together("wrong", [0, -1, 1025, 10**9])
+def test_set_threads_refuses_nonsense(wrong: int) -> None:
+    """No thread, no result; a million of them, no memory."""
+    with pytest.raises(ValueError, match=f"threads must lie between 1 and 1024, got {wrong}"):
+        threads.set_threads(wrong)
+
+
+def test_blas_has_as_many_threads() -> None:
+    """--threads 1 would still use every core, and workers take each other's."""
+    threads.set_threads(1)
+    assert blas_threads() == {1}
+
+
+@pytest.mark.parametrize(("own", "expected"), [("1", {1}), ("2", None)])
+def test_blas_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, own: str, expected: set[int] | None
+) -> None:
+    """MEANFIELD_THREADS=1 would still use every core."""
+    before = blas_threads()
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+    monkeypatch.setenv("MEANFIELD_THREADS", own)
+    threads.limit_blas()
+    assert blas_threads() == (expected or before)
+
+
+@together("wrong", [1.0, "2", True, None])
+def test_set_threads_refuses_what_is_no_integer(wrong: object) -> None:
+    """True is 1 to Python, but not a number of threads."""
+    with pytest.raises(TypeError, match="threads must be an integer"):
+        threads.set_threads(wrong)  # type: ignore[arg-type]
+
+
+@each("number", [1, 2, 5], count=[0, 1, 2, 3, 17])
+def test_results_are_in_the_order_of_the_chunks(count: int, number: int) -> None:
+    """Sums over chunks are reproducible only in a fixed order."""
+    threads.set_threads(number)
+    assert threads.map_chunks(lambda i: i * i, count) == [i * i for i in range(count)]
+
+
+def test_chunks_run_at_the_same_time() -> None:
+    """Three chunks that wait for each other finish only if there are three threads."""
+    threads.set_threads(3)
+    barrier = threading.Barrier(3, timeout=300)
+    assert threads.map_chunks(lambda i: barrier.wait() >= 0, 3) == [True] * 3
+
+
+def test_calls_from_inside_a_chunk_do_not_deadlock() -> None:
+    """All threads of the pool could wait for chunks that no thread is left to run."""
+    threads.set_threads(2)
+
+    def outer(i: int) -> int:
+        return sum(threads.map_chunks(lambda j: 10 * i + j, 4))
+
+    assert threads.map_chunks(outer, 8) == [40 * i + 6 for i in range(8)]
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_errors_of_chunks_are_raised(number: int) -> None:
+    """An error in a helper thread must not vanish, nor leave a hole in the results."""
+    threads.set_threads(number)
+
+    def fail(i: int) -> int:
+        if i == 5:
+            raise ArithmeticError("chunk 5")
+        return i
+
+    with pytest.raises(ArithmeticError, match="chunk 5"):
+        threads.map_chunks(fail, 9)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_pool_is_made_again_after_a_fork() -> None:
+    """The child inherits a pool whose threads do not exist: it would wait for ever."""
+    threads.set_threads(2)
+    barrier = threading.Barrier(2, timeout=300)
+    threads.map_chunks(lambda i: barrier.wait(), 2)
+    child = os.fork()
+    if child == 0:
+        fresh = threading.Barrier(2, timeout=300)
+        try:
+            os._exit(0 if len(threads.map_chunks(lambda i: fresh.wait(), 2)) == 2 else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_blas_is_given_back_by_the_last_thread_that_leaves() -> None:
+    """Three runs in three threads would leave one BLAS thread to the whole program, for ever."""
+    before = blas_threads()
+    threads.set_threads(2)
+    first, second = threads.one_blas_thread(), threads.one_blas_thread()
+    first.__enter__()
+    other = threading.Thread(target=second.__enter__)
+    other.start()
+    other.join()
+    first.__exit__(None, None, None)
+    assert blas_threads() == {1}
+    threads.set_threads(3)
+    assert blas_threads() == {1}
+    other = threading.Thread(target=second.__exit__, args=(None, None, None))
+    other.start()
+    other.join()
+    assert blas_threads() == {3}
+    threads._set_blas(max(before))
+
+
+def test_interrupt_gives_blas_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while the number is set, or given back, would change it for ever."""
+    threads.set_threads(2)
+    for name in ("_enter_blas", "_leave_blas"):
+        done = getattr(threads, name)
+
+        def interrupted(done: Any = done) -> None:
+            done()
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threads, name, interrupted)
+            with pytest.raises(KeyboardInterrupt), threads.one_blas_thread():
+                pass
+        with threads.one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_interrupt_of_a_compiled_function_is_an_interrupt() -> None:
+    """Jupyter's stop button would show a SystemError of numba."""
+    with pytest.raises(KeyboardInterrupt), threads.one_blas_thread():
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    with pytest.raises(SystemError, match="another"), threads.one_blas_thread():
+        raise SystemError("another")
+
+
+def test_work_goes_on_after_the_main_thread() -> None:
+    """A thread that outlives its script would end with an error of the pool."""
+    code = (
+        "import threading, time\n"
+        "from meanfield.engines.threads import map_chunks, set_threads\n"
+        "set_threads(4)\n"
+        "def late():\n"
+        "    threading.main_thread().join()\n"
+        "    time.sleep(0.1)\n"
+        "    print(map_chunks(lambda i: i * i, 5))\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[0, 1, 4, 9, 16]\n", "")
+
+
+def test_thread_that_outlives_its_script_may_load_the_package() -> None:
+    """Names are loaded when they are used, and Python lets no pool be loaded that late."""
+    code = (
+        "import threading, meanfield as mf\n"
+        "def late():\n"
+        "    threading.main_thread().join()\n"
+        "    print(mf.simulate.__name__)\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("simulate\n", "")
+
+
+def test_full_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without room for threads would look like one that is shutting down."""
+
+    class Full:
+        def submit(self, work: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_shared_pool", Full)
+    threads.set_threads(2)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        threads.map_chunks(lambda i: i, 2)
+
+
+def test_empty_number_of_threads_counts_as_none() -> None:
+    """Runs on the sphere would end with an error of ducc0."""
+    code = "import meanfield as mf; assert mf.Sphere().grid(18).points.shape[1] == 3"
+    subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"OMP_NUM_THREADS": ""}, check=True
+    )

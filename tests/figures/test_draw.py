@@ -1,0 +1,461 @@
+"""Figures: every kind is drawn from every sort of run, and says what it cannot draw."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.figure import Figure
+from parameters import together
+
+import meanfield as mf
+from meanfield.api import simulate
+from meanfield.commands.main import main
+from meanfield.figures.data.prediction import dispersion_picture, facts
+from meanfield.figures.data.series import equal_clusters, linear_prediction, shown_degrees
+from meanfield.figures.draw import PLOTS, plot, save_plot
+from meanfield.figures.draw.axes import label_ends
+from meanfield.figures.draw.dispersion import on_axes, save_dispersion
+from meanfield.figures.draw.figures import SUFFIXES, write_figure
+from meanfield.runs import Run, collect
+
+LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
+FIRST_BYTES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+
+
+@cache
+def run_of(name: str) -> Run:
+    """Run of a representation, of a few tokens, or over a logarithmic time axis."""
+    if name == "density":
+        return simulate(PROBLEM, until=20.0, save=21)
+    if name == "particles":
+        return simulate(PROBLEM, until=20.0, save=21, representation="particles", tokens=400)
+    points = np.array([0.1, 1.0, 2.9, -3.0, -2.0])
+    few = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, mf.from_points(points))
+    times = [0.0, *np.geomspace(1e-2, 1e3, 40)]
+    return simulate(few, until=1e3, save=times, representation="particles")
+
+
+def possible(kind: str, name: str) -> bool:
+    """Points have no spectral tail, what are no atoms no tree, and the circle no map; no labels."""
+    if (
+        kind in ("tree", "label_order", "labels", "fluctuations")
+        or "circle" not in PLOTS[kind].manifolds
+    ):
+        return False
+    return kind != "resolution" or name == "density"
+
+
+CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
+
+
+def test_every_kind_is_written_in_every_format(tmp_path):
+    """A kind that fails for a run, or writes another format than its suffix, would show here.
+
+    Each format by a third of the kinds, each run by half of them: matplotlib writes all axes alike,
+    and `test_every_axis_is_labelled` makes the figures of all cases.
+    """
+    kinds = [kind for kind in PLOTS if possible(kind, "density") and kind != "overview"]
+    for i, suffix in enumerate(SUFFIXES):
+        figure = Figure(figsize=(12.0, 12.0), dpi=30)
+        panels = figure.subplots(2, 2).flat
+        for k, kind in enumerate(kinds[i::3]):
+            name = ("density", "particles")[k % 2]
+            plot(run_of(name if possible(kind, name) else "density"), kind, ax=next(panels))
+        path = tmp_path / f"figure{suffix}"
+        write_figure(figure, path)
+        assert path.read_bytes().startswith(FIRST_BYTES[suffix])
+    save_plot(run_of("density"), tmp_path / "overview.png")
+    assert (tmp_path / "overview.png").read_bytes().startswith(FIRST_BYTES[".png"])
+
+
+def test_figures_are_in_the_unit_of_the_run():
+    """A paper's figure would have another clock on its axis than the paper."""
+    run = simulate(PROBLEM, until=0.004, unit="paper", save=11)
+    frames = [plot(run, kind).axes for kind in ("overview", "density", "energy", "staircase")]
+    for axes in frames:
+        lowest = min(axes, key=lambda panel: panel.get_position().y0)
+        assert lowest.get_xlabel() == "paper time $t$" and lowest.get_xlim()[1] == 0.004
+    density = frames[1][0]
+    (paths,) = (c for c in density.collections if isinstance(c, LineCollection))
+    assert max(path[:, 0].max() for path in paths.get_segments()) == pytest.approx(0.004)
+    density.figure.canvas.draw()
+    (top,) = (axes for axes in density.child_axes if "growth" in axes.get_xlabel())
+    assert top.get_xlim()[1] == pytest.approx(run.time_in("growth")[-1])
+    grown = simulate(PROBLEM, until=1.0, unit="growth", save=5)
+    axes = plot(grown, "energy").axes[0]
+    assert axes.get_xlabel() == "growth time $t$" and not axes.child_axes
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_every_axis_is_labelled(kind, name):
+    """An axis without its name or unit of time would show here."""
+    axes = plot(run_of(name), kind).axes
+    # Over the angle or the cosine, panels of a few times beside each other.
+    inside = {"velocity": slice(0, 3, 2), "histogram": slice(1)}.get(kind)
+    if inside:
+        axes = axes[0].child_axes[inside]
+    assert all(panel.get_ylabel() for panel in axes)
+    lowest = min(axes, key=lambda panel: panel.get_position().y0)
+    assert inside or lowest.get_xlabel() == "scaled time $t$"
+
+
+def test_default_kind_is_the_overview(tmp_path, monkeypatch):
+    """`meanfield plot` without --kind would draw something else."""
+    drawn = []
+    monkeypatch.setitem(
+        PLOTS,
+        "overview",
+        replace(PLOTS["overview"], picture=drawn.append, draw=lambda picture, figure: None),
+    )
+    save_plot(run_of("density"), tmp_path / "default.png")
+    plot(run_of("particles"))
+    assert drawn == [run_of("density"), run_of("particles")]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_same_run_gives_the_same_bytes(suffix, tmp_path):
+    """A date or a random id in the file would show here."""
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    save_plot(run_of("density"), first, "order_parameter")
+    save_plot(run_of("density"), second, "order_parameter")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_settings_of_the_user_are_left_alone():
+    """Figures that change the user's matplotlib settings would show here."""
+    before = dict(matplotlib.rcParams)
+    plot(run_of("density"), "order_parameter")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_figure_shows_in_a_notebook():
+    """Without its own picture a figure unknown to pyplot is shown as text."""
+    figure = plot(run_of("density"), "order_parameter", figsize=(5.0, 3.0), dpi=50)
+    assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
+    assert figure.get_size_inches().tolist() == [5.0, 3.0]
+
+
+def test_listing_kinds_does_not_import_matplotlib():
+    """`meanfield plot --list` would take half a second longer."""
+    code = "import sys; import meanfield.figures.draw; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_figures_do_without_pyplot():
+    """Figures would pile up in pyplot's list, or open a window."""
+    code = (
+        "import sys; import meanfield as mf; from meanfield.figures.draw import plot\n"
+        "from meanfield.api import simulate\n"
+        "plot(simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, save=2), 'energy')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_kinds_have_a_line_for_the_list():
+    """`meanfield plot --list` would print an empty or broken line."""
+    for kind, entry in PLOTS.items():
+        assert entry.name == kind and entry.title and "\n" not in entry.title
+
+
+def test_logarithmic_save_times_get_a_logarithmic_axis():
+    """On a linear axis everything before the last decade would be invisible."""
+    axes = plot(run_of("few"), "energy").axes[0]
+    assert axes.get_xscale() == "log" and axes.get_xlim()[0] == pytest.approx(1e-2)
+    assert plot(run_of("density"), "energy").axes[0].get_xscale() == "linear"
+
+
+def test_paths_that_wind_leave_no_line_across_the_picture():
+    """A jump from pi to -pi drawn as a line would show here."""
+    axes = plot(run_of("few"), "density").axes[0]
+    (lines,) = [c for c in axes.collections if isinstance(c, LineCollection)]
+    angles = [path[:, 1] for path in lines.get_segments()]
+    assert len(angles) >= 5
+    assert max(np.abs(np.diff(path)).max() for path in angles) < np.pi
+    covered = [path for path in angles if np.any(np.abs(path) <= np.pi)]
+    assert len(covered) == len(angles)
+
+
+def test_overview_of_a_run_without_states_shows_clusters_instead():
+    """Large runs keep no states: their default figure would be an error."""
+    run = run_of("particles")
+    without = replace(run, measures=(None,) * len(run.time))
+    axes = plot(without, "overview").axes[0]
+    assert any(isinstance(c, PathCollection) for c in axes.collections)
+
+
+@pytest.mark.parametrize("title", ["W" * 1000, "$5 and $\\nothing$", "a $\\beta$"])
+def test_any_title_can_be_drawn(title):
+    """A long one would leave no room for the figure, half a formula be a traceback."""
+    run = run_of("density")
+    told = replace(run, attributes=run.attributes | {"title": title})
+    plot(told, "energy", dpi=30).canvas.draw()
+
+
+def test_single_saved_time_is_drawn_as_points():
+    """A curve through one point is invisible."""
+    run = simulate(PROBLEM, until=2.0, save=[2.0])
+    line = plot(run, "order_parameter").axes[0].lines[0]
+    assert line.get_marker() == "o"
+    plot(run, "overview").canvas.draw()
+
+
+def test_linear_prediction_follows_a_small_perturbation():
+    """A wrong rate or a wrong start of the dashed lines would show here.
+
+    1e-4: the first correction is the square of the amplitude, 7e-3 at the end.
+    """
+    law = mf.perturbed_uniform([[4, 1e-3, 0.0]])
+    run = simulate(replace(PROBLEM, initial=law), until=20.0, save=5, tolerance=1e-12)
+    assert linear_prediction(run, 4) == pytest.approx(np.abs(run.moments[:, 4]), rel=1e-4)
+    assert run.growth_rates[4] * 20.0 > 1.5  # it grew
+    assert np.all(np.isnan(linear_prediction(run, 2)))
+
+
+def test_linear_prediction_ends_with_the_linear_regime():
+    """Dashed lines would cross the figure from far outside of what linear theory says.
+
+    Where they end they are a third above what happens, 20 to 37 % for smooth starts.
+    """
+    law = mf.perturbed_uniform([[4, 0.02, 0.0], [3, 0.0, 0.01]])
+    run = simulate(replace(PROBLEM, initial=law), until=60.0, save=61)
+    told = linear_prediction(run, 4)
+    drawn = np.isfinite(told)
+    assert drawn[0] and not drawn[-1] and not np.any(np.diff(drawn.astype(int)) > 0)
+    assert told[drawn].max() > 0.2
+    assert told[drawn] == pytest.approx(np.abs(run.moments[drawn, 4]), rel=0.5)
+    bump = simulate(replace(PROBLEM, initial=mf.von_mises_fisher(2.0)), until=1.0, save=3)
+    assert np.isnan(linear_prediction(bump, 1)).all()
+    legends = [axes.get_legend() for axes in plot(bump, "spectrum").axes]
+    assert legends == [None]
+    # Repulsion lets everything decay: linear theory gets ever better.
+    apart = replace(PROBLEM, flow=mf.Flow("none", strength=-1.0), initial=law)
+    assert np.isfinite(linear_prediction(simulate(apart, until=50.0, save=5), 4)).all()
+
+
+def test_names_that_are_moved_are_led_to_their_curves():
+    """Eight degrees that end together would be named in a stack beside none of them."""
+    axes = Figure().subplots()
+    label_ends(axes, [(0.5, "a", "red"), (0.9, "b", "blue")], height=3.0)
+    assert all(text.arrow_patch is None for text in axes.texts)
+    axes = Figure().subplots()
+    label_ends(axes, [(0.99, name, "red") for name in "abcd"], height=3.0)
+    assert all(text.arrow_patch is not None and text.xy == (1.0, 0.99) for text in axes.texts)
+    heights = [text.xyann[1] for text in axes.texts]
+    assert np.diff(heights) == pytest.approx(1.25 * 8.5) and 0.99 + heights[-1] / 216 <= 1.0
+
+
+def test_spectrum_shows_the_dominant_degree_also_above_the_first_ones():
+    """At large beta the degree that matters would be missing."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=150.0), mf.USA)
+    degrees, dominant = shown_degrees(simulate(problem, until=0.1, save=2))
+    assert dominant == mf.dominant_degree(problem) == 17
+    assert degrees == [1, 2, 3, 4, 5, 6, 7, 8, 17]
+
+
+def test_energies_of_equal_clusters_are_those_of_runs():
+    """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
+    run = run_of("density")
+    had = run.observables | {"clusters/count": np.arange(len(run.time)) % 3 + 2.0}
+    levels = equal_clusters(replace(run, observables=had))
+    polygon = mf.from_points(2 * np.pi * np.arange(3) / 3)
+    equal = simulate(replace(PROBLEM, initial=polygon), until=1.0, save=2)
+    assert list(levels) == [2, 3, 4] and mf.dominant_degree(PROBLEM) == 4
+    # Never separated: no line of one cluster.
+    assert equal_clusters(replace(run, observables=had | {"clusters/count": np.ones(21)})) == {}
+    assert levels[3] == pytest.approx(equal.observables["energy"][0], rel=1e-12)
+
+
+def test_unknown_kind_is_refused():
+    """A typing error would end in a KeyError."""
+    with pytest.raises(ValueError, match=r"'densty' is not known. Did you mean density. Known: "):
+        plot(run_of("density"), "densty")
+
+
+def test_observables_of_the_users_own_are_drawn(tmp_path):
+    """Who measured something would have to draw it by hand; None of it would end in an error."""
+    own = {
+        "spread": lambda measure: 1.0 - abs(measure.moments(1)[1]),
+        "sizes": lambda measure: np.abs(measure.moments(3)),
+        "none": lambda measure: np.nan,
+    }
+    run = simulate(PROBLEM, until=2.0, save=3, observables=own)
+    axes = run.plot("spread", limits=(0.0, 2.0)).axes[0]
+    assert axes.get_ylabel() == "spread" and axes.get_ylim() == (0.0, 2.0)
+    assert np.array_equal(axes.lines[0].get_ydata(), run.observables["spread"])
+    assert len(run.plot("sizes").axes[0].get_legend().get_texts()) == 4
+    run.save(tmp_path / "run.h5")
+    assert main(["plot", str(tmp_path / "run.h5"), "--kind", "spread"]) == 0
+    with pytest.raises(ValueError, match=r"Did you mean spread. Known: .*sizes, spectrum, spread"):
+        run.plot("spred")
+    with pytest.raises(ValueError, match="'none' is NaN at all times: nothing to draw"):
+        run.plot("none")
+    assert "spread</th>" in run._repr_html_() and "arrays of 4" in run._repr_html_()
+
+
+def test_run_without_saved_times_is_refused():
+    """A run stopped at once would end in an IndexError."""
+    with pytest.raises(ValueError, match="no saved times"):
+        plot(collect(PROBLEM, []))
+
+
+def test_unknown_suffix_is_refused_before_drawing(tmp_path):
+    """A format that is not offered would be drawn first and refused by matplotlib."""
+    with pytest.raises(ValueError, match=r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"):
+        save_plot(run_of("density"), tmp_path / "figure.bmp")
+    with pytest.raises(ValueError, match="end in .png, .pdf or .svg"):
+        save_dispersion(PROBLEM, tmp_path / "figure")
+
+
+def test_unwritable_path_is_one_line(tmp_path):
+    """A missing folder would end in a traceback."""
+    with pytest.raises(ValueError, match=r"nowhere/figure.png cannot be written: No such file"):
+        save_plot(run_of("density"), tmp_path / "nowhere" / "figure.png", "energy")
+
+
+def test_density_without_states_says_what_to_do():
+    """The user would not learn how to get the picture."""
+    run = run_of("density")
+    with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
+        plot(replace(run, measures=(None,) * len(run.time)), "density")
+
+
+def test_density_of_one_time_is_refused():
+    """A picture over time needs times."""
+    with pytest.raises(ValueError, match="at least 2 saved times, the run has 1"):
+        plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density")
+
+
+@pytest.mark.parametrize("kind", ["map", "globe"])
+def test_figures_of_the_sphere_are_refused_on_the_circle(kind):
+    """Angles would be drawn as vectors."""
+    complaint = (
+        f"kind '{kind}' is for the sphere, this run is on the circle. Kinds for it: overview"
+    )
+    with pytest.raises(ValueError, match=complaint):
+        plot(run_of("density"), kind)
+
+
+def test_resolution_of_particles_is_refused():
+    """An empty figure would be taken for a perfect one."""
+    with pytest.raises(ValueError, match="carried by particles: points have no spectral tail"):
+        plot(run_of("particles"), "resolution")
+
+
+def test_dispersion_says_what_the_thresholds_mean():
+    """The annotation would contradict `meanfield stability`, or a problem could not be drawn."""
+    figure = Figure(figsize=(9.0, 9.0))
+    told = [
+        (PROBLEM, r"degree 4 is fastest for $6.2113 < \beta < 10.2285$"),
+        (mf.Problem(mf.Sphere(6), mf.exponential(9.0), mf.USA), r"degree 3 is fastest"),
+        (mf.Problem(mf.Circle(), mf.linear(), mf.USA), "all decay for diffusivity > 0.5"),
+        (
+            replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)),
+            "no degree grows: uniform is stable",
+        ),
+        (replace(PROBLEM, flow=mf.Flow("none", diffusivity=0.01)), "without diffusion"),
+    ]
+    for (problem, line), axes in zip(told, figure.subplots(5, 1), strict=True):
+        assert line in facts(problem)[0]
+        on_axes(dispersion_picture(problem), axes)
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_dispersion_is_written_in_every_format(suffix, tmp_path):
+    """Many degrees merge into a line; it would fail in one of the formats."""
+    path = tmp_path / f"dispersion{suffix}"
+    save_dispersion(PROBLEM, path, max_degree=300)
+    assert path.read_bytes().startswith(FIRST_BYTES[suffix])
+
+
+def test_figure_is_drawn_on_axes_of_the_user():
+    """Two runs could not stand side by side."""
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    run = run_of("density")
+    assert run.plot("energy", ax=left, title="Left") is figure
+    run.plot("density", ax=right, limits=(0.5, 2.0), times=(5.0, 15.0))
+    assert left.get_title() == "Left" and not left.child_axes
+    assert right.get_xlim() == (5.0, 15.0)
+    mesh = next(c for c in right.collections if isinstance(c, QuadMesh))
+    assert mesh.get_clim() == (0.5, 2.0)
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("kind", ["clusters", "density", "spectrum", "energy"])
+def test_figure_on_axes_of_the_user_fits_without_a_layout_engine(kind):
+    """The title would lie outside of the canvas, legends and colour bars on the neighbour."""
+    figure = Figure(figsize=(11.0, 4.0))
+    left, right = figure.subplots(1, 2)
+    ends = left.get_position().x1, figure.bbox.height
+    run_of("density").plot(kind, ax=left, title="Left")
+    boxes = [axes.get_tightbbox() for axes in figure.axes if axes is not right]
+    assert max(box.y1 for box in boxes) < ends[1]
+    # Beside a label of the last tick, see `make_room`.
+    assert max(box.x1 for box in boxes) <= (ends[0] + 0.02) * figure.bbox.width
+
+
+def test_axes_that_hold_a_drawing_are_refused():
+    """A cell that is run again would draw over itself, also over a second axis that is left."""
+    axes = Figure().subplots()
+    run = run_of("density")
+    run.plot("energy", ax=axes)
+    with pytest.raises(ValueError, match="ax holds a drawing already: give empty axes"):
+        run.plot("staircase", ax=axes)
+    axes.clear()
+    with pytest.raises(ValueError, match="ax holds a drawing already"):
+        run.plot("energy", ax=axes)
+
+
+def test_limits_are_those_of_what_is_drawn():
+    """An option would be taken and ignored."""
+    run = run_of("density")
+    assert run.plot("energy", limits=(0.1, 0.4)).axes[0].get_ylim() == (0.1, 0.4)
+    assert run.plot("spectrum", limits=(1e-4, 1.0)).axes[0].get_ylim() == (1e-4, 1.0)
+    shown = run.plot("energy", times=(5.0, 10.0), figsize=(3.0, 2.0), dpi=50)
+    assert shown.get_size_inches().tolist() == [3.0, 2.0] and shown.dpi == 50
+    assert shown.axes[0].get_xlim() == (5.0, 10.0)
+
+
+@together(
+    ("kind", "options", "error", "message"),
+    [
+        ("enrgy", {}, ValueError, "'enrgy' is not known. Did you mean energy? Known: clusters"),
+        ("energy", {"axs": 1}, TypeError, "plot: axs is not known; did you mean ax"),
+        (
+            "energy",
+            {"ax": "left"},
+            TypeError,
+            "subplots(), got 'left'",
+        ),
+        ("overview", {"ax": True}, ValueError, "has several axes and needs a figure of its own"),
+        ("energy", {"ax": True, "dpi": 9.0}, ValueError, "figsize and dpi are of a figure"),
+        ("clusters", {"limits": (0.0, 1.0)}, ValueError, "kind 'clusters' has no limits"),
+        ("density", {"limits": (0.0, 1.0)}, ValueError, "limits must be increasing and positive"),
+        ("energy", {"limits": (1.0, 0.0)}, ValueError, "limits must be increasing, got"),
+        ("energy", {"times": [1.0]}, ValueError, "are the first and the last that are shown"),
+        ("energy", {"times": (0.0, 99.0)}, ValueError, "whose last saved time is 20 (scaled"),
+        ("energy", {"figsize": (0.0, 0.0)}, ValueError, "must be 1 to 65535 dots a side, got"),
+        ("energy", {"figsize": (1e6, 1.0)}, ValueError, "must be 1 to 65535 dots a side, got"),
+        ("energy", {"dpi": -3.0}, ValueError, "got figsize = (9.0, 4.0) and dpi = -3."),
+        ("energy", {"times": (0.1, 0.2)}, ValueError, "no saved time lies between 0.1 and 0.2"),
+        ("tree", {"times": (0.0, 1.0)}, ValueError, "a tree is of the whole run"),
+    ],
+)
+def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
+    """A slip of the pen would be matplotlib's error, or change nothing."""
+    if options.get("ax") is True:
+        options = options | {"ax": Figure().subplots()}
+    with pytest.raises(error, match=re.escape(message)):
+        run_of("density").plot(kind, **options)

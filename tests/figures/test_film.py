@@ -1,0 +1,223 @@
+"""Films: what a frame shows, files that are whole, and what cannot be filmed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from parameters import each
+
+import meanfield as mf
+from meanfield.figures.data.overview import film_picture
+from meanfield.figures.data.saved_times import film_times
+from meanfield.figures.draw import animate, save_plot
+from meanfield.figures.draw.film import draw_film
+from meanfield.figures.draw.style import style
+from meanfield.runs import Run
+
+CIRCLE = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
+SPHERE = mf.Problem(
+    mf.Sphere(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[2, 0, 0.1], [1, 1, 0.1]])
+)
+MANIFOLDS = ("circle", "sphere")
+
+
+@cache
+def run_of(manifold: str, representation: str = "density") -> Run:
+    """A few saved times."""
+    problem = CIRCLE if manifold == "circle" else SPHERE
+    tokens = {"tokens": 30} if representation == "particles" else {}
+    return mf.simulate(problem, 4.0, save=3, representation=representation, **tokens)
+
+
+@each("manifold", MANIFOLDS, representation=["density", "particles"])
+def test_film_has_a_frame_a_saved_time(manifold: str, representation: str, tmp_path: Path) -> None:
+    """Times would be missing, or all frames be the same."""
+    from PIL import Image
+
+    run = run_of(manifold, representation)
+    animate(run, tmp_path / "film.gif")
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == len(run.time)
+        frames = []
+        for k in range(film.n_frames):
+            film.seek(k)
+            frames.append(np.asarray(film.convert("RGB")))
+    assert all((first != second).any() for first, second in zip(frames, frames[1:], strict=False))
+    # Paper stays white: the palette has no colour that is nearly so.
+    assert frames[-1][2, 2].tolist() == [255, 255, 255]
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS)
+def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
+    """What does not move is drawn once: something that moves would be left behind."""
+    run = run_of(manifold, "particles")
+    with style():
+        film = draw_film(film_picture(run))
+        last = list(film.pixels())[-1]
+        for artist in film.moving:
+            artist.set_animated(False)
+        film.figure.canvas.draw()
+        anew = np.asarray(film.figure.canvas.buffer_rgba())
+    # Lines that cross a moving one may lie above or below it; Matplotlib before 3.11 rounds blended
+    # colours by up to 10 of 255.
+    differs = np.abs(last.astype(int) - anew).max(axis=-1) > 10
+    assert differs.mean() < 0.002
+
+
+def test_curve_of_the_circle_is_the_density() -> None:
+    """The curve would be of another time, or turned.
+
+    1.1 - 1 = 0.1 cos(theta) at time 0: highest in direction 0, lowest opposite.
+    """
+    with style():
+        film = draw_film(film_picture(run_of("circle")))
+        film.show(0)
+        curve = film.moving[1].get_xydata()
+    radii, angles = np.hypot(*curve.T), np.arctan2(curve[:, 1], curve[:, 0])
+    order = np.argsort(np.abs(angles))
+    assert np.all(np.diff(radii[order][::2]) <= 1e-9)
+
+
+def test_globe_ends_with_the_heaviest_place_in_front() -> None:
+    """The end of the story would happen behind the globe."""
+    run = run_of("sphere")
+    with style():
+        film = draw_film(film_picture(run))
+        film.show(len(run.time) - 1)
+        picture = film.moving[0].get_array()
+    middle = picture[:, picture.shape[1] // 2 - 3 : picture.shape[1] // 2 + 3]
+    assert middle.max() > 0.99 * picture.max()
+
+
+def test_long_runs_are_thinned() -> None:
+    """A run of thousands of saved times would take an hour and fill the disk."""
+    run = run_of("circle")
+    many = replace(
+        run,
+        scaled_time=np.linspace(0.0, 4.0, 400),
+        measures=run.measures[:1] * 400,
+        observables={name: np.repeat(v[:1], 400, axis=0) for name, v in run.observables.items()},
+    )
+    frames = film_times(many)
+    assert 75 <= len(frames) <= 150 and frames[0] == 0 and frames[-1] == 399
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS)
+def test_film_without_states_says_what_to_do(manifold: str, tmp_path: Path) -> None:
+    """The user would not learn how to get the film."""
+    run = run_of(manifold)
+    with pytest.raises(ValueError, match=r"at least 2 saved times .* has 0: run again with state="):
+        animate(replace(run, measures=(None,) * len(run.time)), tmp_path / "film.gif")
+
+
+def test_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
+    """Half a film would replace the one that was there, or stay as litter."""
+    target = tmp_path / "film.gif"
+    target.write_bytes(b"GIF89a, the old one")
+
+    def interrupted(frames: Iterable[Any], count: int) -> Iterator[Any]:
+        for k, frame in enumerate(frames):
+            if k == 1:
+                raise KeyboardInterrupt
+            yield frame
+
+    with pytest.raises(KeyboardInterrupt):
+        animate(run_of("circle"), target, interrupted)
+    assert [path.name for path in tmp_path.iterdir()] == ["film.gif"]
+    assert target.read_bytes() == b"GIF89a, the old one"
+
+
+@pytest.mark.parametrize(
+    "manifold",
+    [MANIFOLDS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in MANIFOLDS[1:])],
+)
+def test_same_run_gives_the_same_film_whose_every_frame_progress_sees(
+    manifold: str, tmp_path: Path
+) -> None:
+    """A date or a random colour in the file would show here; the bar would stop early."""
+    seen: list[int] = []
+
+    def counted(frames: Iterable[Any], count: int) -> Iterator[Any]:
+        seen.append(count)
+        for frame in frames:
+            seen.append(0)
+            yield frame
+
+    save_plot(run_of(manifold), tmp_path / "a.gif", progress=counted)
+    assert seen == [3, 0, 0, 0]
+    animate(run_of(manifold), tmp_path / "b.gif")
+    assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
+
+
+def test_films_have_no_kinds(tmp_path: Path) -> None:
+    """--kind would be ignored."""
+    with pytest.raises(ValueError, match=r"films show the density and have no kinds\. Leave out"):
+        save_plot(run_of("circle"), tmp_path / "film.gif", "energy")
+
+
+def test_unwritable_film_is_one_line(tmp_path: Path) -> None:
+    """A missing folder would end in a traceback, after minutes of drawing."""
+    with pytest.raises(ValueError, match=r"film.gif cannot be written: No such file"):
+        animate(run_of("circle"), tmp_path / "nowhere" / "film.gif")
+
+
+def test_missing_ffmpeg_is_said_before_drawing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user would wait for a film that cannot be written."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ValueError, match=r"ffmpeg, which is not installed\. .* or write \.gif"):
+        animate(run_of("circle"), tmp_path / "film.mp4")
+
+
+def fake_ffmpeg(folder: Path, script: str) -> None:
+    """Program of that name."""
+    program = folder / "ffmpeg"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_mp4_gets_every_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames would be lost on the way to ffmpeg, or be of another shape than it is told."""
+    fake_ffmpeg(tmp_path, 'for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    animate(run_of("circle"), tmp_path / "film.mp4")
+    (told,) = tmp_path.glob(".film.mp4.meanfield-*.args")
+    words = told.read_text().split()
+    width, height = map(int, words[words.index("-s") + 1].split("x"))
+    assert (tmp_path / "film.mp4").stat().st_size == 4 * width * height * len(run_of("circle").time)
+
+
+def test_complaint_of_ffmpeg_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A codec that is missing would end in a traceback, or in an empty film."""
+    fake_ffmpeg(tmp_path, "echo Unknown encoder >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(ValueError, match=r"film.mp4 cannot be written: ffmpeg: Unknown encoder"):
+        animate(run_of("circle"), tmp_path / "film.mp4")
+    assert [path.name for path in tmp_path.iterdir()] == ["ffmpeg"]
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+def test_mp4_is_a_film(tmp_path: Path) -> None:
+    """Players would not open it."""
+    animate(run_of("circle"), tmp_path / "film.mp4")
+    check = ["ffmpeg", "-v", "error", "-i", str(tmp_path / "film.mp4"), "-f", "null", "-"]
+    assert subprocess.run(check, capture_output=True, check=True).stderr == b""
+
+
+def test_film_without_a_path_is_shown_in_a_notebook(tmp_path: Path) -> None:
+    """`run.animate()` would ask for a path, or show nothing."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=2)
+    film = run.animate()
+    assert film._repr_html_().startswith('<img alt="InlineFilm(2 frames, ')
+    assert run.animate(tmp_path / "x.gif") == tmp_path / "x.gif"
+    assert (tmp_path / "x.gif").read_bytes() == film.content

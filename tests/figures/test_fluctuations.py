@@ -1,0 +1,67 @@
+"""Figure of fluctuations: the band is where N tokens are, and ends where it is not known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.figures.data.fluctuations import linearised_picture
+from meanfield.figures.draw import plot
+from meanfield.finite.results import Fluctuations
+
+LAW = mf.from_density(np.array([1.0, 0.0, 0.2j]))
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, LAW)
+
+
+@pytest.fixture(scope="module")
+def found() -> Fluctuations:
+    """Of five degrees, the last time not resolved."""
+    times = [0.0, 0.5, 1.0, 20.0]
+    return mf.fluctuations(
+        PROBLEM, until=20.0, save=times, degree=5, max_degree=48, unresolved="nan"
+    )
+
+
+def test_band_is_where_tokens_are(found: Fluctuations) -> None:
+    """Far from 0 two standard deviations beside the mean; at 0 the law of a modulus."""
+    tokens = 10**6
+    picture = linearised_picture(found, tokens=tokens)
+    assert (
+        picture.frame.times.tolist() == [0.0, 0.5, 1.0] and picture.note == "resolved up to t = 1"
+    )
+    # c_2 is imaginary: along it Var = (C - Re P) / 2, and N tokens shift it by eta / N.
+    variance = (found.covariance - found.relation)[:3, 2, 2].real / 2 / tokens
+    away = picture.high[:, 1] - picture.limit[:, 1] - found.shift[:3, 2].imag / tokens
+    np.testing.assert_allclose(away, 2.0 * np.sqrt(variance), rtol=0.05)
+    # |c_1| at time 0: a Rayleigh variable of mean sqrt(pi / 4 N), a little elliptic.
+    np.testing.assert_allclose(picture.mean[0, 0], np.sqrt(np.pi / 4 / tokens), rtol=0.03)
+
+
+def test_particles_are_drawn_over_a_run(found: Fluctuations, tmp_path: Path) -> None:
+    """From Python and from files; other figures have none."""
+    tokens = mf.simulate(PROBLEM, until=1.0, save=3, representation="particles", tokens=300, seed=1)
+    limit = mf.simulate(PROBLEM, until=20.0, save=[0.0, 0.5, 1.0, 20.0])
+    run = replace(limit, fluctuations=found)
+    panels = plot(run, "fluctuations", particles=[tokens]).axes[0].child_axes
+    assert len(panels) == 5 and [len(panel.lines) for panel in panels] == [3] * 5
+    assert panels[0].get_legend().get_texts()[0].get_text() == "$N = 300$, 95 %"
+    curve = panels[1].lines[0].get_ydata()
+    np.testing.assert_allclose(curve, np.abs(tokens.moments[:, 2]))
+    (later,) = plot(run, "fluctuations", times=(0.5, 20.0)).axes
+    assert later.child_axes[0].get_xlim() == (0.5, 1.0)
+    found.plot(particles=[tokens], title="five").canvas.draw()
+    assert "N = 300" not in linearised_picture(found, [tokens]).note
+    assert "particles have N = 300" in linearised_picture(found, [tokens], 1000).note
+    run.save(tmp_path / "run.h5")
+    tokens.save(tmp_path / "tokens.h5")
+    figure = tmp_path / "figure.png"
+    options = ["--kind", "fluctuations", "--beside", str(tmp_path / "tokens.h5")]
+    assert main(["plot", str(tmp_path / "run.h5"), "-o", str(figure), *options]) == 0
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="particles are drawn over kind 'fluctuations'"):
+        plot(run, "energy", particles=[tokens])
+    with pytest.raises(ValueError, match="the run has no fluctuations"):
+        plot(tokens, "fluctuations")

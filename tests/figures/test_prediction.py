@@ -1,0 +1,111 @@
+"""The figure of a prediction shows the laws, the rivals, and the potential of given tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.figures.draw import save_plot
+from meanfield.figures.draw.prediction import prediction_figure
+from meanfield.studies.count_law import CountLaw
+from meanfield.studies.prediction import ClusterPrediction
+
+LAW = CountLaw({2: 0.25, 3: 0.75}, 2.75, 0.02)
+BETTER = CountLaw({3: 0.5, 4: 0.5}, 3.5, 0.01)
+
+
+def prediction(problem: mf.Problem, **changes: object) -> ClusterPrediction:
+    """Prediction with laws that are known."""
+    given = {"linear": LAW, "corrected": BETTER, "seed": 0} | changes
+    return ClusterPrediction(problem, 1000, **given)  # type: ignore[arg-type]
+
+
+def circle(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """Problem on the circle."""
+    return mf.Problem(mf.Circle(), mf.exponential(beta), flow)
+
+
+def labels(figure: Figure, index: int) -> list[str]:
+    """Texts of a legend."""
+    legend = figure.axes[index].get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_both_laws_and_their_means_are_drawn() -> None:
+    """Bars would have other heights than the probabilities, or a law be missing."""
+    figure = prediction_figure(prediction(circle(7.0)))
+    heights = sorted(round(bar.get_height(), 6) for bar in figure.axes[1].patches)
+    # Three numbers for each law, and the bar behind that marks the dominant degree.
+    assert heights[:6] == [0.0, 0.0, 0.25, 0.5, 0.5, 0.75] and len(heights) == 7
+    assert labels(figure, 1) == [
+        r"mean of the linear law $2.75 \pm 0.02$",
+        r"mean of the corrected law $3.50 \pm 0.01$",
+        "linear law",
+        "corrected law",
+        "dominant degree 4",
+    ]
+    assert labels(figure, 0) == ["dominant degree 4", "second degree 3: 0.939 of its rate"]
+
+
+def test_one_law_alone_can_be_drawn() -> None:
+    """A prediction without the corrected law would have no figure."""
+    figure = prediction_figure(prediction(circle(7.0), corrected=None))
+    assert len(labels(figure, 1)) == 3
+
+
+def test_wide_law_is_a_line() -> None:
+    """Hundreds of bars would be a blur."""
+    wide = CountLaw({k: 0.01 for k in range(100, 200)}, 149.5, 0.3)
+    figure = prediction_figure(prediction(circle(1e4), linear=wide, corrected=None))
+    assert len(figure.axes[1].lines[0].get_xdata()) == 100
+
+
+def test_stable_problem_says_so() -> None:
+    """An empty picture would explain nothing."""
+    none = CountLaw({0: 1.0}, 0.0, 0.0)
+    stable = circle(3.0, mf.Flow("none", strength=-1.0))
+    figure = prediction_figure(prediction(stable, linear=none, corrected=none))
+    assert [t.get_text() for t in figure.axes[1].texts] == [
+        "none: uniform is stable, no degree grows"
+    ]
+    linear = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    figure = prediction_figure(prediction(linear, linear=none, corrected=none))
+    assert [t.get_text() for t in figure.axes[1].texts] == [
+        "one cluster in the end: nothing grows beyond degree 1"
+    ]
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
+def test_given_tokens_get_their_potential(manifold: mf.Circle | mf.Sphere, tmp_path: Path) -> None:
+    """Maxima or masses would be missing, or the figure fail on one manifold."""
+    points = manifold.random_points(60, np.random.default_rng(2))
+    problem = mf.Problem(manifold, mf.exponential(6.0), mf.USA)
+    found = mf.predict_clusters(problem, points, samples=2, corrected=False)
+    assert found.positions is not None
+    figure = found.plot()
+    assert "random tokens" in figure.axes[1].get_xlabel()
+    texts = {text.get_text() for text in figure.axes[2].texts}
+    assert {f"{mass:.2f}" for mass in found.positions.masses} <= texts
+    save_plot(found, tmp_path / "law.png")
+    assert (tmp_path / "law.png").stat().st_size > 10_000
+
+
+def test_unknown_suffix_is_refused() -> None:
+    """A file of an unknown kind would be written."""
+    with pytest.raises(ValueError, match=r"law.bmp: figures end in"):
+        save_plot(prediction(circle(5.0)), "law.bmp")
+
+
+def test_figure_takes_the_options_of_the_others():
+    """A title would be refused here and taken elsewhere; a kind would be Python's own error."""
+    found = prediction(circle(7.0))
+    figure = found.plot(title="Mine", figsize=(8.0, 3.0), dpi=50)
+    assert figure.get_size_inches().tolist() == [8.0, 3.0]
+    assert any(text.get_text() == "Mine" for axes in figure.axes for text in axes.texts)
+    with pytest.raises(TypeError, match="plot: 'foo' .* is one argument too many"):
+        found.plot("foo")

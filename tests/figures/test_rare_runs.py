@@ -1,0 +1,62 @@
+"""Figures of runs that are drawn in another way than most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.figures.data.series import shown_degrees
+from meanfield.figures.draw import plot
+from meanfield.figures.draw.comparison import comparison_figure
+from meanfield.runs import Run
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.transport.sphere.wasserstein import sample_floor
+
+LAW = mf.perturbed_uniform([[2, 0.1, 0.0]])
+
+
+@pytest.fixture(scope="module")
+def repelled() -> Run:
+    """Density that spreads: nothing grows. With the text of a run file."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("none", strength=-1.0), LAW)
+    run = mf.simulate(problem, until=2.0, save=5)
+    text = "[representation]\ntolerance = 1e-9\n"
+    return replace(run, attributes=dict(run.attributes) | {"config": text})
+
+
+def test_tolerance_of_the_run_file_is_in_the_resolution_figure(repelled: Run) -> None:
+    """Nobody would see how far the tail is from what was asked for."""
+    axes = plot(repelled, "resolution").axes[0]
+    assert any(list(line.get_ydata()) == [1e-9, 1e-9] for line in axes.lines)
+    assert [text.get_text() for text in axes.texts] == ["tolerance 1e-09"]
+
+
+def test_spectrum_marks_no_degree_where_none_grows(repelled: Run) -> None:
+    """The slowest decay would be shown as the fastest growth."""
+    assert shown_degrees(repelled)[1] is None
+    assert plot(repelled, "spectrum").axes
+
+
+def test_noisy_tokens_are_dots_not_paths() -> None:
+    """Lines would show ways between two saves that no token went."""
+    flow = mf.Flow("none", diffusivity=0.05)
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), flow, mf.from_points(np.arange(5.0)))
+    run = mf.simulate(problem, until=1.0, save=4, representation="particles", step=0.1)
+    lines = plot(run, "density").axes[0].lines
+    assert any(line.get_marker() == "." and line.get_linestyle() == "None" for line in lines)
+
+
+def test_floor_of_two_samples_is_drawn_on_the_sphere_only() -> None:
+    """A fitted formula for the sphere would be shown for the circle, too."""
+    tokens, times = np.array([100, 1000]), np.array([0.0, 1.0])
+    distances = np.ones((2, 3, 2)) / np.sqrt(tokens)[:, None, None]
+    study = ConvergenceStudy(times, tokens, distances, "W1", -1.0, np.full(2, np.inf))
+    drawn = {}
+    for name in ("circle", "sphere"):
+        axes = comparison_figure(replace(study, attributes={"manifold": name})).axes[1]
+        drawn[name] = [l.get_ydata() for l in axes.lines if l.get_linestyle() == ":"]
+    assert drawn["circle"] == []
+    np.testing.assert_allclose(drawn["sphere"][0], [sample_floor(100), sample_floor(1000)])

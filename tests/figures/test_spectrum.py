@@ -1,0 +1,53 @@
+"""The figure of eigenvalues shows what the operator holds, on the circle and the sphere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.figures.data.spectrum import spectrum_picture
+from meanfield.figures.draw.spectrum import save_spectrum
+
+
+def turned(space: mf.Circle | mf.Sphere, angle: float, beta: float) -> mf.Problem:
+    """Scores and values turned by an angle: mode k grows as ever, and turns."""
+    d = space.dimension + 1
+    turn = np.eye(d)
+    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    return mf.Problem(space, mf.Attention([mf.Head(score=turn, value=turn)], beta=beta))
+
+
+def test_picture_shows_modes_that_turn() -> None:
+    """A wave would stand still, or turn the other way."""
+    operator = mf.linear_operator(turned(mf.Circle(), 0.3, 4.0))
+    picture = spectrum_picture(operator)
+    # lambda_k e^{-ik alpha}: rates fall with k from the dominant degree on.
+    first = picture.modes[0]
+    k = int(operator.orders[0])
+    assert first.copies == 1 and first.values.shape == (3, len(picture.angles))
+    # A quarter of a period later the crest has moved by 2 pi / 4 k against the sense of Im > 0.
+    crest = picture.angles[first.values[0, : len(picture.angles) - 1].argmax()]
+    later = picture.angles[first.values[2, : len(picture.angles) - 1].argmax()]
+    sense = np.sign(operator.angular_velocities[0])
+    moved = np.angle(np.exp(1j * k * (later - crest)))
+    assert moved == pytest.approx(sense * np.pi / 2, abs=0.05)
+    assert "rotating wave" in first.words
+
+
+def test_figures_of_circle_and_sphere_are_written(tmp_path: Path) -> None:
+    """A figure would fail where a mode is a map, or where all eigenvalues are real."""
+    save_spectrum(mf.linear_operator(turned(mf.Sphere(), 0.5, 1.0), 4), tmp_path / "map.png")
+    kernel = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow("none", diffusivity=0.1))
+    figure = mf.linear_operator(kernel).plot(title="Mine")
+    assert (tmp_path / "map.png").stat().st_size > 10_000
+    assert any(text.get_text() == "Mine" for text in figure.axes[0].texts)
+
+
+def test_no_spectrum_no_figure() -> None:
+    """An empty plane would look like stability."""
+    stretched = mf.Attention([mf.Head(value=[2.0, 1.0])], beta=4.0)
+    with pytest.raises(ValueError, match="not stationary, .v. is up to 0.4318"):
+        mf.linear_operator(mf.Problem(mf.Circle(), stretched)).plot()

@@ -1,0 +1,221 @@
+"""Figures of runs on the sphere: every kind, and that colours, dots and rings are in place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.figures.data.projections import Mollweide, Orthographic, directions
+from meanfield.figures.data.series import equal_clusters, linear_prediction
+from meanfield.figures.data.sphere import (
+    chosen_times,
+    densest_place,
+    marked_clusters,
+    shown_coefficients,
+    values_on,
+)
+from meanfield.figures.draw import PLOTS, plot, save_plot
+from meanfield.runs import Run
+
+SPHERE = mf.Sphere()
+LAW = mf.perturbed_uniform([[2, 0, 0.03], [3, 1, 0.03], [4, -2, 0.03]])
+PROBLEM = mf.Problem(SPHERE, mf.exponential(beta=4.0), mf.USA, LAW)
+PLACES = directions(np.array([0.3, 2.0, -2.5]), np.array([0.2, -0.9, 0.8]))
+WEIGHTS = np.array([0.2, 0.5, 0.3])
+MIXED = mf.mixture([(0.2, PLACES[0], 60.0), (0.5, PLACES[1], 60.0), (0.3, PLACES[2], 60.0)])
+
+
+@cache
+def run_of(name: str) -> Run:
+    """Density, tokens, or three clusters."""
+    if name == "density":
+        return mf.simulate(PROBLEM, until=8.0, save=5)
+    if name == "particles":
+        return mf.simulate(PROBLEM, until=8.0, save=9, representation="particles", tokens=50)
+    return mf.simulate(replace(PROBLEM, initial=MIXED), until=0.01, save=2)
+
+
+def possible(kind: str, name: str) -> bool:
+    """Points have no spectral tail, what are no atoms no tree, and without order no labels."""
+    if (
+        kind in ("tree", "label_order", "labels", "fluctuations")
+        or "sphere" not in PLOTS[kind].manifolds
+    ):
+        return False
+    return kind != "resolution" or name != "particles"
+
+
+# Curves of tokens are those of a density, whose states `test_single_state_is_drawn` draws.
+SINGLE = ("overview", "map", "globe", "density")
+DRAWN = [
+    pytest.param(k, n, marks=() if k in SINGLE and n == "particles" else pytest.mark.slow)
+    for k in PLOTS
+    for n in ("density", "particles")
+    if possible(k, n)
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), DRAWN)
+def test_every_kind_is_drawn_on_the_sphere(kind: str, name: str) -> None:
+    """A kind that takes vectors for angles would fail here."""
+    plot(run_of(name), kind, dpi=30).canvas.draw()
+
+
+def test_curves_of_a_density_are_drawn_on_the_sphere() -> None:
+    """The same, of kinds that show no state; many axes of one figure are quick."""
+    panels = Figure(figsize=(16.0, 12.0), dpi=30).subplots(3, 4).flat
+    for kind in PLOTS:
+        if possible(kind, "density") and kind not in SINGLE:
+            figure = run_of("density").plot(kind, ax=next(panels))
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
+def test_maps_are_written_as_vectors(suffix: str, begin: bytes, tmp_path: Path) -> None:
+    """A picture inside a clipping path might fail in another format, or take megabytes."""
+    path = tmp_path / f"figure{suffix}"
+    save_plot(run_of("particles"), path, "map")
+    assert path.read_bytes().startswith(begin) and path.stat().st_size < 2e6
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_single_state_is_drawn(kind: str) -> None:
+    """Large runs keep the last state only."""
+    run = run_of("density")
+    last = replace(run, measures=(None,) * (len(run.time) - 1) + run.measures[-1:])
+    plot(last, kind, dpi=30).canvas.draw()
+
+
+@pytest.mark.parametrize("kind", ["map", "globe", "density"])
+def test_maps_without_states_say_what_to_do(kind: str) -> None:
+    """The user would not learn how to get the picture."""
+    run = run_of("density")
+    with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
+        plot(replace(run, measures=(None,) * len(run.time)), kind)
+
+
+def test_overview_without_states_shows_clusters() -> None:
+    """Runs that keep no state would have no default figure."""
+    run = run_of("three")
+    without = replace(run, measures=(None,) * len(run.time))
+    panel = plot(without, "overview").axes[0].child_axes[0]
+    assert any(isinstance(c, PathCollection) and len(c.get_offsets()) for c in panel.collections)
+
+
+@pytest.mark.parametrize("projection", [Mollweide(), Orthographic(PLACES[0])])
+def test_colours_are_the_density_at_their_pixels(projection: Mollweide | Orthographic) -> None:
+    """A picture upside down, mirrored or turned would show here.
+
+    1 + 0.3 sqrt(3) x + 0.2 sqrt(3) y: the harmonics of degree 1, by hand.
+    """
+    modes = [[1, 1, 0.3], [1, -1, 0.2]]
+    density = mf.Density(SPHERE, SPHERE.from_modes(modes))
+    values = values_on(density, projection, 40)
+    wide, high = projection.half_axes
+    rows, columns = values.shape
+    for row, column in [(rows // 2, 9), (3 * rows // 4, 25), (rows // 4, 14)]:
+        x, y = wide * ((2 * column + 1) / columns - 1), high * ((2 * row + 1) / rows - 1)
+        point = projection.to_sphere(np.array(x), np.array(y))
+        expected = 1.0 + np.sqrt(3.0) * (0.3 * point[0] + 0.2 * point[1])
+        assert values[row, column] == pytest.approx(expected, abs=1e-12)
+
+
+def test_colours_of_tokens_are_a_positive_density_around_them() -> None:
+    """Smoothing would ring, lose mass, or move tokens.
+
+    1e-5 of the peak: the heat kernel is cut where it has decayed to 1e-6.
+    """
+    measure = mf.Measure(SPHERE, PLACES, WEIGHTS)
+    coefficients = shown_coefficients(measure)
+    values = values_on(measure, Mollweide(), 400)
+    assert coefficients[0] == pytest.approx(1.0)
+    assert values.min() > -1e-5 * values.max()
+    heights = SPHERE.evaluate(coefficients, PLACES)
+    # The kernel of share s is 1/s high: 0.5 % for few tokens.
+    assert heights == pytest.approx(WEIGHTS / 0.005, rel=0.01)
+
+
+def test_rings_are_where_the_clusters_are() -> None:
+    """Rings beside the clusters, or of another order, would show here."""
+    centre, mass = marked_clusters(run_of("three"), 0)
+    order = np.argsort(-WEIGHTS)
+    assert SPHERE.distance(centre, PLACES[order]).max() < 0.02
+    # The rest lies in the tails, which the rule discards.
+    assert mass == pytest.approx(WEIGHTS[order], abs=0.05)
+    assert len(marked_clusters(run_of("density"), 0)[0]) == 0
+
+
+def test_heaviest_cluster_is_in_front() -> None:
+    """The most important cluster would be behind the globe."""
+    assert SPHERE.distance(densest_place(run_of("three"), 0), PLACES[1]) < 0.02
+    # Without clusters: the place of highest density, up to a pixel of one degree.
+    run = run_of("density")
+    front = densest_place(run, 0)
+    height = SPHERE.evaluate(run.measures[0].coefficients, front[None])[0]
+    assert height > values_on(run.measures[0], Mollweide(), 200).max() - 1e-3
+
+
+def test_maps_show_first_last_and_what_happens() -> None:
+    """Panels of a measure at rest would crowd out the transitions."""
+    run = run_of("particles")
+    assert chosen_times(run, 1).tolist() == [8]
+    assert {0, 8} <= set(chosen_times(run, 4).tolist())
+    energy = np.array([0.1] * 6 + [0.3, 0.5, 0.5])
+    jump = replace(run, observables=run.observables | {"energy": energy})
+    assert 6 in chosen_times(jump, 4) and len(chosen_times(jump, 4)) == 4
+
+
+def test_linear_prediction_follows_a_small_perturbation_on_the_sphere() -> None:
+    """Sizes per degree that a rate of another degree or of one order only would not follow.
+
+    1e-3: the first correction is the square of the amplitude.
+    """
+    law = mf.perturbed_uniform([[2, 0, 1e-4], [2, 1, 5e-5], [2, -2, 2e-4]])
+    run = mf.simulate(replace(PROBLEM, initial=law), until=10.0, save=3, tolerance=1e-12)
+    sizes = run.sizes_by_degree()[:, 2]
+    assert sizes[0] == pytest.approx(np.sqrt(1e-8 + 2.5e-9 + 4e-8), rel=1e-12)
+    assert linear_prediction(run, 2) == pytest.approx(sizes, rel=1e-3)
+    assert sizes[-1] > 2.0 * sizes[0]  # it grew
+
+
+@pytest.mark.parametrize(
+    ("count", "points"),
+    [
+        (2, [[0, 0, 1], [0, 0, -1]]),
+        (4, [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]),
+        (6, [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]),
+    ],
+)
+def test_energies_of_solids_are_those_of_runs(count: int, points: list[list[int]]) -> None:
+    """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
+    tokens = np.array(points, dtype=np.float64)
+    run = mf.simulate(
+        replace(PROBLEM, initial=mf.from_points(tokens)), 0.1, save=2, representation="particles"
+    )
+    # The rule asks for three tokens a cluster.
+    had = run.observables | {"clusters/count": np.full(2, float(count))}
+    levels = equal_clusters(replace(run, observables=had))
+    assert levels == {count: pytest.approx(run.observables["energy"][0], rel=1e-12)}
+
+
+def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked() -> None:
+    """Half of the figure would be empty, and rings a riddle."""
+    law = mf.von_mises_fisher(20.0, mean=[0.0, 0.6, 0.8])
+    problem = mf.Problem(SPHERE, mf.exponential(3.0), mf.USA, law)
+    run = mf.simulate(problem, until=1.0, save=8, representation="particles", tokens=1200, seed=0)
+    three = run.plot("map", times=run.time[[0, 4, 7]])
+    assert three.get_size_inches()[1] < 0.6 * run.plot("map").get_size_inches()[1]
+    titles = [three.axes[0].get_title(loc=side) for side in ("left", "right")]
+    assert "sphere" in titles[0] and titles[1] == "1,200 tokens, rings mark clusters"
+    assert len(run.plot("globe", times=[0.0]).axes) == 1
+    with pytest.raises(ValueError, match="times of kind 'map': expected 1 to 6, got 7"):
+        run.plot("map", times=run.time[:7])
+    with pytest.raises(ValueError, match=r"t = 0.3 \(scaled time\) is no saved time"):
+        run.plot("globe", times=[0.3])

@@ -1,0 +1,121 @@
+"""The staircase: levels, names of plateaus, merges, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.events import Event
+from meanfield.figures.data.series import plateaus_of
+from meanfield.figures.draw import plot, save_plot
+from meanfield.figures.draw.over_time import plateau_words
+from meanfield.runs import Run
+
+PROBLEM = mf.Problem(
+    mf.Circle(), mf.exponential(beta=9.0), mf.USA, mf.perturbed_uniform([[4, 0.1, 0.02]])
+)
+
+
+def test_plateaus_are_named_by_their_masses(mixed_circle: Run) -> None:
+    """The figure would show steps, and not of what."""
+    axes = plot(mixed_circle, "staircase").axes[0]
+    words = {text.get_text().replace("\n", " ") for text in axes.texts}
+    assert {"1", "0.6, 0.4", "0.6, 0.3, 0.1"} <= words
+
+
+def test_levels_are_sums_of_squared_masses(mixed_circle: Run) -> None:
+    """Dashed lines would lie beside the plateaus of far clusters."""
+    axes = plot(mixed_circle, "staircase").axes[0]
+    levels = [line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1]
+    assert [x for x in levels if x > 0.4] == pytest.approx([0.46, 0.52, 1.0])
+
+
+def test_merges_lie_on_the_curve(mixed_circle: Run) -> None:
+    """A merge would be marked at another time, or beside its step."""
+    axes = plot(mixed_circle, "staircase").axes[0]
+    (dots,) = [line for line in axes.lines if line.get_marker() == "o"]
+    assert dots.get_xdata().tolist() == [2e3, 5e7, 1e41]
+    energy = mixed_circle.observables["energy"]
+    assert np.all(np.diff(dots.get_ydata()) > 0) and dots.get_ydata()[-1] < energy[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "suffix"),
+    [
+        ("staircase", ".png"),
+        ("tree", ".svg"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                ("staircase", ".pdf"),
+                ("staircase", ".svg"),
+                ("tree", ".png"),
+                ("tree", ".pdf"),
+            ]
+        ),
+    ],
+)
+def test_figure_is_written_in_every_format(
+    kind: str, suffix: str, mixed: Run, tmp_path: Path
+) -> None:
+    """A thick line or a formula might fail in one of them."""
+    save_plot(mixed, tmp_path / f"figure{suffix}", kind)
+    assert (tmp_path / f"figure{suffix}").stat().st_size > 5000
+
+
+def test_run_without_atoms_shows_the_stored_clusters() -> None:
+    """A density or particle run would have a staircase without names."""
+    law = mf.from_points(np.repeat([0.0, 2.0, 4.5], [50, 30, 20]))
+    run = mf.simulate(replace(PROBLEM, initial=law), until=1e3, save=[0.0, 1.0, 10.0, 1e3],
+                      representation="particles")  # fmt: skip
+    (plateau,) = plateaus_of(run)
+    assert plateau.mass == pytest.approx([0.5, 0.3, 0.2])
+    assert (plateau.begin, plateau.end) == (0.0, 1e3)
+    texts = [text.get_text() for text in plot(run, "staircase").axes[0].texts]
+    assert "0.5, 0.3, 0.2" in texts
+
+
+def test_uniform_is_no_plateau_of_one_cluster() -> None:
+    """A nearly uniform density would be named one cluster of mass 1."""
+    run = mf.simulate(PROBLEM, until=4.0, save=5, representation="density")
+    assert plateaus_of(run) == ()
+
+
+def test_time_axis_is_logarithmic_also_for_linear_saves() -> None:
+    """Time 0 has no place on it, the others have."""
+    run = mf.simulate(PROBLEM, until=4.0, save=5)
+    axes = plot(run, "staircase").axes[0]
+    assert axes.get_xscale() == "log" and axes.get_xlim() == pytest.approx((1.0, 4.0))
+
+
+def test_thousands_of_merges_are_not_named_on_one_another(mixed_circle: Run) -> None:
+    """Names of plateaus that nobody can see would take minutes and blacken the figure."""
+    count = 3000
+    events = [Event(1.0, "cluster", "", (i, -1), (1 / count, np.nan)) for i in range(count)]
+    events += [Event(1e15 + 1e9 * i, "merge", "", (0, i)) for i in range(1, count)]
+    axes = plot(replace(mixed_circle, events=tuple(events)), "staircase").axes[0]
+    assert [text.get_text() for text in axes.texts] == ["3000 clusters", "1"]
+
+
+def test_words_take_the_room_there_is() -> None:
+    """Names would overlap the neighbours'."""
+    mass = np.array([0.41, 0.33, 0.26])
+    assert plateau_words(mass, 16) == "0.41, 0.33, 0.26"
+    assert plateau_words(mass, 11) == "0.41, 0.33,\n0.26"
+    assert plateau_words(mass, 5) == "0.41,\n0.33,\n0.26"
+    # A bare 3 would be a mass.
+    assert plateau_words(mass, 4) == plateau_words(mass, 0) == ""
+    assert plateau_words(np.full(60, 1 / 60), 6) == "n = 60"
+    for room in range(40):
+        lines = plateau_words(np.full(30, 1 / 30), room).split("\n")
+        assert len(lines) <= 3 and all(len(line) <= room for line in lines)
+
+
+def test_single_time_is_refused() -> None:
+    """A curve through one point is no staircase."""
+    with pytest.raises(ValueError, match="at least 2 saved times after 0, the run has 1"):
+        plot(mf.simulate(PROBLEM, until=1.0, save=[0.0, 1.0]), "staircase")

@@ -1,0 +1,141 @@
+"""Figures of the velocity: zeros, speeds and heads are those of known fields."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.figures.data.circle import cell_edges, cell_means
+from meanfield.figures.data.projections import Mollweide
+from meanfield.figures.data.velocity import LONGEST, velocities, velocity_picture
+from meanfield.runs import Run
+
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+
+
+def still(problem: mf.Problem, **options) -> Run:
+    """Run of the first time alone."""
+    return mf.simulate(problem, until=1e-6, save=[0.0], **options)
+
+
+def test_heads_add_up_to_the_velocity_of_tokens() -> None:
+    """B^T in the place of B, or one Z for all heads, would show here.
+
+    Two heads at five tokens by direct sums, agreed with Bessel series to 4e-16.
+    """
+    tokens = mf.from_points([0.3, 1.1, 2.0, 2.7, 4.4], [0.1, 0.3, 0.2, 0.15, 0.25])
+    heads = [
+        mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]]),
+        mf.Head(score=[[-0.3, 0.2], [0.1, 0.6]], value=[[0.5, -0.2], [0.4, -0.7]]),
+    ]
+    problem = mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0), initial=tokens)
+    measure = problem.initial_measure()
+    first = [-0.08313550355916, -0.39248603931514, -0.62374026556002, -0.79771868749527,
+             -0.45075210312308]  # fmt: skip
+    both = [-0.48106592296827, -0.49018595754463, -0.3918290678782, -0.5679420182814,
+            -0.54106245753512]  # fmt: skip
+    found = velocities(problem, measure, measure.points)
+    assert found[0] == pytest.approx(first, abs=1e-13)
+    assert found.sum(axis=0) == pytest.approx(both, abs=1e-13)
+    (panel,) = velocity_picture(still(problem, representation="particles")).panels
+    assert panel.heads.sum(axis=0) == pytest.approx(panel.velocity, abs=1e-15)
+    assert sorted(panel.tokens) == pytest.approx(sorted([0.3, 1.1, 2.0, 2.7, 4.4 - 2 * np.pi]))
+
+
+def test_zeros_of_the_mean_direction_are_where_kuramoto_rests() -> None:
+    """The velocity is -r sin(theta - phi): stable at phi, unstable opposite, as fast as r."""
+    law = mf.perturbed_uniform([[1, 0.4 * np.cos(2.9), 0.4 * np.sin(2.9)]])
+    (panel,) = velocity_picture(still(mf.Problem(CIRCLE, mf.linear(), mf.USA, law))).panels
+    assert panel.zeros[panel.stable] == pytest.approx([2.9], abs=1e-9)
+    assert panel.zeros[~panel.stable] == pytest.approx([2.9 - np.pi], abs=1e-9)
+    # Modes of 1 + 2 |c| cos: r = |c| is half the amplitude; 720 angles see the crest to 1e-5.
+    r = abs(law.build(CIRCLE).coefficients[1])
+    assert panel.largest_speed == pytest.approx(r, rel=1e-5)
+    assert len(panel.heads) == 0  # one alone is the velocity
+
+
+def test_a_reflection_draws_to_both_of_its_poles() -> None:
+    """B = V = diag(1, -1): tokens at 0 and pi are stable, none is where the axes reflect."""
+    head = mf.Head(score=[1.0, -1.0], value=[1.0, -1.0])
+    law = mf.perturbed_uniform([[2, 0.5, 0.0]])
+    (panel,) = velocity_picture(
+        still(mf.Problem(CIRCLE, mf.Attention([head], beta=4.0), initial=law))
+    ).panels
+    stable, unstable = np.cos(panel.zeros[panel.stable]), np.cos(panel.zeros[~panel.stable])
+    assert sorted(stable) == pytest.approx([-1.0, 1.0], abs=1e-12)
+    assert unstable == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_uniform_is_at_rest_for_a_kernel_and_moves_in_a_matrix() -> None:
+    """Rounding blown up to arrows, or a drift that is not drawn, would show here."""
+    (rest,) = velocity_picture(still(mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA))).panels
+    assert rest.largest_speed == 0.0 and len(rest.zeros) == 0
+    stretched = mf.Attention([mf.Head(value=[2.0, 1.0])], beta=4.0)
+    (moved,) = velocity_picture(still(mf.Problem(CIRCLE, stretched))).panels
+    # v = -A sin(2 theta) / 2 with A = I_1(4) / I_0(4), from P_x V x times the mean of <x, y>.
+    assert moved.largest_speed == pytest.approx(0.5 * 0.8635, rel=1e-3)
+    assert sorted(np.cos(moved.zeros[moved.stable])) == pytest.approx([-1.0, 1.0], abs=1e-12)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_series_and_sums_over_pairs_agree(flow: mf.Flow) -> None:
+    """A kernel known by its values alone has no sums over pairs: the other way to the same.
+
+    1e-9: its multipliers are found by quadrature.
+    """
+    law = mf.perturbed_uniform([[1, 0, 0.2], [2, 1, 0.1]])
+    own = mf.zonal(lambda s: np.exp(3.0 * (s - 1.0)))
+    places = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0], [-0.48, 0.6, -0.64]])
+    pairs, series = (
+        velocities(mf.Problem(SPHERE, kernel, flow, law), law.build(SPHERE), places)
+        for kernel in (mf.exponential(3.0), own)
+    )
+    assert np.abs(pairs).max() > 0.01
+    assert pairs == pytest.approx(series, abs=1e-9)
+
+
+def test_arrows_on_a_map_go_north_to_a_token_at_the_pole() -> None:
+    """Arrows P_x e_3: as long as cos(latitude), along the meridian."""
+    pole = mf.from_points([[0.0, 0.0, 1.0]])
+    run = still(mf.Problem(SPHERE, mf.linear(), mf.USA, pole), representation="particles")
+    (panel,) = velocity_picture(run).panels
+    assert panel.largest_speed == pytest.approx(1.0, abs=1e-3)
+    latitude = np.arcsin(Mollweide().to_sphere(*panel.places.T)[:, 2])
+    length = np.hypot(*panel.arrows.T)
+    assert length == pytest.approx(LONGEST * np.cos(latitude) / panel.largest_speed, abs=1e-5)
+    assert np.all(panel.arrows[:, 1] > 0.0)
+
+
+def test_figure_names_heads_and_their_score() -> None:
+    """SA and a beta of no matrix would say less than what was solved."""
+    heads = [mf.Head(score=[2.1, 1.0]), mf.Head(beta=1.0)]
+    run = still(mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0)))
+    figure = run.plot("velocity")
+    (axes,) = figure.axes[:1]
+    named = r"circle,  2 heads,  softmax,  $\beta |B| = 4.2$,  two-fold symmetric"
+    assert axes.get_title(loc="left").startswith(named)
+    texts = {text.get_text() for inset in axes.child_axes for text in inset.texts}
+    assert {"head 1", "head 2", "sum"} <= texts
+
+
+def test_very_many_points_move_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what pairs can sum, series of moments say what each head does."""
+    heads = [mf.Head(score=[1.0, -0.5], value=[[0.3, -1.0], [1.0, 0.3]]), mf.Head(beta=1.0)]
+    law = mf.perturbed_uniform([[1, 0.2, 0.1], [2, 0.0, 0.1]])
+    problem = mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0), initial=law)
+    places = np.linspace(-3.0, 3.0, 7)
+    pairs = velocities(problem, law.build(CIRCLE), places)
+    monkeypatch.setattr("meanfield.figures.data.velocity._MOST_PAIRS", 0)
+    assert velocities(problem, law.build(CIRCLE), places) == pytest.approx(pairs, abs=1e-13)
+
+
+def test_nodes_that_fold_leave_clusters_where_they_are() -> None:
+    """Nodes of no mass that overtook a cluster at 2 would take its image with them."""
+    points = np.repeat([0.0, 0.0, 2.0, 2.0 * np.pi], 16)
+    mass = np.where(np.repeat([True, False, True, False], 16), 1.0, 1e-14)
+    points[16:32] = np.linspace(0.0, 2.3, 16)
+    measure = mf.Measure(CIRCLE, points, mass / mass.sum(), cell_order=16)
+    means = cell_means(measure, 720)
+    shares = [means[np.abs(cell_edges(720)[:-1] - angle) < 0.05].sum() / 720 for angle in (0, 2)]
+    assert shares == pytest.approx([0.5, 0.5], abs=1e-12)

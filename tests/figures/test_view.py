@@ -1,0 +1,186 @@
+"""Views: bytes against the run, the page, what is refused. tests/browser has it drawn."""
+
+import base64
+import gzip
+import json
+import re
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.figures.data.view import GLOBE, view_picture
+from meanfield.figures.view.pack import coded_points, differences
+
+LAW = mf.perturbed_uniform([[1, 0, 0.1], [2, 1, 0.1], [3, -2, 0.05]])
+
+
+@pytest.fixture(scope="module")
+def sphere():
+    """A density on the sphere."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, LAW)
+    return mf.simulate(problem, until=2.0, save=5)
+
+
+def opened(page):
+    """Header and bytes of a page."""
+    text = re.search(r'id="header">(.*?)</script>', page, re.S)[1]
+    data = re.search(r'id="data">(.*?)</script>', page, re.S)[1]
+    return json.loads(text), gzip.decompress(base64.b64decode(data))
+
+
+def summed(data, part, dtype, width=1):
+    """Frames of an array, differences undone."""
+    shape = part.get("shape")
+    counts = part.get("counts") or [int(np.prod(shape[1:]))] * shape[0]
+    ends = np.cumsum([0, *(count * width for count in counts)])
+    flat = np.frombuffer(data, dtype, ends[-1], part["offset"])
+    frames = []
+    for i, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        frame = flat[first:last].copy()
+        if i and len(frame) == len(frames[-1]):
+            frame += frames[-1]
+        frames.append(frame)
+    return frames
+
+
+def test_density_of_the_page_is_that_of_the_run(sphere):
+    """To half a step of the logarithmic scale, at the places where the page has it."""
+    header, data = opened(sphere.view().html)
+    _, rows, columns = header["values"]["shape"]
+    low, high = header["values"]["colours"]
+    latitude = np.pi * ((np.arange(rows) + 0.5) / rows - 0.5)
+    longitude = np.pi * ((2 * np.arange(columns) + 1) / columns - 1)
+    turn, rise = np.meshgrid(longitude, latitude)
+    points = np.stack([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)], -1)
+    step = np.log(high / low) / 255
+    for frame, measure in zip(
+        summed(data, header["values"], np.uint8), sphere.measures, strict=True
+    ):
+        exact = measure.manifold.evaluate(measure.coefficients, points.reshape(-1, 3))
+        error = np.log(low) + step * frame - np.log(np.clip(exact, low, high))
+        assert np.abs(error).max() < 0.5 * step * (1 + 1e-9)
+
+
+def test_points_survive_octahedral_coordinates():
+    """To 1e-4 of the radius, on all faces and edges."""
+    points = np.random.default_rng(3).standard_normal((4000, 3))
+    points = np.concatenate([points, np.eye(3), -np.eye(3), [[1, 1, 0], [0, -1, -1], [-1, 0, 1]]])
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    x, y = coded_points(points, GLOBE, 1.0).T / 32767
+    z = 1 - abs(x) - abs(y)
+    below = z < 0
+    folded = (1 - abs(y)) * np.where(x < 0, -1, 1), (1 - abs(x)) * np.where(y < 0, -1, 1)
+    back = np.stack([np.where(below, folded[0], x), np.where(below, folded[1], y), z], axis=1)
+    back /= np.linalg.norm(back, axis=1, keepdims=True)
+    assert np.linalg.norm(back - points, axis=1).max() < 1e-4
+
+
+def test_differences_are_undone_where_numbers_of_points_change():
+    """Atoms meet: a frame of another length is kept as it is."""
+    frames = [np.int16([[30000], [5]]), np.int16([[-30000], [6]]), np.int16([[7]]), np.int16([[9]])]
+    kept = differences(frames)
+    part = {"offset": 0, "counts": [2, 2, 1, 1]}
+    data = b"".join(each.tobytes() for each in kept)
+    for frame, back in zip(frames, summed(data, part, np.int16), strict=True):
+        assert frame.ravel().tolist() == back.tolist()
+
+
+def test_page_of_a_file_says_where_it_is_from_and_asks_for_nothing(sphere, tmp_path, capsys):
+    """Name and hash of the file; no address in it; and its size."""
+    sphere.save(tmp_path / "run.h5")
+    assert main(["view", str(tmp_path / "run.h5")]) == 0
+    page = (tmp_path / "run.html").read_text("utf-8")
+    header, _ = opened(page)
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert header["source"] == {"file": "run.h5", "hash": file.attrs["result_hash"]}
+    assert capsys.readouterr().out.strip() == str(tmp_path / "run.html")
+    assert not re.search(r"https?:|src=|//[a-z]+\.", page.split("<script", 1)[1])
+    assert not re.search(r"\bimport\b.*from|@import|url\(", page)
+    assert header["times"] == sphere.time.tolist()
+    assert header["curves"]["energy"] == pytest.approx(sphere.observables["energy"], rel=1e-15)
+
+
+@pytest.mark.slow
+def test_sixty_frames_and_two_thousand_tokens_fit_into_a_page():
+    """Below 1.5 MB: tokens from everywhere that move all the time, and their smoothed colours."""
+    rng = np.random.default_rng(1)
+    points = rng.standard_normal((2000, 3))
+    law = mf.from_points(points / np.linalg.norm(points, axis=1, keepdims=True))
+    problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, law)
+    run = mf.simulate(problem, until=3.0, save=60, representation="particles", tolerance=1e-3)
+    view = run.view()
+    assert len(view.picture.times) == 60
+    assert view.picture.values.shape == (60, 128, 256)
+    assert len(view.html) < 1.5e6
+
+
+def test_atoms_have_masses_and_merges_are_events():
+    """Tokens that meet: fewer points, heavier ones, and ticks."""
+    law = mf.from_points([0.0, 0.1, 1.5, 3.3])
+    problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, law)
+    run = mf.simulate(problem, until=1e4, save=[0.0, 1.0, 10.0, 1e4])
+    picture = view_picture(run)
+    masses = [mass for mass in picture.masses if mass is not None]
+    assert [round(float(mass.sum()), 12) for mass in masses] == [1.0] * len(masses)
+    assert len(picture.points[-1]) == len(masses[-1]) < 4
+    assert any("merge" in text for _, text in picture.events)
+
+
+def test_notebooks_get_a_page_within_a_page(sphere):
+    """Escaped, and without rights."""
+    shown = sphere.view(frames=3)._repr_html_()
+    assert shown.startswith("<iframe") and 'sandbox="allow-scripts"' in shown
+    assert "<script" not in shown and "&lt;script" in shown
+
+
+def test_a_title_is_text(sphere):
+    """Whatever it is, it ends no element and fills in nothing."""
+    from dataclasses import replace
+
+    title = "</script><b>%DATA%"
+    run = replace(sphere, attributes={**sphere.attributes, "title": title})
+    page = run.view(frames=2).html
+    assert opened(page)[0]["title"] == title
+    assert "<b>" not in page
+
+
+def test_a_widget_holds_the_same(sphere):
+    """Where anywidget is installed."""
+    pytest.importorskip("anywidget")
+    view = sphere.view(frames=3)
+    widget = view.widget()
+    assert widget.header == opened(view.html)[0]
+    assert gzip.decompress(widget.data) == opened(view.html)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "run.png"], "views end in .html"),
+        (["-o", "other.html"], "holds something else"),
+        (["--frames", "0"], "not a positive integer"),
+    ],
+)
+def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, capsys, arguments, said):
+    """In a line, with status 2; what is there stays."""
+    monkeypatch.chdir(tmp_path)
+    sphere.save("run.h5")
+    (tmp_path / "other.html").write_text("<p>mine</p>")
+    try:
+        status = main(["view", "run.h5", *arguments])
+    except SystemExit as exit:
+        status = exit.code
+    assert status == 2
+    assert said in capsys.readouterr().err
+    assert (tmp_path / "other.html").read_text() == "<p>mine</p>"
+
+
+def test_runs_without_states_are_refused(tmp_path):
+    """With what to do."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.perturbed_uniform([[2, 0.1, 0.0]]))
+    mf.simulate(problem, until=1.0, save=3, state="last", output=tmp_path / "run.h5")
+    with pytest.raises(ValueError, match='views need at least 2 saved times .* state="all"'):
+        mf.load(tmp_path / "run.h5").view()

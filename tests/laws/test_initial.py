@@ -1,0 +1,235 @@
+"""Initial laws."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parameters import together
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.runfile import load_config
+
+CIRCLE = mf.Circle()
+
+
+def values(law: mf.Law, angles: np.ndarray) -> np.ndarray:
+    """Density of a law at angles, by its series."""
+    c = law.build(CIRCLE).coefficients
+    k = np.arange(1, len(c))
+    return 1.0 + 2.0 * (np.exp(1j * np.outer(angles, k)) @ c[1:]).real
+
+
+def test_uniform_is_one() -> None:
+    """No degree but 0."""
+    assert np.array_equal(mf.uniform().build(CIRCLE).coefficients, [1.0])
+
+
+def test_perturbed_uniform_has_the_amplitudes_of_its_modes() -> None:
+    """The density is 1 + sum A cos k theta + B sin k theta; modes of one degree add up."""
+    t = np.linspace(0, 6, 9)
+    law = mf.perturbed_uniform([[2, 0.1, 0.2], [5, 0.0, -0.3], [2, 0.1, 0.0]])
+    expected = 1 + 0.2 * np.cos(2 * t) + 0.2 * np.sin(2 * t) - 0.3 * np.sin(5 * t)
+    np.testing.assert_allclose(values(law, t), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("concentration", [0.0, 0.1, 3.0, 500.0])
+def test_von_mises_fisher_is_its_density(concentration: float) -> None:
+    """Proportional to exp(kappa cos(theta - mean)), with mass one."""
+    t, mean = np.linspace(0, 2 * np.pi, 50), 2.5
+    law = mf.von_mises_fisher(concentration, mean=mean)
+    expected = np.exp(concentration * (np.cos(t - mean) - 1)) / ive(0, concentration)
+    np.testing.assert_allclose(
+        values(law, t), expected, rtol=0, atol=4e-15 * (1 + expected.max()) ** 1.5
+    )
+
+
+def test_mixture_adds_weighted_densities() -> None:
+    """Weights, means and concentrations of each component."""
+    t = np.linspace(0, 2 * np.pi, 50)
+    law = mf.mixture([(0.7, 0.5, 9.0), (0.2, 3.0, 1.0), (0.1, 0.0, 0.0)])
+    parts = [values(mf.von_mises_fisher(k, mean=m), t) for m, k in ((0.5, 9.0), (3.0, 1.0), (0, 0))]
+    expected = 0.7 * parts[0] + 0.2 * parts[1] + 0.1 * parts[2]
+    np.testing.assert_allclose(values(law, t), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("strength", [1.0, -1.0])
+def test_sampled_knows_its_degree_by_the_problem(strength: float, tmp_path: Path) -> None:
+    """Python would ask for what a run file knows, or keep other degrees."""
+    flow = mf.Flow("none", strength=strength)
+    problem = mf.Problem(CIRCLE, mf.exponential(9.0), flow, mf.sampled(1000))
+    # The dominant degree is 4; nothing grows where tokens repel.
+    degree = 8 if strength > 0 else 2
+    expected = mf.sampled(1000, 0, degree).build(CIRCLE)
+    assert np.array_equal(problem.initial_measure().coefficients, expected.coefficients)
+    assert problem == pickle.loads(pickle.dumps(problem))
+    (tmp_path / "run.toml").write_text(
+        '[problem]\nnormalization = "none"\n'
+        f'manifold = "circle"\nbeta = 9.0\nstrength = {strength}\n'
+        '[initial]\nname = "sampled"\ntokens = 1000\n[time]\nend = 1.0\n'
+    )
+    assert load_config(tmp_path / "run.toml").problem == problem
+    assert repr(problem.initial) == "sampled(1000)"
+
+
+def test_sampled_without_degree_or_problem_is_refused() -> None:
+    """It would be built of nothing, or of more degrees than there are."""
+    with pytest.raises(ValueError, match=r"max_degree has no default without a problem: give it"):
+        mf.sampled(1000).build(CIRCLE)
+    with pytest.raises(ValueError, match="max_degree = 200000 must be at most 131072 on"):
+        mf.sampled(10, max_degree=200_000).build(CIRCLE)
+
+
+def test_sampled_has_the_moments_of_its_tokens() -> None:
+    """Up to max_degree those of iid uniform tokens of that seed, zero above."""
+    density = mf.sampled(tokens=20_000, seed=3, max_degree=6).build(CIRCLE)
+    tokens = CIRCLE.random_points(20_000, np.random.default_rng(3))
+    expected = np.exp(-1j * np.outer(np.arange(7), tokens)).mean(axis=1)
+    np.testing.assert_allclose(density.coefficients, expected, rtol=0, atol=1e-14)
+
+
+def test_laws_of_points_and_coefficients_keep_them() -> None:
+    """Nothing is resampled or smoothed."""
+    measure = mf.from_points(np.array([0.0, 1.0]), np.array([0.25, 0.75])).build(CIRCLE)
+    assert isinstance(measure, mf.Measure)
+    assert np.array_equal(measure.points, [0.0, 1.0])
+    assert np.array_equal(measure.mass, [0.25, 0.75])
+    density = mf.from_density([1.0, 0.1j]).build(CIRCLE)
+    assert np.array_equal(density.coefficients, [1.0, 0.1j])
+
+
+@together(
+    "law, message",
+    [
+        (
+            mf.perturbed_uniform([[3, 1.2, 0.0]]),
+            r"density is negative: -0\.2 at (1\.0472|3\.1416|5\.236)",
+        ),
+        (mf.perturbed_uniform([[1, 0.0, 1.5]]), r"density is negative: -0\.5 at 4\.7124"),
+        (mf.from_density([1.0, 0.5 + 1e-9]), r"density is negative: -2e-09 at 3\.1416"),
+        (mf.sampled(10, 0, 8), "Take more tokens than 10, .* the law's max_degree below 8"),
+    ],
+)
+def test_negative_density_is_refused_with_where_and_how_much(law: mf.Law, message: str) -> None:
+    """Beyond rounding, 1e-10; the user sees what to reduce."""
+    with pytest.raises(ValueError, match=message):
+        law.build(CIRCLE)
+
+
+def test_density_that_touches_zero_is_accepted() -> None:
+    """1 + cos is zero at pi, and rounding makes it -1e-17."""
+    assert mf.perturbed_uniform([[1, 1.0, 0.0]]).build(CIRCLE).max_degree == 1
+
+
+@together("mode", [[1.5, 0.1, 0.0], [0, 0.1, 0.0], [-2, 0.1, 0.0], [1, 0.1]])
+def test_malformed_mode_is_refused(mode: list) -> None:
+    """Degree 0 is the mass and is not free."""
+    with pytest.raises(ValueError, match=r"must be \[k, cosine, sine\] with an integer k >= 1"):
+        mf.perturbed_uniform([mode]).build(CIRCLE)
+
+
+@pytest.mark.parametrize("mode", [[1, np.nan, 0.0], [1, 0.0, np.inf], [np.nan, 0.1, 0.0]])
+def test_mode_that_is_not_finite_is_refused(mode: list) -> None:
+    """The degree too: a NaN there has no integer to be compared with."""
+    with pytest.raises(ValueError, match=r"modes .* must be a finite number"):
+        mf.perturbed_uniform([mode]).build(CIRCLE)
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5), ()])
+def test_mixture_refuses_weights(weights: tuple) -> None:
+    """Weights sum to 1 within 1e-9 and none is negative."""
+    with pytest.raises(ValueError, match="weights of a mixture sum to .*, expected 1"):
+        mf.mixture([(weight, 0.0, 1.0) for weight in weights])
+
+
+@pytest.mark.parametrize("concentration", [-1.0, np.inf, np.nan])
+def test_mixture_refuses_concentration(concentration: float) -> None:
+    """A negative one is the same density elsewhere: most likely a slip."""
+    with pytest.raises(
+        ValueError,
+        match="concentration must be (finite and >= 0, at most .*|a finite number), got",
+    ):
+        mf.von_mises_fisher(concentration)
+
+
+@pytest.mark.parametrize("mean", [np.nan, [0.0, np.inf, 1.0]])
+def test_mixture_refuses_means_that_are_nowhere(mean: object) -> None:
+    """The density would be NaN."""
+    with pytest.raises(ValueError, match="mean .*must be (finite|a finite number), got"):
+        mf.von_mises_fisher(1.0, mean=mean)
+
+
+@pytest.mark.parametrize("kind", ["points", "weights", "density", "modes", "mixture"])
+def test_laws_keep_what_they_were_given(kind: str) -> None:
+    """Reusing an array would change a law that is built later."""
+    given = {
+        "points": np.array([0.5, 1.0]),
+        "weights": np.array([0.5, 0.5]),
+        "density": np.array([1.0, 0.1 + 0j]),
+        "modes": [[1, 0.1, 0.0]],
+        "mixture": [[1.0, 0.0, 2.0]],
+    }[kind]
+    law = {
+        "points": mf.from_points,
+        "weights": lambda weights: mf.from_points(np.array([0.5, 1.0]), weights),
+        "density": mf.from_density,
+        "modes": mf.perturbed_uniform,
+        "mixture": mf.mixture,
+    }[kind](given)
+    moments = law.build(mf.Circle()).moments(3)
+    (given if isinstance(given, np.ndarray) else given[0])[1] = 0.3
+    assert np.array_equal(law.build(mf.Circle()).moments(3), moments)
+
+
+@pytest.mark.parametrize(
+    ("space", "law", "cosines"),
+    [
+        (mf.Circle(), mf.configuration("polygon", 5), [np.cos(0.8 * np.pi), np.cos(0.4 * np.pi)]),
+        (mf.Sphere(), mf.configuration("polygon", 4), [-1, 0]),
+        (mf.Sphere(5), mf.configuration("simplex", dimension=3), [-1 / 3]),
+        (mf.Sphere(5), mf.configuration("simplex"), [-1 / 5]),
+        (mf.Sphere(4), mf.configuration("cross_polytope"), [-1, 0]),
+        (mf.Space(3), mf.configuration("cube"), [-1, -1 / 3, 1 / 3]),
+        (mf.Sphere(7), mf.configuration("antipodal", weights=[0.2, 0.8]), [-1]),
+    ],
+)
+def test_configurations_have_their_angles(
+    space: mf.Sphere, law: mf.Law, cosines: list[float]
+) -> None:
+    """In a subsphere where they have fewer dimensions, with the masses that are given."""
+    measure = law.build(space)
+    vectors = space.vectors(measure.points)
+    gram = vectors @ vectors.T
+    np.testing.assert_allclose(gram.diagonal(), 1.0, rtol=0, atol=1e-15)
+    assert np.unique(gram.round(12)).tolist() == [*np.round(sorted(cosines), 12), 1.0]
+    if law.weights:
+        assert measure.mass.tolist() == [0.2, 0.8] and measure.points[0, -1] == 1.0
+
+
+@together(
+    ("space", "given", "message"),
+    [
+        (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),
+        (CIRCLE, ("polygon",), "a polygon needs tokens"),
+        (CIRCLE, ("subsphere", 8), "a subsphere needs dimension, d of its"),
+        (mf.Sphere(4), ("subsphere", 8, 5), r"subsphere lies in R\^5"),
+        (mf.Sphere(4), ("simplex", None, 10**6), r"simplex lies in R\^1000000"),
+        (mf.Sphere(9), ("subsphere", 40, 6), "more than 100000 points: take fewer"),
+        (CIRCLE, ("polygon", 1), "at least 2 tokens, got 1"),
+        (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only polygon and sub"),
+        (
+            CIRCLE,
+            ("e8", None, 8),
+            "dimension = 8 of e8: only subsphere, simplex, cross_polytope, cube have",
+        ),
+        (CIRCLE, ("icosahedron",), r"icosahedron lies in R\^3, and points here are in R\^2"),
+        (mf.Sphere(40), ("cube",), r"a cube in R\^40 has 2\^40 corners"),
+        (mf.Axial(8), ("e8",), r"which are rings: take mf.Sphere\(8\)"),
+        (CIRCLE, ("antipodal", None, None, [1.0]), "weights"),
+    ],
+)
+def test_configurations_that_are_none_are_refused(space: mf.Sphere, given, message: str) -> None:
+    """In one line that says what to do."""
+    with pytest.raises(ValueError, match=message):
+        mf.configuration(*given).build(space)

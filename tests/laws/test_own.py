@@ -1,0 +1,353 @@
+"""Densities given by functions and by values: exact where they can be, refused where not."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyshtools
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.laws import own as own_laws
+from meanfield.recording import execute
+from meanfield.runfile import ConfigError, load_config
+
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+MEAN = np.array([1.0, 2.0, 2.0]) / 3.0
+
+
+def distance(first: mf.Density, second: mf.Density) -> float:
+    """Largest difference of coefficients."""
+    degree = max(first.max_degree, second.max_degree)
+    return float(np.abs(first.moments(degree) - second.moments(degree)).max())
+
+
+def bump(theta: Any) -> Any:
+    """Von Mises density, not normalised, which pickles."""
+    return 7.0 * np.exp(2.0 * np.cos(theta - 1.0))
+
+
+def ripple(theta: Any) -> Any:
+    """Threefold perturbation of uniform."""
+    return 1.0 + 0.1 * np.cos(3.0 * theta)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.5, 50.0])
+def test_function_on_the_circle_is_exact(kappa: float) -> None:
+    """Coefficients would be those of another density, or too many."""
+    found = mf.from_function(lambda t: 3.0 * np.exp(kappa * (np.cos(t - 1.0) - 1.0)))
+    exact = mf.von_mises_fisher(kappa, mean=1.0).build(CIRCLE)
+    assert distance(found.build(CIRCLE), exact) < 1e-14
+    assert found.build(CIRCLE).max_degree <= exact.max_degree
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.0, 20.0])
+def test_function_on_the_sphere_is_exact(kappa: float) -> None:
+    """Axis, normalisation or layout of the coefficients would be others."""
+    found = mf.from_function(lambda x: 3.0 * np.exp(kappa * (x @ MEAN - 1.0)))
+    exact = mf.von_mises_fisher(kappa, mean=MEAN).build(SPHERE)
+    assert distance(found.build(SPHERE), exact) < 1e-14
+    assert found.build(SPHERE).max_degree <= exact.max_degree
+
+
+def test_narrow_peak_is_seen_to_the_rounding_of_its_argument() -> None:
+    """A peak between the nodes of the first grid would be lost; its plateau would never end."""
+    kappa = 1e5
+    found = mf.from_function(lambda t: np.exp(kappa * (np.cos(t - 1.2345) - 1.0))).build(CIRCLE)
+    exact = mf.von_mises_fisher(kappa, mean=1.2345).build(CIRCLE)
+    # cos has lost kappa times the rounding of 1.
+    assert distance(found, exact) < 0.1 * kappa * np.finfo(float).eps
+    assert found.max_degree < 2 * exact.max_degree
+
+
+@pytest.mark.parametrize("power", [3, 5])
+def test_degrees_are_as_many_as_the_spectrum_needs(power: int) -> None:
+    """|sin|^p decays as k^-(p+1): the degree where it stops is where that meets rounding."""
+    built = mf.from_function(lambda t: np.abs(np.sin(t)) ** power).build(CIRCLE)
+    sizes = CIRCLE.sizes_by_degree(built.coefficients)[::2]
+    k = 2.0 * np.arange(len(sizes))
+    part = slice(len(k) // 16, len(k) // 4)
+    slope = np.polyfit(np.log(k[part]), np.log(sizes[part]), 1)[0]
+    assert slope == pytest.approx(-(power + 1), abs=0.02)
+    assert sizes[-1] < 20 * np.finfo(float).eps
+    # The largest degree kept is the last above rounding.
+    assert built.max_degree == pytest.approx(2 * len(sizes), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda t: 1.0 * (np.cos(t) > 0.2), ValueError, "not smooth enough: at degree 131072 its"),
+        (lambda t: 1.0 + np.abs(np.sin(t)), ValueError, "Smooth its jumps and kinks, as by tanh"),
+        (np.cos, ValueError, r"the function is -1 at 3\.1416: a density is not negative"),
+        (lambda t: 1.0 / (t > 1), ValueError, r"the function is inf at 0\.0: a density is finite"),
+        (lambda t: 0.0 * t, ValueError, "the function is 0 everywhere: a density has a mass"),
+        (lambda t: 1.0, ValueError, r"gave shape \(\), expected \(800,\): it gets all angles at"),
+        (lambda t: 1j * t, TypeError, "gave complex128, expected real numbers"),
+        (lambda t: 1.0 if t > 0 else 0.0, ValueError, r"failed \(The truth value .*use numpy, not"),
+        (lambda t: float(t), TypeError, r"the function of the density failed \(only .*use numpy"),
+    ],
+)
+def test_what_is_no_smooth_density_is_refused(
+    function: Callable[..., Any], error: type, message: str
+) -> None:
+    """A run would start from something else than was asked for, or from a traceback of ours."""
+    with np.errstate(all="ignore"), pytest.raises(error, match=message):
+        mf.from_function(function).build(CIRCLE)
+
+
+def test_series_that_is_negative_between_the_nodes_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No value at a node is negative, but the density is."""
+    monkeypatch.setattr(own_laws, "_NEGATIVE", 1.0)
+    with pytest.raises(ValueError, match="density is negative: -0.2.*function must not be negati"):
+        mf.from_function(lambda t: 1.0 + 1.2 * np.cos(t)).build(CIRCLE)
+
+
+def test_grids_that_memory_does_not_hold_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kink on the sphere would end in the kernel's out-of-memory killer."""
+    monkeypatch.setattr(own_laws, "available_memory", lambda: 2**22)
+    with pytest.raises(ValueError, match="not smooth enough: at degree 64"):
+        mf.from_function(lambda x: np.abs(x[:, 2])).build(SPHERE)
+
+
+def test_other_errors_of_the_function_are_its_own() -> None:
+    """A user would look for the mistake in ours."""
+    with pytest.raises(ZeroDivisionError):
+        mf.from_function(lambda t: 1 / 0).build(CIRCLE)
+    with pytest.raises(TypeError, match="function must be a function, got 3.0"):
+        mf.from_function(3.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("count", [1, 6, 7, 64])
+def test_values_on_the_circle_are_met_and_no_degree_is_wasted(count: int) -> None:
+    """The series would not go through the values, at even or odd numbers of them."""
+    values = 2.0 + np.random.default_rng(count).random(count)
+    built = mf.from_values(values).build(CIRCLE)
+    angles = 2.0 * np.pi * np.arange(count) / count
+    assert built.at(angles) == pytest.approx(values / values.mean(), rel=1e-14)
+    assert built.max_degree == count // 2
+
+
+def test_values_of_a_density_are_that_density() -> None:
+    """Angles would begin elsewhere, or go round the other way."""
+    angles = 2.0 * np.pi * np.arange(64) / 64
+    exact = mf.von_mises_fisher(2.0, mean=1.0).build(CIRCLE)
+    assert distance(mf.from_values(bump(angles)).build(CIRCLE), exact) < 1e-14
+
+
+def test_degrees_above_those_of_the_first_grid_are_seen() -> None:
+    """They fold onto others at its nodes, or fall between its degrees: the law would be uniform."""
+    for k in (257, 768, 1000):
+        found = mf.from_function(lambda theta, k=k: 1.0 + 0.5 * np.cos(k * theta)).build(CIRCLE)
+        assert found.max_degree == k and abs(found.coefficients[k] - 0.25) < 1e-13
+    wave = mf.from_function(lambda x: 1.0 + 0.5 * ((x[:, 0] + 1j * x[:, 1]) ** 70).real)
+    assert wave.build(mf.Sphere()).max_degree == 70
+
+
+def test_size_of_a_function_does_not_matter() -> None:
+    """Its mean would overflow, or vanish."""
+    for size in (1e308, 1e-310):
+        law = mf.from_function(lambda theta, size=size: size * (1.0 + 0.5 * np.cos(theta)))
+        assert abs(law.build(CIRCLE).coefficients[1] - 0.25) < 1e-13
+
+
+@pytest.mark.parametrize("kind", ["array", "DH2", "DH2 extended", "GLQ", "GLQ extended"])
+def test_values_on_the_sphere_are_those_of_the_grid(kind: str) -> None:
+    """Poles, longitudes or weights of another grid would move the density."""
+    exact = mf.von_mises_fisher(2.0, mean=MEAN).build(SPHERE)
+    if kind == "array":
+        theta, phi = np.meshgrid(
+            np.pi * np.arange(64) / 64, np.pi * np.arange(128) / 64, indexing="ij"
+        )
+        x = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], -1)
+        values: Any = 5.0 * np.exp(2.0 * x @ MEAN)
+    else:
+        series = SPHERE.to_shcoeffs(SPHERE.resize(exact.coefficients, 31))
+        values = series.expand(grid=kind.split()[0], extend="extended" in kind)
+        assert isinstance(values, pyshtools.SHGrid)
+    found = mf.from_values(values).build(SPHERE)
+    assert found.max_degree == 31
+    assert distance(found, exact) < 1e-14
+
+
+@together(
+    ("values", "error", "message"),
+    [
+        (["a"], TypeError, "from_values: values must be an array of real numbers, got"),
+        ([], ValueError, r"values have shape \(0,\), expected at least one"),
+        ([1.0, np.nan], ValueError, r"the density is nan at index 1: a density is finite"),
+        ([[1.0, -1.0]], ValueError, "the density is -1 at index 0, 1: a density is not negative"),
+        ([0.0, 0.0], ValueError, "the density is 0 everywhere"),
+    ],
+)
+def test_values_of_no_density_are_refused(values: Any, error: type, message: str) -> None:
+    """They would come back as another density."""
+    with pytest.raises(error, match=message):
+        mf.from_values(values)
+
+
+@together(
+    ("manifold", "values", "message"),
+    [
+        (CIRCLE, np.ones((4, 8)), r"values have shape \(4, 8\), expected \(n,\) on the circle"),
+        (SPHERE, np.ones(8), r"values have shape \(8,\), expected \(n, 2 n\) with n even"),
+        (SPHERE, np.ones((5, 9)), r"shape \(5, 9\).*without the south pole"),
+        (SPHERE, np.ones((5, 10)), r"shape \(5, 10\), expected \(n, 2 n\) with n even"),
+        (CIRCLE, np.eye(8)[0], "density is negative: .*Smooth the values, or give more of them"),
+    ],
+)
+def test_values_of_other_grids_are_refused(
+    manifold: mf.Circle | mf.Sphere, values: Any, message: str
+) -> None:
+    """They would be taken for the values at other points."""
+    with pytest.raises(ValueError, match=message):
+        mf.from_values(values).build(manifold)
+
+
+@pytest.mark.parametrize("law", [mf.from_function(bump), mf.from_values(bump(np.arange(6.0)))])
+def test_own_laws_are_plain_data(law: Any) -> None:
+    """Workers would have no law, and equal problems be different ones."""
+    again = pickle.loads(pickle.dumps(law))
+    assert again == law and hash(again) == hash(law)
+    assert law != mf.from_function(ripple) and law != mf.from_values(np.ones(6))
+    assert eval(repr(mf.from_function(bump)), {"from_function": mf.from_function, "bump": bump})
+
+
+def test_values_are_a_copy() -> None:
+    """A law that is not yet built would change with the user's array."""
+    values = np.ones(4)
+    law = mf.from_values(values)
+    values[0] = 9.0
+    assert law == mf.from_values(np.ones(4))
+
+
+def test_runs_and_ensembles_start_from_a_function() -> None:
+    """A law that workers, runs or token draws do not take would be a toy."""
+    kernel = mf.exponential(5.0)
+    own = mf.Problem(CIRCLE, kernel, mf.USA, mf.from_function(ripple))
+    same = mf.Problem(CIRCLE, kernel, mf.USA, mf.perturbed_uniform([[3, 0.1, 0.0]]))
+    run, reference = (mf.simulate(each, until=3.0, save=2) for each in (own, same))
+    assert np.abs(run.moments - reference.moments).max() < 1e-13
+    assert run.problem is own
+    tokens = mf.simulate(own, until=1.0, save=2, tokens=50, representation="particles")
+    assert tokens.measures[0].points.shape == (50,)
+
+
+@pytest.mark.slow
+def test_workers_of_an_ensemble_start_from_a_function() -> None:
+    """A process of its own imports the function by name."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.USA, mf.from_function(ripple))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        there = mf.ensemble(problem, tokens=50, runs=2, times=[1.0], executor=executor)
+    here = mf.ensemble(problem, tokens=50, runs=2, times=[1.0])
+    assert np.array_equal(there.counts, here.counts)
+
+
+PROBLEM = (
+    '[problem]\nnormalization = "none"\n'
+    'manifold = "circle"\nkernel = "linear"\n[time]\nend = 1.0\nsave = 2\n'
+)
+
+
+def configured(folder: Path, initial: str) -> Path:
+    """Run file with this law."""
+    (folder / "run.toml").write_text(f"{PROBLEM}[initial]\n{initial}\n")
+    return folder / "run.toml"
+
+
+def test_run_file_names_a_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run file could do less than Python, or execute in silence."""
+    (tmp_path / "law.py").write_text("import numpy as np\ndef f(t):\n    return 2 + np.cos(t)\n")
+    source = configured(tmp_path, 'name = "function"\nfunction = "law.py:f"')
+    config = load_config(source)
+    assert f"executing the Python of {tmp_path / 'law.py'}" in capsys.readouterr().err
+    assert config.problem.initial_measure().coefficients == pytest.approx([1.0, 0.25], abs=1e-15)
+    assert tmp_path / "law.py" in config.inputs
+    assert pickle.loads(pickle.dumps(config.problem)) == config.problem
+    list(execute(config))
+    # The file is read without the Python.
+    (tmp_path / "law.py").unlink()
+    loaded = mf.load(tmp_path / "run.h5").problem
+    assert loaded.initial_measure().moments(1) == pytest.approx([1.0, 0.25], abs=1e-15)
+
+
+def test_run_file_names_values(tmp_path: Path) -> None:
+    """A run file could do less than Python."""
+    np.save(tmp_path / "values.npy", np.array([4, 2, 0, 2]))
+    config = load_config(configured(tmp_path, 'name = "values"\nfile = "values.npy"'))
+    assert config.problem.initial_measure().coefficients == pytest.approx([1, 0.5, 0], abs=1e-15)
+    assert tmp_path / "values.npy" in config.inputs
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        ('function = "law.py:none"', 'function = "law.py:none" failed: AttributeError'),
+        ('function = "law.py:low"', r"the function is -1 at 0\.0: a density is not negative"),
+        ('function = "law.py:bad"', 'function = "law.py:bad" failed: ZeroDivisionError: division'),
+        ('function = "../law.py:low"', "is Python outside the folder of the run file"),
+        ("function = 3", "function = 3 must be a string"),
+        ("", "function is missing"),
+    ],
+)
+def test_run_file_refuses_bad_functions_in_one_line(tmp_path: Path, law: str, message: str) -> None:
+    """The user would not know which section is meant, or see a traceback."""
+    code = "def low(t):\n    return t - 1\ndef bad(t):\n    return 1 / 0\n"
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for place in (tmp_path, folder):
+        (place / "law.py").write_text(code)
+    source = configured(folder, f'name = "function"\n{law}')
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(source)
+    assert str(caught.value).startswith(f"{source}: [initial] ")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([1.0, -1.0]), "the density is -1 at index"),
+        (np.array([[1.0]]), r"values have shape \(1, 1\), expected \(n,\) on the circle"),
+        (np.zeros(0), r"holds no values, expected at least one"),
+    ],
+)
+def test_run_file_refuses_bad_values_in_one_line(tmp_path: Path, values: Any, message: str) -> None:
+    """As of functions."""
+    np.save(tmp_path / "values.npy", values)
+    source = configured(tmp_path, 'name = "values"\nfile = "values.npy"')
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(source)
+    assert str(caught.value).startswith(f"{source}: [initial] ")
+
+
+def test_permission_holds_for_laws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Checking somebody's run file would execute its law."""
+    (tmp_path / "law.py").write_text("raise RuntimeError('executed')\n")
+    path = str(configured(tmp_path, 'name = "function"\nfunction = "law.py:f"'))
+    assert main(["check", path]) == 0
+    assert "law.py:f" in capsys.readouterr().out
+    assert main(["run", path, "--no-code"]) == 2
+    told = capsys.readouterr().err
+    assert 'function = "law.py:f" is Python, which --no-code refuses to execute' in told
+    assert main(["run", path]) == 2
+    assert 'function = "law.py:f" failed: RuntimeError: executed' in capsys.readouterr().err
+
+
+def test_command_runs_from_a_function(tmp_path: Path) -> None:
+    """The whole way, with a resume that executes the Python again."""
+    (tmp_path / "law.py").write_text("import numpy as np\ndef f(t):\n    return 2 + np.cos(t)\n")
+    path = str(configured(tmp_path, 'name = "function"\nfunction = "law.py:f"'))
+    assert main(["run", path, "--quiet", "--set", "time.end=0.5"]) == 0
+    assert main(["run", path, "--quiet", "--resume"]) == 0
+    assert len(mf.load(tmp_path / "run.h5").time) == 3

@@ -1,0 +1,209 @@
+"""Causal attention: the second token, positions near uniform, Poisson layers, centres."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from parameters import together
+from scipy.integrate import quad, solve_ivp
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.observables.centres import greedy_centres, strong_centres
+from meanfield.papers.causal import (
+    causal_amplification,
+    causal_pair_cosine,
+    causal_pair_time,
+    causal_poisson,
+    causal_response,
+)
+from meanfield.papers.random_tokens import expected_centres
+
+LINEAR = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
+
+
+@pytest.mark.parametrize(
+    ("beta", "start", "known"),
+    [
+        (1.0, 0.0, [0.1404919968406, 0.2895180669865, 0.5791953369111]),
+        (1.0, -0.5, [-0.4263042579019, -0.3410038912212, -0.1299127586589]),
+        (4.0, 0.3, [0.3271896471027, 0.3568047593837, 0.4247745088700]),
+    ],
+)
+def test_second_token_has_a_law(beta: float, start: float, known: list[float]) -> None:
+    """Printed cosines, and times that lead back to them."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
+    times = np.array([0.5, 1.0, 2.0])
+    found = causal_pair_cosine(problem, times, start)
+    np.testing.assert_allclose(found, known, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(causal_pair_time(problem, found, start), times, rtol=1e-13)
+
+
+def test_second_token_without_softmax_sees_two() -> None:
+    """The sum over j <= 2 is divided by 2 = k, not by Z."""
+    problem = mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.Flow("none", strength=1.5))
+    run = solve_ivp(
+        lambda t, c: 1.5 * (1 - c**2) * np.exp(2.0 * c - 2.0) / 2, (0, 3), [0.1], rtol=1e-11, atol=0
+    )
+    assert causal_pair_cosine(problem, 3.0, 0.1) == pytest.approx(run.y[0, -1], rel=1e-10)
+
+
+def test_response_of_positions_is_printed() -> None:
+    """Values at lambda t = 1.7 * 1.3, s_0 = 0.3, and nothing before the source."""
+    found = causal_response(1.7 * 1.3, 0.3, np.array([0.1, 0.5, 0.8, 1.0]))
+    known = [0.0, 7.431105303789, 7.056382837935, 6.785221799334]
+    np.testing.assert_allclose(found, known, rtol=0, atol=6e-13)
+
+
+@pytest.mark.parametrize("exponent", [2.1, -3.0])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.5])
+def test_powers_of_the_position_grow_alone(exponent: float, power: float) -> None:
+    """s^p plus its response is s^p e^{lambda t / (p + 1)}, attraction or repulsion."""
+    s = 0.7
+
+    def part(y: float) -> float:  # Y = ln(s / s_0)
+        source = s * math.exp(-y)
+        return float(causal_response(exponent, source, np.array([s]))[0] * source ** (power + 1))
+
+    response = quad(part, 0, 60, epsabs=1e-14, limit=200)[0]
+    assert s**power + response == pytest.approx(
+        s**power * causal_amplification(exponent, power), abs=1e-11
+    )
+
+
+def profile(s: FloatArray) -> FloatArray:
+    """First moments along the positions."""
+    return np.asarray((0.1 + 0.3 * s) * np.exp(2j * s))
+
+
+def test_poisson_layers_stay_poisson() -> None:
+    """Printed moments at four positions and two times."""
+    found = causal_poisson(LINEAR, profile, np.array([2.0, 5.0]), np.array([0.0, 0.25, 0.5, 1.0]))
+    known = [
+        [
+            0.2635396737806,
+            0.3486744810807 + 0.1200148587155j,
+            0.3478818816411 + 0.2907985529515j,
+            0.0507567619025 + 0.5640395670568j,
+        ],
+        [
+            0.7745060372993,
+            0.8331554899023 + 0.1070240763298j,
+            0.8453375975265 + 0.232572208594j,
+            0.7567856730502 + 0.4900198155303j,
+        ],
+    ]
+    np.testing.assert_allclose(found, known, rtol=0, atol=1e-11)
+
+
+def test_poisson_layers_of_any_value() -> None:
+    """With two heads the layers of midpoints converge to them; equal layers forget the mask."""
+    first, second = [[0.5, 0.1], [-0.6, 1.0]], [[0.3, 0.2], [0.0, 0.1]]
+    heads = [mf.Head(score=0.0, value=each) for each in (first, second)]
+    problem = mf.Problem(mf.Circle(), mf.Attention(heads, beta=1.0))
+    value = np.add(first, second)
+
+    def midpoints(count: int) -> complex:
+        zeta = profile((np.arange(count) + 0.5) / count)
+
+        def speed(t: float, zeta: FloatArray) -> FloatArray:
+            vectors = value @ np.array([zeta.real, zeta.imag])
+            felt = vectors[0] + 1j * vectors[1]
+            # Half of the layer's own mass, and the position of its middle.
+            mean = (np.cumsum(felt) - felt / 2) / (np.arange(count) + 0.5)
+            return np.asarray((mean - mean.conj() * zeta**2) / 2)
+
+        run = solve_ivp(speed, (0, 2), zeta, rtol=1e-9, atol=1e-11)
+        return complex(run.y[-1, -1])
+
+    for count in (40, 80):
+        (exact,) = causal_poisson(problem, profile, np.array([2.0]), np.array([1 - 0.5 / count]))[0]
+        error = abs(midpoints(count) - exact)
+        assert error < 0.6 * count**-1.6
+    same = causal_poisson(
+        problem, lambda s: 0.3 + 0 * s, np.array([1.0]), np.array([0.0, 0.4, 1.0])
+    )
+    np.testing.assert_allclose(same[0], same[0, 0], rtol=0, atol=1e-13)
+
+
+def test_centres_are_as_many_as_expected() -> None:
+    """200 tokens, separation 1/2: 2 pi in the mean; greedy ones cover everything."""
+    rng = np.random.default_rng(11)
+    counts = [len(strong_centres(rng.uniform(0, 2 * np.pi, 200), 0.5)) for _ in range(60)]
+    error = np.std(counts) / math.sqrt(60)
+    assert np.mean(counts) == pytest.approx(expected_centres(mf.Circle(), 200, 0.5), abs=4 * error)
+    x = rng.standard_normal((300, 5))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    greedy, strong = greedy_centres(x, 0.9), strong_centres(x, 0.9)
+    angles = np.arccos(np.clip(x @ x.T, -1, 1))
+    assert set(strong) <= set(greedy) and angles[greedy].min(axis=0).max() <= 0.9
+    assert np.all(angles[np.ix_(greedy, greedy)] + 9 * np.eye(len(greedy)) > 0.9)
+    assert strong.tolist() == [i for i in range(300) if np.all(angles[i, :i] > 0.9)]
+
+
+@together(
+    ("call", "message"),
+    [
+        (lambda: causal_amplification(1.0, -1.0), "power must be above -1"),
+        (lambda: causal_response(1.0, 0.0, np.ones(1)), "must be positive"),
+        (
+            lambda: causal_poisson(LINEAR, lambda s: np.abs(s - 0.3), np.ones(1), np.ones(1)),
+            "do not resolve the moments",
+        ),
+        (
+            lambda: causal_poisson(LINEAR, lambda s: 2 + s, np.ones(1), np.ones(1)),
+            "none larger than 1",
+        ),
+        (
+            lambda: causal_poisson(LINEAR, profile, -np.ones(1), np.ones(1)),
+            "not negative and in order",
+        ),
+        (
+            lambda: causal_poisson(LINEAR, profile, np.ones(1), 2 * np.ones(1)),
+            "numbers from 0 to 1",
+        ),
+        (
+            lambda: causal_poisson(
+                mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA),
+                profile,
+                np.ones(1),
+                np.ones(1),
+            ),
+            "heads whose scores are 0",
+        ),
+        (
+            lambda: causal_poisson(
+                mf.Problem(mf.Sphere(), mf.linear(), mf.USA), profile, np.ones(1), np.ones(1)
+            ),
+            r"on mf.Circle\(\), not on Sphere",
+        ),
+        (
+            lambda: causal_poisson(
+                mf.Problem(mf.Circle(), mf.linear(), mf.SA, drift=mf.Drift([[0, 1], [-1, 0]])),
+                profile,
+                np.ones(1),
+                np.ones(1),
+            ),
+            "give no feed_forward, drift or layers",
+        ),
+        (
+            lambda: causal_poisson(
+                mf.Problem(
+                    mf.Circle(),
+                    mf.Attention([mf.Head(score=0.0, value=[1, 2])], beta=1.0, diffusivity=0.1),
+                ),
+                profile,
+                np.ones(1),
+                np.ones(1),
+            ),
+            "diffusivity > 0",
+        ),
+        (lambda: strong_centres(np.ones((3, 2)), 0.1), r"got an array of shape \(3, 2\)"),
+        (lambda: greedy_centres(np.ones(3), -0.1), "separation must be at least 0"),
+    ],
+)
+def test_what_has_no_order_is_refused(call: Callable, message: str) -> None:
+    """Numbers out of range, profiles that are not smooth, problems with scores."""
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,115 @@
+"""Critical points of tokens on the circle against closed forms and topology; what is proved."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.papers.critical_points import (
+    _sorted,
+    critical_points,
+    single_cluster_proof,
+)
+
+
+def test_linear_kernel_has_its_saddles() -> None:
+    """Opposite groups of p > m tokens: index m, eigenvalues 1 and R, energy (1 + R^2) / 2."""
+    found = critical_points(0.0, 7, starts=200)
+    for m in (0, 1, 2, 3):
+        shape = (m, 7 - m) if m else (7,)
+        (at,) = [i for i, each in enumerate(found.multiplicities) if each == shape]
+        mean = (7 - 2 * m) / 7
+        assert (found.index[at], found.nullity[at]) == (m, 0)
+        assert found.energy[at] == pytest.approx((1 + mean**2) / 2, rel=1e-12)
+        if m:
+            assert found.largest[at] == pytest.approx(1.0, rel=1e-12)
+            assert found.smallest[at] == pytest.approx(mean if m > 1 else 1.0, rel=1e-12)
+    # The others have R = 0, and are not isolated.
+    rest = found.energy < 0.5 + 1e-9
+    assert np.all(found.nullity[rest] == 4)
+    assert not found.spurious.size
+    assert found.euler_sum is None
+
+
+@pytest.mark.parametrize(("beta", "tokens"), [(5.0, 6), (1.0, 5)])
+def test_points_are_critical_and_none_is_missing(beta: float, tokens: int) -> None:
+    """Rates by another code, and the Euler characteristic of the torus, which one lost breaks."""
+    found = critical_points(beta, tokens, starts=400)
+    assert found.euler_sum == 0
+    assert not found.spurious.size
+    assert "no maximum but one cluster" in found.certificate
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
+    for i, angles in enumerate(found.angles):
+        rates = mf.cluster_rates(problem, mf.Measure(mf.Circle(), angles))
+        assert rates.drift < 1e-12
+        assert (rates.escape > 1e-12).sum() == found.index[i]
+        assert rates.escape[0] == pytest.approx(found.largest[i], rel=1e-9, abs=1e-13)
+    # Two opposite groups are left at e^{-2 beta}, whatever their sizes; a polygon by all its modes.
+    opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
+    np.testing.assert_allclose(opposite, np.exp(-2 * beta), rtol=1e-9)
+    assert found.index[found.multiplicities.index((1,) * tokens)] == tokens - 1
+
+
+def test_what_rounding_hides_is_no_maximum() -> None:
+    """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; 0 says no more."""
+    found = critical_points(14.5, 4, starts=200)
+    opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
+    np.testing.assert_allclose(opposite, np.exp(-29.0), rtol=2e-3)
+    assert not (found.spurious.size or found.undecided.size)
+    triangle = 2 * np.pi / 3 * np.arange(3)[None]
+    turn = _sorted(-2 / 3, 3, 1, 0, triangle, np.array([[-1.0, 0.0, 1e-17]]))
+    assert (list(turn.spurious), list(turn.undecided), turn.euler_sum) == ([], [0], None)
+    assert "rounding does not say: (1, 1, 1)" in turn.certificate
+
+
+def test_search_finds_the_maximum_that_is_known() -> None:
+    """Beta < -2/3 has a stable triangle, of three tokens or of three pairs."""
+    for tokens, shape in ((3, (1, 1, 1)), (6, (2, 2, 2))):
+        found = critical_points(-1.0, tokens, starts=200)
+        assert shape in [found.multiplicities[i] for i in found.spurious]
+        assert f"maxima besides one cluster: {shape}" in repr(found)
+    assert not critical_points(-0.6, 3, starts=100).spurious.size
+
+
+@together(
+    ("manifold", "tokens", "beta", "proved", "said"),
+    [
+        (mf.Circle(), 32, 5.0, True, "beta >= -0.16"),
+        (mf.Circle(), 7, 3.4642, True, "beta > 3.464"),
+        (mf.Circle(), 9, 0.5, True, "0 <= beta <= 1"),
+        (mf.Circle(), 9, -0.3, None, "a share 0.03516 of all"),
+        (mf.Circle(), 9, -0.7, False, "multiple of 3"),
+        (mf.Circle(), 10, -0.7, None, "hemisphere"),
+        (mf.Sphere(), 100, 50.0, True, "d >= 3"),
+        (mf.Sphere(8), 8, -4.0, True, "n <= d"),
+        (mf.Sphere(8), 9, -4.0, None, "a share 0.9961 of all"),
+    ],
+)
+def test_what_is_proved_is_said(
+    manifold: mf.Circle | mf.Sphere, tokens: int, beta: float, proved: bool | None, said: str
+) -> None:
+    """One row per theorem, its range, and what is open."""
+    found = single_cluster_proof(manifold, tokens, beta)
+    assert found.proved is proved
+    assert said in repr(found)
+    assert found.probability == (1 if proved else mf.hemisphere_probability(manifold, tokens))
+
+
+@together(
+    ("call", "message"),
+    [
+        (lambda: critical_points(1.0, 1), "tokens must be at least 2, got 1"),
+        (lambda: critical_points(1.0, 65), "tokens must be at most 64"),
+        (lambda: critical_points(1.0, 3, starts=0), "starts must be at least 1"),
+        (lambda: critical_points(1.0, 3, seed=-1), "seed must be at least 0"),
+        (lambda: critical_points(25.0, 3), "3 tokens .* rounding .* at most 15.3 in modulus"),
+        (lambda: critical_points(-1e4, 64), "at most 13.8 in modulus"),
+        (lambda: single_cluster_proof(mf.Circle(), 0, 1.0), "tokens must be at least 1"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(call: Callable, message: str) -> None:
+    """No tokens, no starts."""
+    with pytest.raises(ValueError, match=message):
+        call()

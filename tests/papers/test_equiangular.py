@@ -1,0 +1,234 @@
+"""Equiangular tokens against tables, exponential integrals, their equation and runs in R^n."""
+
+import math
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+from parameters import each, together
+from scipy.integrate import solve_ivp
+
+import meanfield as mf
+from meanfield.papers.equiangular import equiangular_gap, log_late_gap
+
+# Cosines of tokens that began orthogonal, 30-digit closed form: SA at these times.
+SA_TIMES = [0.5, 1.0, 2.0, 5.0, 10.0]
+SA_TABLE = {
+    (2, 0): [0.4621171572600, 0.7615941559558, 0.9640275800758, 0.9999092042626, 0.9999999958777],
+    (2, 5): [0.006806500310038, 0.0138504277049, 0.02871766392842, 0.08114190921779]
+    + [0.2149836849664],
+    (8, 2): [0.0893654611242, 0.2306960125548, 0.6598737095056, 0.9986455340252, 0.9999999384135],
+    (8, 5): [0.00666587618406, 0.01383084231654, 0.0299157553559, 0.09990773993826]
+    + [0.5672911504513],
+    (32, 1): [0.04725592873741, 0.1518493355439, 0.5897728228996, 0.9982842486223]
+    + [0.9999999219711],
+    (32, 5): [0.006146278801494, 0.01363398454907, 0.03426229970027, 0.237951709861]
+    + [0.9995977447771],
+    (32, 9): [0.0001232345839266, 0.0002470619746447, 0.0004965108400611, 0.001259498564551]
+    + [0.002581958152443],
+    (128, 5): [0.004633828036946, 0.01208557285186, 0.04428180545507, 0.8382619056885]
+    + [0.9999911778162],
+}
+# USA at these times of the papers.
+USA_TIMES = [0.1, 0.25, 0.5, 1.0]
+USA_TABLE = {
+    (8, 2): [0.02771994693123, 0.08204589013845, 0.2281935571512, 0.9118731797758],
+    (8, 5): [0.02903155298987, 0.09708475296407, 0.8193329140041],
+    (32, 5): [0.006999795855148, 0.02110208295553, 0.06174026252345, 0.9999994640423],
+    (128, 2): [0.001729906711031, 0.005072351321574, 0.0134820295909, 0.05141546325237],
+}
+
+
+def problem(n: int, beta: float, flow: mf.Flow = mf.SA) -> mf.Problem:
+    """Room for n tokens."""
+    return mf.Problem(mf.Sphere(max(n, 2)), mf.exponential(beta) if beta else mf.linear(), flow)
+
+
+def test_cosines_are_those_of_the_tables() -> None:
+    """The curves of the equation for orthogonal tokens, to the last digit printed."""
+    for (n, beta), printed in SA_TABLE.items():
+        found = mf.equiangular_cosine(problem(n, beta), n, np.array(SA_TIMES))
+        np.testing.assert_allclose(found, printed, rtol=0, atol=1e-11)
+    for (n, beta), printed in USA_TABLE.items():
+        times = np.array(USA_TIMES[: len(printed)]) * math.exp(beta)
+        found = mf.equiangular_cosine(problem(n, beta, mf.USA), n, times)
+        np.testing.assert_allclose(found, printed, rtol=0, atol=1e-11)
+
+
+@each("n, beta, start", [(8, 2.0, 0.0), (32, 5.0, -0.03), (8, -3.0, 0.3)], flow=[mf.SA, mf.USA])
+def test_all_tokens_stay_on_the_curve(n: int, beta: float, start: float, flow: mf.Flow) -> None:
+    """Direct sums over n tokens of R^n: every pair keeps the same cosine, that of the curve."""
+    times = np.array([0.3, 2.0]) * (1.0 if flow.normalized else math.exp(abs(beta) - 1.0))
+
+    def velocity(_: float, flat: np.ndarray) -> np.ndarray:
+        x = flat.reshape(n, n)
+        weights = np.exp(beta * x @ x.T - abs(beta))
+        weights /= weights.sum(axis=1, keepdims=True) if flow.normalized else n
+        mean = weights @ x
+        return np.ravel(mean - (mean * x).sum(axis=1, keepdims=True) * x)
+
+    first = np.linalg.cholesky((1.0 - start) * np.eye(n) + start)
+    options = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-13}
+    run = solve_ivp(velocity, (0.0, times[-1]), first.ravel(), t_eval=times, **options)
+    curve = mf.equiangular_cosine(problem(n, beta, flow), n, times, start)
+    for state, cosine in zip(run.y.T, curve, strict=True):
+        gram = state.reshape(n, n) @ state.reshape(n, n).T
+        assert start + 1e-4 < cosine < 0.9999
+        np.testing.assert_allclose(gram[~np.eye(n, dtype=bool)], cosine, rtol=0, atol=1e-11)
+
+
+@each("beta", [-4.0, 0.0, 6.0], flow=[mf.SA, mf.USA])
+def test_cosines_solve_their_equation(beta: float, flow: mf.Flow) -> None:
+    """The equation itself, stepped, for tokens that begin neither orthogonal nor attract by 1."""
+    n, start, fast = 5, -0.24, mf.Flow(flow.normalized, strength=1.5)
+    times = np.array([0.2, 1.0, 3.0]) * (1.0 if flow.normalized else math.exp(abs(beta)))
+
+    def speed(_: float, g: np.ndarray) -> np.ndarray:
+        a, own = np.exp(beta * g - abs(beta)), math.exp(beta - abs(beta))
+        z = own + (n - 1) * a if flow.normalized else n
+        return 1.5 * 2 * (1 - g) * ((n - 1) * g + 1) * a / z
+
+    options = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-14}
+    run = solve_ivp(speed, (0.0, times[-1]), [start], t_eval=times, **options)
+    found = mf.equiangular_cosine(problem(n, beta, fast), n, times, start)
+    np.testing.assert_allclose(found, run.y[0], rtol=0, atol=1e-11)
+
+
+def exact_time(n: int, beta: float, start: float, until: float, flow: mf.Flow) -> float:
+    """The closed form, in scaled time."""
+    with mpmath.workdps(60 if abs(beta) < 100 else 800):
+        b, g0, g, a = *map(mpmath.mpf, (beta, start, until)), mpmath.mpf(1) / (n - 1)
+        inverse = mpmath.ei(b * (1 - g0)) - mpmath.ei(b * (1 - g))
+        inverse += mpmath.exp(b * n * a) * (mpmath.e1(b * (g0 + a)) - mpmath.e1(b * (g + a)))
+        logarithm = mpmath.log((g + a) * (1 - g0) / ((1 - g) * (g0 + a)))
+        if flow.normalized:
+            return float(mpmath.re(inverse + (n - 1) * logarithm) / (2 * n))
+        return float(mpmath.exp(abs(b) - b) * mpmath.re(inverse) / 2)
+
+
+@each(
+    "n, beta, start",
+    [(2, 1e-6, 0.4), (8, -40.0, -0.1), (1000, 60.0, 0.4), (10**6, 700.0, 0.0)],
+    flow=[mf.SA, mf.USA],
+)
+def test_times_are_exponential_integrals(n: int, beta: float, start: float, flow: mf.Flow) -> None:
+    """Short ways too, where differences of Ei keep no digit, and the way back."""
+    of = problem(n, beta, flow)
+    cosines = start + np.array([1e-9, 0.1, 0.3, 0.5995])
+    times = mf.equiangular_time(of, n, cosines, start)
+    expected = [exact_time(n, beta, start, cosine, flow) for cosine in cosines]
+    # An error eps of beta is one of the exponent.
+    tolerance = 1e-14 + 2e-15 * max(1.0, math.log(times[-1]))
+    np.testing.assert_allclose(times, expected, rtol=tolerance)
+    # Long times do not tell later cosines apart.
+    back = mf.equiangular_cosine(of, n, times[:1], start)
+    assert back[0] - start == pytest.approx(cosines[0] - start, rel=max(tolerance, 1e-13))
+
+
+def test_two_tokens_take_the_time_of_two_clusters() -> None:
+    """Equal masses, another formula in another variable."""
+    for beta, flow in ((-3.0, mf.USA), (4.0, mf.SA), (81.0, mf.Flow(True, strength=2.0))):
+        of = mf.Problem(mf.Circle(), mf.exponential(beta), flow)
+        assert mf.equiangular_time(of, 2, math.cos(0.1), math.cos(2.0)) == pytest.approx(
+            mf.two_cluster_time(of, 2.0, 0.1), rel=2e-13
+        )
+
+
+@pytest.mark.parametrize(
+    "n, beta, constant",
+    [
+        (8, 2.0, 29.8796274),
+        (32, 5.0, 195248.594),
+        (128, 5.0, 4280.25546),
+        (32, 9.0, 1.75491578e152),
+    ],
+)
+def test_late_gaps_have_their_constant(n: int, beta: float, constant: float) -> None:
+    """The constant as printed, and that of the gap itself far below eps."""
+    log_constant = log_late_gap(problem(n, beta), n)
+    assert log_constant == pytest.approx(math.log(constant), abs=3e-9)
+    late = 0.5 * log_constant + 30.0
+    assert equiangular_gap(problem(n, beta), n, late) == pytest.approx(
+        math.exp(log_constant - 2.0 * late), rel=1e-12
+    )
+
+
+def test_late_gaps_of_other_flows_have_their_constant() -> None:
+    """USA, any start, and the slow end of negative beta."""
+    for beta, flow in ((1.5, mf.USA), (-1.5, mf.USA), (-1.5, mf.SA)):
+        of = problem(6, beta, flow)
+        rate = 2.0 * (math.exp(beta - abs(beta)) if not flow.normalized else 1.0)
+        assert equiangular_gap(of, 6, 100.0 / rate, -0.15) == pytest.approx(
+            math.exp(log_late_gap(of, 6, -0.15) - 100.0), rel=2e-12
+        )
+
+
+def test_tokens_start_at_the_speed_of_their_layer() -> None:
+    """2 / (e^beta + n - 1) from orthogonal tokens, and no digit lost in a short time."""
+    found = mf.equiangular_cosine(problem(8, 2.0), 8, 1e-12) / 1e-12
+    assert found == pytest.approx(0.1389945237720, abs=1e-12)
+    assert mf.equiangular_cosine(problem(10**6, 700.0), 10**6, 1.0) == pytest.approx(
+        2.0 * math.exp(-700.0), rel=1e-12
+    )
+
+
+def test_the_phase_curve_is_that_of_the_table() -> None:
+    """Betas by which 1 - 1e-3 is reached; none before that of beta = 0."""
+    times = np.array([6.0, 8, 10, 15, 20, 30])
+    for n, printed in (
+        (32, [3.146066216, 4.5155762011, 5.1099043094, 5.8940992297, 6.3447397385, 6.9064586476]),
+        (128, [2.1872725485, 5.2027205212, 5.9123956937, 6.7570963812, 7.219827953, 7.7848772709]),
+    ):
+        found = mf.equiangular_beta(n, times)
+        np.testing.assert_allclose(found, printed, rtol=0, atol=1e-9)
+        first = 0.5 * math.log((0.999 * (n - 1) + 1) / 1e-3)
+        assert math.isnan(mf.equiangular_beta(n, 0.999999 * first))
+        assert 0 < mf.equiangular_beta(n, 1.000001 * first) < 1e-3
+    # No beta is too large, no cosine too near 1.
+    beta = mf.equiangular_beta(10**6, 1e300, delta=1e-30)
+    assert mf.equiangular_time(problem(10**6, beta), 10**6, 1 - 1e-3) == pytest.approx(1e300, 1e-11)
+
+
+def test_the_ends_of_time_are_the_ends_of_the_curve() -> None:
+    """Nothing at time 0, one point at last, and nothing beyond range between."""
+    for beta in (-1e6, -700.0, 0.0, 700.0, 1e6):
+        for flow in (mf.SA, mf.USA):
+            of = problem(2, beta, flow)
+            found = mf.equiangular_cosine(of, 2, np.array([0.0, 1.0, 1e300, math.inf]), -0.9)
+            assert found[0] == -0.9 and found[3] == 1.0 and np.all(np.diff(found) >= 0)
+            times = mf.equiangular_time(of, 2, np.array([-0.9, 0.0, 0.7, 1.0]), -0.9)
+            assert times[0] == 0.0 and times[3] == math.inf and np.all(times[1:] > 0)
+
+
+@together(
+    "call, message",
+    [
+        (lambda: mf.equiangular_cosine(problem(4, 1.0), 5, 1.0), "d >= 5, got d = 4"),
+        (lambda: mf.equiangular_cosine(problem(4, 1.0), 1, 1.0), "tokens must be at least 2"),
+        (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, -1.0), "times must not be negative"),
+        (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, 1.0, -0.5), "= -0.333333 and 1, got"),
+        (lambda: mf.equiangular_time(problem(4, 1.0), 4, 0.1, 0.2), "between start = 0.2 and 1"),
+        (
+            lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", strength=-1.0)), 4, 0.5),
+            "a positive strength, got -1",
+        ),
+        (
+            lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", diffusivity=0.1)), 4, 0.5),
+            "diffusivity > 0",
+        ),
+        (
+            lambda: mf.equiangular_time(
+                mf.Problem(mf.Sphere(), mf.zonal(lambda s: s), mf.USA), 2, 0.5
+            ),
+            "need mf.exponential",
+        ),
+        (lambda: mf.equiangular_beta(4, 0.0), "times must be positive and finite"),
+        (lambda: mf.equiangular_beta(4, 1.0, 1.0), "delta must lie between 0 and 1"),
+        (lambda: mf.equiangular_beta(1, 1.0), "tokens must be at least 2"),
+    ],
+)
+def test_what_no_curve_describes_is_refused(call: Callable, message: str) -> None:
+    """Too little room, other kernels, repulsion, noise, and values out of range."""
+    with pytest.raises(ValueError, match=message):
+        call()

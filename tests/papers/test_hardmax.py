@@ -1,0 +1,90 @@
+"""Fields of hardmax attention: exact, and as limits of softmax runs."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.papers.hardmax import (
+    full_support_velocity,
+    inclusion_distance,
+    two_pole_density,
+    two_pole_moments,
+    uniform_velocity,
+)
+
+POLES = [1.0, -1.0]
+
+
+def test_moments_of_softmax_runs_approach_those_of_two_poles() -> None:
+    """c_2 and c_4 as printed; first order in 1 / beta is off by the second."""
+    printed = {20.0: (0.4503196582, 0.1862100432), 80.0: (0.4589163361, 0.2056548810)}
+    limit = two_pole_moments(4, 0.5)[[2, 4]]
+    assert limit == pytest.approx([0.4621171573, 0.2135522671], abs=1e-10)
+    off = {}
+    for beta in (20.0, 80.0, 320.0):
+        heads = mf.Attention([mf.Head(score=POLES)], beta=beta)
+        problem = mf.Problem(mf.Circle(), heads, initial=mf.uniform())
+        found = mf.simulate(problem, until=0.5, save=2).moments[-1, [2, 4]].real
+        if beta in printed:
+            assert found == pytest.approx(printed[beta], abs=2e-9)
+        off[beta] = beta**2 * (found - two_pole_moments(4, 0.5, beta)[[2, 4]])
+    assert off[320.0] == pytest.approx(off[80.0], rel=0.1)
+
+
+def test_two_pole_density_is_transported_by_the_field() -> None:
+    """Moments of the density, and df/dt + d(f v)/dtheta = 0, to rounding."""
+    angles = 2.0 * np.pi / 256 * np.arange(256)
+    f = two_pole_density(angles, 0.7)
+    moments = np.fft.rfft(f).real[:9] / 256
+    assert moments == pytest.approx(two_pole_moments(8, 0.7), abs=1e-14)
+    flux = f * full_support_velocity(mf.Circle(), angles, score=POLES)
+    divergence = np.fft.irfft(1j * np.arange(129) * np.fft.rfft(flux))
+    h = 1e-3
+    ahead = [two_pole_density(angles, 0.7 + k * h) for k in (-2, -1, 1, 2)]
+    rate = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * h)
+    assert rate == pytest.approx(-divergence, abs=1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_uniform_velocity_is_that_of_softmax_in_the_uniform_measure(d: int) -> None:
+    """Quadrature of the definition, for matrices without symmetry."""
+    rng = np.random.default_rng(d)
+    score, value = rng.normal(size=(2, d, d))
+    if d == 2:
+        space, nodes, weights = mf.Circle(), 2.0 * np.pi / 400 * np.arange(400), np.ones(400)
+        points: np.ndarray = np.array([0.3, 1.7, 4.0])
+    else:
+        z, w = np.polynomial.legendre.leggauss(80)
+        phi = 2.0 * np.pi / 160 * np.arange(160)
+        r = np.sqrt(1.0 - z**2)[:, None]
+        nodes = np.stack(
+            [r * np.cos(phi), r * np.sin(phi), np.repeat(z[:, None], 160, axis=1)], axis=-1
+        ).reshape(-1, 3)
+        space, weights = mf.Sphere(3), np.repeat(w, 160)
+        points = rng.normal(size=(3, 3))
+        points /= np.linalg.norm(points, axis=1)[:, None]
+    x, y = space.vectors(points), space.vectors(nodes)
+    share = weights * np.exp(4.0 * x @ score @ y.T)
+    mean = share @ y / share.sum(axis=1)[:, None]
+    expected = space.project(points, mean @ value.T)
+    found = uniform_velocity(space, points, 4.0, score=score, value=value)
+    assert found == pytest.approx(expected, abs=1e-12)
+    steep = uniform_velocity(space, points, 4e6, score=score, value=value)
+    limit = full_support_velocity(space, points, score=score, value=value)
+    assert steep == pytest.approx(limit, rel=1e-5)
+
+
+def test_a_mean_off_the_hull_of_tied_tokens_is_no_solution() -> None:
+    """The distance is that of the nearest mean, here the end of the segment between the corners."""
+    tokens = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]])
+    v = np.zeros((3, 2))
+    v[2] = [2.0, 0.5]
+    assert inclusion_distance(mf.Space(2), tokens, v) == pytest.approx([0.0, 0.0, 1.0], abs=1e-12)
+
+
+def test_refusals() -> None:
+    """One line each."""
+    with pytest.raises(ValueError, match=r"no largest score"):
+        full_support_velocity(mf.Space(2), np.ones((1, 2)))
+    with pytest.raises(ValueError, match=r"score\^T x is 0 at point 1"):
+        full_support_velocity(mf.Sphere(3), np.eye(3), score=[1.0, 0.0, 1.0])

@@ -1,0 +1,176 @@
+"""Tokens under hardmax attention: exact paths, small steps, the limit of softmax, ridges."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.spatial import ConvexHull
+
+import meanfield as mf
+from meanfield.papers.hardmax import inclusion_distance
+from meanfield.spaces.manifold import Manifold
+
+CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0]])
+SHARE = 1.0 - np.exp(-1.0)
+
+
+def third(x: float, y: float = 0.0) -> np.ndarray:
+    """Two corners and a token between them."""
+    return np.vstack([CORNERS, [x, y]])
+
+
+def test_softmax_approaches_the_corner() -> None:
+    """Tokens of the package at finite beta as printed; the limit is their last row."""
+    printed = {
+        (3.0, 0.0): (0.0, 0.537529),
+        (10.0, 1e-3): (0.379910, 0.603493),
+        (30.0, 1e-6): (0.475191, 0.625112),
+        (100.0, 0.1): (0.668908, 0.632120),
+    }
+    for (beta, delta), expected in printed.items():
+        problem = mf.Problem(
+            mf.Space(2),
+            mf.Attention([mf.Head()], beta=beta),
+            initial=mf.from_points(third(delta)),
+            drift=mf.Drift(-1.0),
+        )
+        run = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9)
+        assert run.measures[-1].points[2] == pytest.approx(expected, abs=1.5e-6)
+    for delta in (0.0, 1e-6, 0.1):
+        end = mf.hardmax(mf.Space(2), third(delta), until=1.0).points[-1, 2]
+        assert end == pytest.approx([SHARE + delta / np.e, SHARE], abs=1e-12)
+
+
+def test_three_solutions_begin_on_the_ridge() -> None:
+    """Either corner or their mean, and each satisfies the inclusion at all times."""
+    ends = []
+    for order, ridge in (([0, 1, 2], "corner"), ([1, 0, 2], "corner"), ([0, 1, 2], "midpoint")):
+        run = mf.hardmax(mf.Space(2), third(0.0, 0.5)[order], until=1.0, ridge=ridge)
+        assert run.ties[0].choices == 3 and run.ties[0].tied == (0, 1)
+        for t in run.time:
+            assert inclusion_distance(mf.Space(2), run.at(t), run.velocities(t)).max() < 1e-11
+        ends.append(run.points[-1, 2])
+    assert np.allclose(ends, [[SHARE, y := 1 - 0.5 / np.e], [-SHARE, y], [0, y]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("space", "seed", "slides"),
+    [
+        (mf.Circle(), 3, False),
+        (mf.Sphere(4), 5, False),
+        (mf.Space(3), 3, False),
+        (mf.Sphere(4), 1, True),
+        (mf.Space(3), 1, True),
+    ],
+    ids=str,
+)
+def test_events_and_paths_against_small_steps(space: Manifold, seed: int, slides: bool) -> None:
+    """Euler with the argmax of every step, whose error falls as the step: it slides by chatter."""
+    rng, d, steps = np.random.default_rng(seed), space.ambient, 4000
+    score, value, x = rng.normal(size=(d, d)), rng.normal(size=(d, d)), rng.normal(size=(7, d))
+    if space.is_sphere:
+        x /= np.linalg.norm(x, axis=1)[:, None]
+    run = mf.hardmax(space, space.points_of(x), score=score, value=value, until=1.0, save=5)
+    leader, told = ((x @ score) @ x.T).argmax(axis=1), []
+    for k in range(steps):
+        now = ((x @ score) @ x.T).argmax(axis=1)
+        told += [(k / steps, int(i), int(now[i])) for i in np.flatnonzero(now != leader)]
+        leader, toward = now, x[now] @ value.T
+        if space.is_sphere:
+            x += (toward - (toward * x).sum(axis=1)[:, None] * x) / steps
+            x /= np.linalg.norm(x, axis=1)[:, None]
+        else:
+            x += (toward - x @ value.T) / steps
+    size = abs(x).max()
+    assert space.vectors(run.points[-1]) / size == pytest.approx(x / size, abs=3e-3)
+    assert slides == any(len(each.after) > 1 for each in run.events)
+    if not slides:
+        found = [(each.time, each.token, each.after[0]) for each in run.events]
+        assert len(found) > 4 and [each[1:] for each in found] == [each[1:] for each in told]
+        times = [each[0] for each in told]
+        assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
+
+
+def test_paths_are_products_of_matrix_exponentials() -> None:
+    """R^d between events is linear: 59 of them, at which two scores are equal."""
+    x = np.random.default_rng(6).normal(size=(24, 2))
+    score, value = np.array([[0.6, 0.8], [-0.8, 0.6]]), np.array([[1.0, 0.3], [-0.2, 0.7]])
+    run = mf.hardmax(mf.Space(2), x, score=score, value=value, until=3.0, save=2)
+    leaders, since = ((x @ score) @ x.T).argmax(axis=1), 0.0
+    for time, event in [*((each.time, each) for each in run.events), (3.0, None)]:
+        linear = np.kron(np.eye(24)[leaders] - np.eye(24), value)
+        x, since = (expm((time - since) * linear) @ x.ravel()).reshape(24, 2), time
+        if event is not None:
+            (old,), (new,) = event.before, event.after
+            assert leaders[event.token] == old
+            assert x[event.token] @ score @ (x[new] - x[old]) == pytest.approx(0.0, abs=1e-11)
+            leaders[event.token] = new
+    assert run.points[-1] == pytest.approx(x, abs=1e-11) and len(run.events) == 59
+
+
+def test_softmax_tokens_approach_at_first_order() -> None:
+    """Eight tokens of R^2 over five events: four times the beta, a quarter of the difference."""
+    x = np.random.default_rng(6).normal(size=(8, 2))
+    head = mf.Head(score=[[0.6, 0.8], [-0.8, 0.6]])
+    limit = mf.hardmax(mf.Space(2), x, score=head.score, until=1.0, save=2)
+    off = []
+    for beta in (160.0, 640.0):
+        heads, law = mf.Attention([head], beta=beta), mf.from_points(x)
+        problem = mf.Problem(mf.Space(2), heads, initial=law, drift=mf.Drift(-1.0))
+        end = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9).measures[-1].points
+        off.append(np.abs(end - limit.points[-1]).max())
+    assert len(limit.events) == 5
+    assert np.log(off[0] / off[1]) / np.log(4.0) == pytest.approx(1.0, abs=0.01)
+
+
+def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
+    """B = diag(1, -1): token theta sees that at -theta, and c_2 = tanh t to rounding."""
+    angles = 2.0 * np.pi / 128 * (np.arange(128) + 0.5)
+    run = mf.hardmax(mf.Circle(), angles, score=[1.0, -1.0], until=0.5, save=2)
+    assert abs(np.exp(2j * run.points[-1]).mean() - np.tanh(0.5)) < 1e-13 and not run.events
+    # At a quarter of a gap two tokens are as near to -theta, of every token.
+    ties = mf.hardmax(mf.Circle(), angles[::4] + np.pi / 128, score=[1.0, -1.0], until=0.1)
+    assert len(ties.events) >= 32
+    assert (
+        max(
+            inclusion_distance(mf.Circle(), ties.at(t), ties.velocities(t), score=[1.0, -1.0]).max()
+            for t in ties.time
+        )
+        < 1e-11
+    )
+
+
+def test_repelled_tokens_slide_along_ridges_into_the_origin() -> None:
+    """V = -1 between the corners of a square, h_K = |x_1| + |x_2|: x_k' = x_k - sign x_k."""
+    square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.5, 0.1]])
+    run = mf.hardmax(mf.Space(2), square, value=-1.0, until=1.0, save=11)
+    assert [each.time for each in run.events] == pytest.approx(np.log([10 / 9, 2.0]), abs=1e-11)
+    assert run.events[0].after == (1, 0) and run.events[1].after == (4,)
+    exact = np.maximum(1.0 - np.exp(run.time)[:, None] * [0.5, 0.9], 0.0)
+    assert run.points[:, 4] == pytest.approx(exact, abs=1e-11) and not run.ties
+
+
+def test_hull_of_tokens_does_not_grow() -> None:
+    """V = 1 in R^d: tokens move towards others; those that attend to themselves rest."""
+    x = np.random.default_rng(1).normal(size=(20, 3))
+    run = mf.hardmax(mf.Space(3), x, until=4.0, save=9)
+    for before, after in zip(run.points[:-1], run.points[1:], strict=True):
+        hull = ConvexHull(before).equations
+        assert (after @ hull[:, :3].T + hull[:, 3]).max() < 1e-12
+    assert np.linalg.norm(run.velocities(4.0), axis=1).max() < 0.2
+
+
+def test_tokens_at_rest_have_rates_of_rounding() -> None:
+    """V = -1 on a line: all end at the origin, where velocities, their own measure, are 1e-16."""
+    x = np.random.default_rng(99)
+    n = int(x.integers(2, 12))
+    x.normal(size=(1, 1)), x.normal(size=1)
+    tokens = x.normal(size=(n, 1))
+    run = mf.hardmax(mf.Space(1), tokens, value=-1.0, until=1.5, save=2)
+    rest = np.abs(run.points[-1]) < 1e-11
+    assert rest.sum() == n - 2 and np.abs(run.velocities(1.5)).max() < 1e-11
+
+
+def test_no_times_are_refused() -> None:
+    """Empty lists have a line of their own."""
+    with pytest.raises(ValueError, match="save holds no times"):
+        mf.hardmax(mf.Circle(), [0.0, 1.0], until=1.0, save=[])

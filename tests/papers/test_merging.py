@@ -1,0 +1,133 @@
+"""Merging diagrams: printed shares, the published layers, and independence of who computes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.papers import merging
+from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
+from meanfield.studies.study import rng_of
+
+# Shares of merged pairs of 32 tokens and their errors at t = 5, 10, 20, over d and beta.
+PRINTED = {
+    (2, 5.0): ([0.2353, 0.4036, 0.4498], [0.0022, 0.0028, 0.0032]),
+    (8, 5.0): ([0.0316, 0.4117, 0.5867], [0.0014, 0.0118, 0.0145]),
+    (8, 8.0): ([0.0199, 0.1283, 0.2251], [0.0006, 0.0032, 0.0055]),
+    (128, 5.0): ([0.0, 0.9383, 1.0], [0.0, 0.0247, 0.0]),
+}
+
+
+def agrees(d: int, beta: float, replicas: int) -> None:
+    """Within four combined standard errors."""
+    made = mf.merging_diagram(32, d, betas=[beta], times=[5.0, 10.0, 20.0], replicas=replicas)
+    share, error = map(np.array, PRINTED[d, beta])
+    allowed = 4.0 * np.hypot(error, made.standard_error[0]) + 1e-4
+    assert np.all(np.abs(made.fraction[0] - share) < allowed)
+
+
+def test_shares_are_those_printed_on_the_circle() -> None:
+    """Another clock, threshold or count of pairs would show."""
+    agrees(2, 5.0, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "beta"), [(8, 5.0), (8, 8.0), (128, 5.0)])
+def test_shares_are_those_printed(d: int, beta: float) -> None:
+    """In eight dimensions clusters last; in 128 all merge at once."""
+    agrees(d, beta, 64)
+
+
+@pytest.mark.parametrize("normalization", ["softmax", "none"])
+def test_layers_are_those_published(normalization: Any) -> None:
+    """Unprojected Euler steps, one replica written down; the step of USA shrinks with beta."""
+    n, d, beta, times = 6, 3, 3.0, [0.0, 0.05, 0.4, 3.0]
+    step = 0.1 if normalization == "softmax" else 0.1 / (np.sqrt(3.0) * np.exp(2.5))
+    made = mf.merging_diagram(n, d, betas=[beta], times=times, replicas=2, threshold=0.4,
+                              normalization=normalization, motion="layers", seed=3)  # fmt: skip
+    counts = []
+    for replica in range(2):
+        x = rng_of(3, n, d, replica).standard_normal((n, d))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        layer = 0
+        for time in times:
+            while (layer + 1) * step <= time * (1 + 1e-12):
+                weights = np.exp(beta * x @ x.T)
+                below = weights.sum(axis=1, keepdims=True) if normalization == "softmax" else n
+                x = x + step * (weights / below) @ x
+                x /= np.linalg.norm(x, axis=1, keepdims=True)
+                layer += 1
+            counts.append(np.sum(np.triu(x @ x.T > 0.4, 1)))
+    np.testing.assert_array_equal(made.table.sums[0], np.reshape(counts, (2, 4)).sum(axis=0))
+    assert len(set(counts)) > 2
+
+
+def test_results_do_not_depend_on_who_computes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads, blocks and what was known before: whole numbers are the same."""
+    options = DiagramOptions(
+        8, 3, (1.0, 4.0), (2.0, 5.0), 20, heads=RandomHead("goe", "minus_score")
+    )
+    at_once = MergingPlan(options).completed()
+    monkeypatch.setattr(merging, "replicas_at_once", lambda n, d: 3)
+    first = MergingPlan(replace(options, replicas=7)).completed()
+    plan = MergingPlan(options)
+    table = plan.resumed(first)
+    with ThreadPoolExecutor(2) as executor:
+        missing = plan.missing(table)
+        for runs, part in zip(missing, executor.map(plan.run, missing), strict=True):
+            table = plan.placed(table, runs, part)
+    grown = plan.results(table)
+    assert grown.finished.tolist() == [20, 20]
+    np.testing.assert_array_equal(grown.table.sums, at_once.table.sums)
+    np.testing.assert_array_equal(grown.table.squares, at_once.table.squares)
+
+
+def test_error_is_that_of_the_mean_of_replicas() -> None:
+    """Pairs of a replica are not independent: the error is over replicas."""
+    options = DiagramOptions(5, 2, (2.0,), (3.0,), 30)
+    made = MergingPlan(options).completed()
+    shares = merging.merged_pairs(options, 2.0, range(30))[:, 0] / 10.0
+    np.testing.assert_allclose(made.fraction, shares.mean())
+    np.testing.assert_allclose(made.standard_error, shares.std(ddof=1) / np.sqrt(30))
+
+
+def test_random_values_are_transposed_scores() -> None:
+    """The published script multiplies rows from the right."""
+    score, value = RandomHead("gaussian", "minus_score").matrices(2.0, 5, np.random.default_rng(0))
+    np.testing.assert_allclose(value, -score.T / np.linalg.norm(score, 2))
+    entries = [RandomHead("goe").matrices(1.0, 40, np.random.default_rng(s)).score for s in (1, 2)]
+    np.testing.assert_array_equal(entries[0], entries[0].T)
+    # Eigenvalues of the semicircle of radius 2 sqrt(d).
+    assert abs(np.linalg.eigvalsh(entries[0]).max() / np.sqrt(160.0) - 1.0) < 0.15
+    assert not np.array_equal(*entries)
+
+
+@together(
+    ("change", "message"),
+    [
+        ({"tokens": 1}, "tokens must all be at least 2"),
+        ({"dimension": 1}, "dimension must be at least 2, got 1"),
+        ({"betas": [2.0, 1.0]}, "betas must be increasing"),
+        ({"times": []}, "times must be finite numbers"),
+        ({"times": [-1.0, 1.0]}, "times must not be negative"),
+        ({"replicas": 1}, "replicas must lie between 2"),
+        ({"threshold": 1.0}, "threshold must lie between -1 and 1"),
+        ({"step": 0.0}, r"step must lie in \(0, 1\]"),
+        ({"betas": [1e3], "normalization": "none"}, "at most 300 without normalisation"),
+        ({"heads": [mf.Head(value=[1.0, 2.0])], "dimension": 3}, "expected 3"),
+        ({"motion": "flows"}, "motion"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(change: dict[str, Any], message: str) -> None:
+    """In one line."""
+    given = {"betas": [1.0], "times": [1.0], "replicas": 2} | change
+    with pytest.raises((ValueError, TypeError), match=message):
+        mf.merging_diagram(**given)
+    with pytest.raises(ValueError, match="score 'gauss' is not known"):
+        RandomHead("gauss")

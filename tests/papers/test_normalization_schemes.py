@@ -1,0 +1,269 @@
+"""Tokens at equal angles wherever layers normalise, as flows and layer by layer."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from parameters import together
+from scipy.integrate import solve_ivp
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.papers.equiangular import equiangular_time
+from meanfield.papers.normalization_schemes import (
+    equiangular_layers,
+    initial_cosine_speed,
+    late_gap_constant,
+    linear_phase_clock,
+    radius_at_cosine,
+    terminal_contraction,
+)
+
+SA = mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.SA)
+
+
+def laid(problem: mf.Problem, placement: Any, step: float = 0.0, **options: Any) -> mf.Problem:
+    """A problem with layers."""
+    return replace(problem, layers=mf.Layers(step=step, placement=placement, **options))
+
+
+POST = [0.230696012555, 0.659873709506]
+FLOWS = [
+    ("post", [*POST, 0.998645534025, 0.999999938414], 1.0),
+    ("pre", [0.168809527577, 0.375592696272, 0.803124142869, 0.952464739920], 4.2267944818),
+    ("peri", [0.308871998857, 0.576543115652, 0.878872731884, 0.965242544529], 5.4590561567),
+    ("ngpt", [0.190113511112, 0.487100263690, 0.959925042737, 0.999722339389], 1.0),
+    ("depth_scaled", [0.175287385506, 0.416715588443, 0.917730756054, 0.997184160935], 1.0),
+    ("mix", [*POST, 0.97273994, 0.99491694], 3.74201648),
+]
+STEPS = {
+    "post": [0.272631643220, 0.403301068225, 0.596565737239, 0.653352831568],
+    "pre": [0.227191107961, 0.285041739442, 0.353907998386, 0.373330281327],
+    "peri": [0.329039684659, 0.432295928562, 0.544909147752, 0.573339405633],
+    "ngpt": [0.422328544395, 0.461577667773, 0.483315530130, 0.486752135932],
+    "depth_scaled": [0.234652577841, 0.302906496796, 0.388741823551, 0.413777523168],
+}
+
+
+@pytest.mark.parametrize(("placement", "cosines", "radius"), FLOWS)
+def test_flows_are_those_of_eight_tokens(
+    placement: Any, cosines: list[float], radius: float
+) -> None:
+    """Printed cosines at four times and the radius at t = 5, those of mix to their eight digits."""
+    problem = laid(SA, placement, tau=2.0, alpha=0.5)
+    found = equiangular_layers(problem, 8, np.array([1.0, 2.0, 5.0, 10.0]))
+    digits = 5e-9 if placement == "mix" else 1e-12
+    np.testing.assert_allclose(found.cosine, cosines, rtol=0, atol=digits)
+    np.testing.assert_allclose(found.gap, 1 - found.cosine, rtol=0, atol=2e-16)
+    assert found.radius[2] == pytest.approx(radius, abs=1e-8 if placement == "mix" else 1e-10)
+
+
+@pytest.mark.parametrize("placement", ["pre", "peri", "ngpt"])
+@pytest.mark.parametrize(("beta", "flow"), [(-3.0, mf.SA), (1.5, mf.Flow(False, 0.7))])
+def test_flows_obey_their_equations(placement: Any, beta: float, flow: mf.Flow) -> None:
+    """Speeds of vectors, from the cosine -0.1, for beta < 0 and without softmax."""
+    n, a, rate = 8, -0.1, 0.5
+    problem = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow)
+
+    def speed(t: float, y: FloatArray) -> list[float]:
+        gamma, r = y
+        tokens = np.linalg.cholesky((1 - gamma) * np.eye(n) + gamma)
+        weights = np.exp(beta * tokens @ tokens.T - abs(beta))
+        total = weights.sum(axis=1, keepdims=True) if flow.normalized else n
+        first, second = flow.strength * (weights / total @ tokens)[:2]
+        size, along = np.linalg.norm(first), first @ tokens[0]
+        factor, outward = {
+            "pre": (r, along),
+            "peri": (r * size, along / size),
+            "ngpt": (size / rate, 0.0),
+        }[placement]
+        return [(first @ tokens[1] + tokens[0] @ second - 2 * along * gamma) / factor, outward]
+
+    run = solve_ivp(speed, (0, 3), [a, 1.5], rtol=1e-12, atol=1e-13, method="DOP853")
+    problem = laid(problem, placement, radius=1.5, alpha=rate)
+    found = equiangular_layers(problem, n, np.array([0.0, 3.0]), start=a)
+    assert found.cosine[0] == a and found.radius[0] == 1.5
+    np.testing.assert_allclose([found.cosine[1], found.radius[1]], run.y[:, -1], rtol=2e-11)
+
+
+def test_pre_and_peri_share_a_curve() -> None:
+    """The radius of a cosine does not depend on which; late (1 - gamma) r^2 is constant."""
+    runs = [
+        equiangular_layers(laid(SA, each, radius=1.7), 8, np.array([0.5, 4.0, 1e4]))
+        for each in ("pre", "sandwich")
+    ]
+    for run in runs:
+        np.testing.assert_allclose(
+            run.radius[:2], 1.7 * radius_at_cosine(SA, 8, run.cosine[:2]), rtol=1e-12
+        )
+        assert run.gap[2] * (run.radius[2] / 1.7) ** 2 == pytest.approx(3.734953426363, abs=1e-6)
+    assert math.exp(late_gap_constant(SA, 8)) == pytest.approx(3.734953426363, abs=2e-12)
+    # Of another start, and far beyond where 1 - gamma is no difference of doubles any more.
+    run = equiangular_layers(laid(SA, "pre"), 8, np.array([1e8]), start=0.3)
+    assert run.gap[0] * run.radius[0] ** 2 == pytest.approx(
+        math.exp(late_gap_constant(SA, 8, start=0.3)), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("placement", "speed"),
+    [
+        ("post", 0.1389945237720),
+        ("pre", 0.1389945237720),
+        ("peri", 0.2548274222271),
+        ("ngpt", 0.1274137111136),
+        ("depth_scaled", 0.1389945237720),
+    ],
+)
+def test_initial_speeds(placement: Any, speed: float) -> None:
+    """Printed speeds, and those of the curves."""
+    problem = laid(SA, placement, alpha=0.5)
+    assert initial_cosine_speed(problem, 8) == pytest.approx(speed, abs=1e-13)
+    (gained,) = equiangular_layers(problem, 8, np.array([1e-9])).cosine
+    assert gained / 1e-9 == pytest.approx(speed, rel=1e-8)
+
+
+@pytest.mark.parametrize("placement", STEPS)
+def test_layers_have_their_printed_cosines(placement: Any) -> None:
+    """Cosines at t = 2 of four steps; the error is of first order."""
+    found = [
+        equiangular_layers(laid(SA, placement, h, count=round(2 / h), alpha=0.5), 8).cosine[-1]
+        for h in (1.0, 0.5, 0.1, 0.01, 0.005)
+    ]
+    np.testing.assert_allclose(found[:4], STEPS[placement], rtol=0, atol=1e-12)
+    problem = laid(SA, placement, alpha=0.5)
+    (exact,) = equiangular_layers(problem, 8, np.array([2.0])).cosine
+    order = math.log2((found[3] - exact) / (found[4] - exact))
+    assert order == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("placement", ["post", "pre", "peri", "mix", "ngpt", "depth_scaled"])
+def test_layers_are_those_of_vectors(placement: Any) -> None:
+    """Ten layers of nine tokens in R^9 as they are written, with USA and beta < 0, too."""
+    for beta, normalized, start in ((3.0, True, 0.1), (-1.0, False, -0.12)):
+        flow = mf.Flow(normalized, 1.3)
+        problem = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow)
+        x = 1.4 * np.linalg.cholesky((1 - start) * np.eye(9) + start)
+        problem = laid(problem, placement, 0.4, count=10, radius=1.4, alpha=0.6, tau=0.8)
+        found = equiangular_layers(problem, 9, start=start)
+        for layer in range(10):
+            theta = x / np.linalg.norm(x, axis=1, keepdims=True)
+            weights = np.exp(beta * theta @ theta.T - abs(beta))
+            total = weights.sum(axis=1, keepdims=True) if normalized else 9
+            out = 1.3 * weights / total @ theta
+            unit = out / np.linalg.norm(out, axis=1, keepdims=True)
+            post = theta + 0.4 * out
+            post *= 1.4 / np.linalg.norm(post, axis=1, keepdims=True)
+            x = {
+                "mix": post if layer < 2 else x + 0.4 * out,
+                "post": theta + 0.4 * out,
+                "pre": x + 0.4 * out,
+                "peri": x + 0.4 * unit,
+                "ngpt": theta + 0.4 * 0.6 * (unit - theta),
+                "depth_scaled": theta + 0.4 / math.sqrt(1 + 0.4 * layer) * out,
+            }[placement]
+        size = np.linalg.norm(x, axis=1)
+        assert found.cosine[-1] == pytest.approx(x[0] @ x[1] / size[0] / size[1], abs=2e-14)
+        if placement in ("pre", "peri", "mix"):
+            assert found.radius[-1] == pytest.approx(size[0], rel=2e-15)
+
+
+@together("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
+def test_late_layers_contract_as_told(placement: Any) -> None:
+    """The last gaps of many layers; post with h = 1/2 has 4/9."""
+    assert terminal_contraction(laid(SA, "post", 0.5)) == pytest.approx(4 / 9, abs=1e-15)
+    problem = laid(SA, placement, 0.5, count=60, alpha=0.7)
+    run = equiangular_layers(problem, 8, start=0.999999)
+    told = terminal_contraction(problem, depth=run.times[-2], radius=run.radius[-2])
+    assert run.gap[-1] / run.gap[-2] == pytest.approx(told, rel=1e-6)
+
+
+def test_linear_phase_has_other_clocks() -> None:
+    """Amplitudes of degree 3 at beta = 5, r_0 = 1.5, t = 6, and a power of time for pre."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
+    rate, six = mf.growth_rates(problem, 3)[3], np.array([6.0])
+    for placement, known in [
+        ("post", 60.1036157),
+        ("pre", 3.1954432),
+        ("peri", 3.4207208),
+        ("ngpt", 9.8991480),
+        ("depth_scaled", 9.4596703),
+    ]:
+        tau = linear_phase_clock(laid(problem, placement, radius=1.5, alpha=0.5), six)
+        assert np.exp(rate * tau)[0] == pytest.approx(known, rel=3e-8)
+    far = linear_phase_clock(laid(problem, "pre"), np.array([1e8, 1e9]))
+    assert rate * np.diff(far)[0] / math.log(10.0) == pytest.approx(0.764149562835, abs=1e-8)
+    (tau,) = linear_phase_clock(laid(problem, "mix", radius=1.5, tau=2.0), six)
+    (rest,) = linear_phase_clock(laid(problem, "pre", radius=1.5), np.array([4.0]))
+    assert tau == pytest.approx(2.0 + rest, abs=1e-14)
+    kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
+    assert linear_phase_clock(laid(kuramoto, "pre", radius=1.5), six)[0] == pytest.approx(4.0)
+
+
+def test_clocks_reach_any_time() -> None:
+    """From 1e-300 to 1e300 and with |beta| = 340: gained and gaps are positive, in order."""
+    times = np.array([1e-300, 1e-5, 1.0, 1e5, 1e100, 1e300])
+    for beta in (340.0, -340.0):
+        problem = mf.Problem(mf.Sphere(8), mf.exponential(beta), mf.SA)
+        for placement in ("pre", "peri", "ngpt"):
+            run = equiangular_layers(laid(problem, placement), 8, times)
+            assert np.all(np.diff(run.cosine) >= 0) and np.all(np.diff(run.radius) >= 0)
+            assert np.all(np.isfinite(run.radius)) and run.cosine[1] > 0
+    # Behind e^beta / 2n of softmax's clock, at the rate 2 alpha: nothing is left.
+    problem = mf.Problem(mf.Sphere(8), mf.exponential(100.0), mf.SA)
+    assert equiangular_layers(laid(problem, "ngpt"), 8, np.array([1e100])).gap[0] == 0.0
+    # Orthogonal tokens of beta = 100 feel nothing but themselves: r = 1 + t, T = ln r.
+    run = equiangular_layers(laid(problem, "pre"), 8, np.array([1e5]))
+    gained = 2.0 * math.exp(-100.0) * math.log(1 + 1e5)
+    assert run.cosine[0] == pytest.approx(gained, rel=1e-13)
+    assert equiangular_time(problem, 8, run.cosine[0]) == pytest.approx(math.log1p(1e5), rel=1e-13)
+
+
+@together(
+    ("call", "message"),
+    [
+        (lambda: equiangular_layers(SA, 9, np.ones(1)), "need mf.Sphere"),
+        (lambda: equiangular_layers(SA, 8, -np.ones(1)), "times must be a list of numbers"),
+        (lambda: equiangular_layers(SA, 8), "times must be a list of numbers from 0"),
+        (lambda: equiangular_layers(laid(SA, "pre", 0.1), 8), "number of layers is missing"),
+        (
+            lambda: equiangular_layers(laid(SA, "pre", 0.1, count=3), 8, np.ones(1)),
+            "have times of their own",
+        ),
+        (lambda: mf.equiangular_cosine(laid(SA, "pre"), 8, 1.0), "mf.equiangular_layers knows"),
+        (
+            lambda: equiangular_layers(
+                mf.Problem(mf.Sphere(8), mf.exponential(400.0), mf.SA), 8, np.ones(1)
+            ),
+            "beta must be at most 340 in modulus, got 400",
+        ),
+        (lambda: radius_at_cosine(SA, 8, np.array([-0.1])), "cosines must lie between start = 0"),
+        (
+            lambda: linear_phase_clock(
+                laid(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(True, -1.0)), "peri"),
+                np.array([2.0]),
+            ),
+            "at the centre after a time 1: ",
+        ),
+        (
+            lambda: linear_phase_clock(
+                laid(mf.Problem(mf.Circle(), mf.linear(), mf.SA), "ngpt"), np.ones(1)
+            ),
+            "divides by the attention of uniform",
+        ),
+        (
+            lambda: linear_phase_clock(
+                mf.Problem(mf.Circle(), mf.linear(), mf.Flow(True, 1.0, 0.1)), np.ones(1)
+            ),
+            "without diffusion",
+        ),
+        (lambda: linear_phase_clock(SA, -np.ones(1)), "times must not be negative"),
+    ],
+)
+def test_what_no_layer_does_is_refused(call: Callable, message: str) -> None:
+    """Numbers out of range, and tokens that attention draws to the centre."""
+    with pytest.raises(ValueError, match=message):
+        call()

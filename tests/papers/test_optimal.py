@@ -1,0 +1,143 @@
+"""Optimal configurations: energies of another program, proofs, runs, and who computes."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.papers import optimal
+from meanfield.papers.configurations import pair_energy
+
+SPHERE = mf.Sphere()
+BETAS = (2.0, 5.0, 10.0, 25.0)
+# Least P known, n = 2 ... 24, of another program up to n = 20.
+FILE = Path(__file__).parents[2] / "experiments" / "optimal_configurations" / "known.csv"
+KNOWN = {int(n): row for n, *row in np.loadtxt(FILE, delimiter=",", skiprows=1)}
+GAPS = {5: 0.020614762, 8: 0.14801716, 12: 0.77942735, 17: 5.979787e-5}
+
+
+def agrees(n: int, beta: float, starts: int) -> None:
+    """Not above what is known, nor below without a word, nor below what is certain."""
+    found = mf.optimal_configuration(SPHERE, n, beta, starts=starts)
+    assert found.pair_energy == pytest.approx(KNOWN[n][BETAS.index(beta)], rel=1e-9)
+    assert found.lower_bound <= found.pair_energy and found.energy > found.uniform_energy
+    assert found.gradient <= 1e-12 and found.gap > 0
+
+
+@pytest.mark.parametrize(("n", "starts"), [(5, 4), (8, 4), (12, 3), (17, 4)])
+def test_energies_and_gaps_are_those_of_another_program(n: int, starts: int) -> None:
+    """A local minimum, or an energy that is rounding at beta = 25."""
+    for beta in BETAS if n < 17 else (5.0,):
+        agrees(n, beta, starts)
+    found = mf.optimal_configuration(SPHERE, n, 5.0, starts=starts)
+    assert found.gap == pytest.approx(GAPS[n], rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", KNOWN)
+def test_all_energies_are_those_of_another_program(n: int) -> None:
+    """The whole table."""
+    for beta in BETAS:
+        agrees(n, beta, 40)
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(2), SPHERE, mf.Sphere(5)])
+def test_nothing_is_below_what_is_proved(space: mf.Sphere) -> None:
+    """Sharp configurations: starts reach their energy, and none is below."""
+    for n in {2: (2, 5, 16), 3: (3, 6), 5: (4, 10, 16)}[space.ambient]:
+        found = mf.optimal_configuration(space, n, 3.0, starts=4)
+        assert found.proved and found.lower_bound == found.pair_energy
+        assert found.found >= 1
+        assert found.minima[0][0] == pytest.approx(found.pair_energy, rel=1e-12)
+        assert found.gap > 0 and found.design == found.sharp.design
+        found.measure.manifold.check_points(found.points)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", [mf.Circle(), SPHERE])
+def test_a_hundred_starts_find_nothing_below_what_is_proved(space: mf.Sphere) -> None:
+    """And nothing else: at beta = 5 they all come there."""
+    for n in (4, 9, 16) if space == mf.Circle() else (2, 3, 4, 6, 12):
+        found = mf.optimal_configuration(space, n, 5.0, starts=100)
+        assert found.proved and found.found == sum(count for _, count in found.minima) == 100
+        assert found.minima[0][0] >= found.pair_energy * (1 - 1e-12)
+
+
+def test_who_computes_does_not_matter() -> None:
+    """Starts depend on their numbers alone; more of them never end higher."""
+    with ThreadPoolExecutor(2) as pool:
+        other = mf.optimal_configuration(SPHERE, 9, 10.0, starts=6, executor=pool)
+    found = mf.optimal_configuration(SPHERE, 9, 10.0, starts=6)
+    np.testing.assert_array_equal(found.points, other.points)
+    assert found.minima == other.minima and sum(count for _, count in found.minima) == 6
+    assert mf.optimal_configuration(SPHERE, 9, 10.0, starts=2).pair_energy >= found.pair_energy
+
+
+def test_saddles_are_left() -> None:
+    """The cube is stationary, and no minimum: Newton's method alone would stay there."""
+    cube = mf.configuration("cube").build(SPHERE).points
+    found, beside = optimal._polished(SPHERE, cube, 5.0, 1e-12)
+    assert found is not None and beside is not None and found.gradient < 1e-14
+    assert pair_energy(beside, 5.0) < found.pair_energy
+    assert mf.optimal_configuration(SPHERE, 8, 5.0, starts=2).pair_energy < found.pair_energy
+
+
+def test_searches_that_end_nowhere_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration that is no minimum would be handed out; so would a gap that takes days."""
+    monkeypatch.setattr(optimal, "_NEWTON_STEPS", 1)
+    with pytest.raises(ValueError, match="none of 2 starts came within tolerance = 1e-12 of a min"):
+        mf.optimal_configuration(SPHERE, 5, 5.0, starts=2)
+    large = mf.optimal_configuration(mf.Sphere(23), 4600, 5.0, starts=0)
+    assert large.energy == pytest.approx(0.011498597595, abs=6e-13) and large.design == 7
+    with pytest.raises(ValueError, match="the gap takes matrices of 101200 rows"):
+        large.gap  # noqa: B018
+
+
+def test_repulsive_tokens_come_to_rest_in_a_minimum() -> None:
+    """A run from random tokens falls to the energy of the search, and stands still there."""
+    problem = mf.Problem(
+        SPHERE, mf.exponential(2.0), mf.Flow("none", strength=-1.0), mf.normal_tokens(6, seed=3)
+    )
+    run = mf.simulate(problem, until=500.0, save=20, representation="particles", tolerance=1e-8)
+    energies = run.observables["energy"]
+    found = mf.optimal_configuration(SPHERE, 6, 2.0, starts=2)
+    assert (np.diff(energies) < 1e-15).all()
+    assert energies[-1] == pytest.approx(found.energy, rel=1e-13)
+    assert mf.cluster_rates(problem, run.measures[-1]).drift < 1e-10
+
+
+def test_small_changes_die_out_at_the_rate_of_the_gap() -> None:
+    """Slowest mode of the icosahedron at beta = 5, in a run: 0.0129905 in scaled time."""
+    found = mf.optimal_configuration(SPHERE, 12, 5.0, starts=0)
+    flow = mf.Flow("none", strength=-1.0)
+    rates = mf.cluster_rates(mf.Problem(SPHERE, mf.exponential(5.0), flow), found.measure)
+    assert found.relaxation_rate == pytest.approx(0.0129905, abs=5e-8)
+    assert rates.escape[3] == pytest.approx(-found.relaxation_rate, rel=1e-10)
+    start = mf.from_points(found.points + 1e-6 * rates.modes[3])
+    problem = mf.Problem(SPHERE, mf.exponential(5.0), flow, start)
+    run = mf.simulate(problem, until=100.0, save=2, representation="particles", tolerance=1e-13)
+    away = [np.abs(measure.points - found.points).max() for measure in run.measures]
+    rate = np.log(away[0] / away[-1]) / 100.0
+    assert rate == pytest.approx(found.relaxation_rate, rel=1e-4)
+
+
+@together(
+    ("given", "message"),
+    [
+        ({"manifold": mf.Axial(4)}, r"spheres, got Axial\(4\): take mf.Circle"),
+        ({"manifold": mf.Space(3)}, r"spheres, got Space\(3\)"),
+        ({"tokens": 1}, "tokens must be at least 2"),
+        ({"beta": 301.0}, "beta must be positive, at most 300, got 301"),
+        ({"beta": -1.0}, "beta must be positive, at most 300, got -1"),
+        ({"starts": 0}, "5 tokens on the sphere is not proved: starts must be at least 1"),
+        ({"tolerance": 1.0}, "tolerance must lie between 1e-13 and 1e-3, got 1"),
+        ({"tokens": 5000}, "matrices of 10000 rows, .* at most 2000, take fewer tokens"),
+    ],
+)
+def test_what_is_no_search_is_refused(given, message: str) -> None:
+    """In one line that says what to do."""
+    with pytest.raises(ValueError, match=message):
+        mf.optimal_configuration(**({"manifold": SPHERE, "tokens": 5, "beta": 5.0} | given))

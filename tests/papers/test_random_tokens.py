@@ -1,0 +1,109 @@
+"""Uniform tokens in any dimension: halves, caps, centres and cosines."""
+
+import math
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.papers.random_tokens import (
+    almost_orthogonal_bounds,
+    cap_mass,
+    expected_centres,
+    hemisphere_probability,
+    log_hemisphere_probability,
+    log_pair_tail,
+)
+
+
+@pytest.mark.parametrize(("d", "n"), [(2, 10), (3, 10), (700, 1500), (30, 40)])
+def test_wendel_is_a_sum_of_integers(d: int, n: int) -> None:
+    """2^{n-1} P is an integer."""
+    exact = sum(math.comb(n - 1, k) for k in range(d)) / 2 ** (n - 1)
+    assert hemisphere_probability(mf.Sphere(d), n) == pytest.approx(exact, rel=1e-13)
+    assert log_hemisphere_probability(mf.Sphere(d), n) == pytest.approx(math.log(exact), abs=1e-12)
+
+
+def test_wendel_beyond_doubles() -> None:
+    """P underflows for n = 4000 in d = 300; d >= n has 1."""
+    exact = mpmath.log(sum(math.comb(3999, k) for k in range(300))) - 3999 * mpmath.log(2)
+    assert log_hemisphere_probability(mf.Sphere(300), 4000) == pytest.approx(
+        float(exact), rel=1e-14
+    )
+    assert hemisphere_probability(mf.Sphere(300), 300) == 1.0
+    # What is missing to 1 is Wendel's number in R^{n - d}.
+    missing = 2.0**-59 * sum(math.comb(59, k) for k in range(55, 60))
+    assert math.exp(log_hemisphere_probability(mf.Sphere(5), 60)) == pytest.approx(
+        missing, rel=1e-13
+    )
+
+
+@pytest.mark.parametrize(
+    ("d", "c"), [(2, 0.3), (8, 0.99), (121, 0.95), (1024, 0.2), (1024, 0.9), (10**6, 0.05)]
+)
+def test_pair_tail_is_the_incomplete_beta_function(d: int, c: float) -> None:
+    """Digits of mpmath, from 0.8 to e^{-1250}."""
+    with mpmath.workdps(40):
+        x = 1 - mpmath.mpf(c) ** 2
+        a = mpmath.mpf(d - 1) / 2
+        # The hypergeometric function in which it is one positive series.
+        series = mpmath.hyp2f1(a + 0.5, 1, a + 1, x)
+        exact = x**a * mpmath.sqrt(1 - x) * series / (a * mpmath.beta(a, 0.5))
+        exact = float(mpmath.log(exact))
+    # ln p is conditioned like d c^2.
+    assert log_pair_tail(mf.Sphere(d), c) == pytest.approx(exact, rel=2e-14, abs=2e-14)
+
+
+def test_small_cosines_have_a_tail() -> None:
+    """1 - c^2 rounds to 1, of which half of the digits of c would be left, or none."""
+    d, c = 8, 1e-9
+    height = math.gamma(d / 2) / (math.gamma((d - 1) / 2) * math.sqrt(math.pi))
+    assert log_pair_tail(mf.Sphere(d), c) == pytest.approx(-2.0 * height * c, rel=1e-8)
+
+
+def test_bounds_of_almost_orthogonal_tokens_hold() -> None:
+    """Five tokens in R^6, 20,000 draws; the bounds differ by some (N p)^2."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((20_000, 5, 6))
+    x /= np.linalg.norm(x, axis=2, keepdims=True)
+    cosines = np.abs(np.einsum("rid,rjd->rij", x, x) - np.eye(5)).max(axis=(1, 2))
+    for c in (0.6, 0.8, 0.9):
+        lower, upper = almost_orthogonal_bounds(mf.Sphere(6), 5, c)
+        share = np.mean(cosines <= c)
+        error = 4 * math.sqrt(share * (1 - share) / 20_000)
+        assert lower - error < share < upper + error
+    assert upper - lower < 4e-3  # (N p)^2
+
+
+def test_caps_and_centres_have_their_formulas() -> None:
+    """Angle / pi on the circle, sin^2(angle / 2) on S^2, and 2 pi centres of 200 tokens at 1/2."""
+    for angle in (1e-6, 0.5, 2.5):
+        assert cap_mass(mf.Circle(), angle) == pytest.approx(angle / math.pi, rel=1e-13)
+        assert cap_mass(mf.Sphere(), angle) == pytest.approx(math.sin(angle / 2) ** 2, rel=1e-13)
+    assert expected_centres(mf.Circle(), 200, 0.5) == pytest.approx(6.283185, abs=5e-7)
+    assert expected_centres(mf.Circle(), 200, 0.0) == 200
+    assert expected_centres(mf.Circle(), 200, math.pi) == 1
+    # The sum of the chances of each token.
+    q = cap_mass(mf.Sphere(5), 0.7)
+    chances = (1 - q) ** np.arange(50)
+    assert expected_centres(mf.Sphere(5), 50, 0.7) == pytest.approx(chances.sum(), rel=1e-13)
+
+
+@together(
+    ("call", "message"),
+    [
+        (lambda: hemisphere_probability(mf.Circle(), 0), "tokens must be at least 1, got 0"),
+        (lambda: hemisphere_probability(mf.Space(3), 9), r"no law is uniform on Space\(3\)"),
+        (lambda: cap_mass(mf.Circle(), 4.0), "angle must lie between 0 and pi, got 4"),
+        (lambda: log_pair_tail(mf.Circle(), 1.1), "cosine must lie between 0 and 1, got 1.1"),
+        (lambda: almost_orthogonal_bounds(mf.Circle(), 1, 0.1), "tokens must be at least 2"),
+        (lambda: expected_centres(mf.Circle(), -1, 0.1), "tokens must be at least 0"),
+    ],
+)
+def test_impossible_tokens_are_refused(call: Callable, message: str) -> None:
+    """Numbers out of range."""
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,369 @@
+"""Attention from moments: bounds of what is lost, against what is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+from parameters import together
+from scipy.integrate import solve_ivp
+
+import meanfield as mf
+from meanfield.fields.engines import pair_velocity
+from meanfield.fields.mean_field import interaction
+from meanfield.papers.truncation import Truncation, positive_variance, trigonometric_variance
+
+USA5 = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+SA5 = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
+
+
+def sphere(beta: float, d: int = 3, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """Attention on S^{d-1}."""
+    return mf.Problem(mf.Sphere(d), mf.exponential(beta), flow)
+
+
+def weights(d: int, beta: float, l: int) -> mpmath.mpf:
+    """N_l a_l by Bessel functions, scaled as the package's kernel."""
+    nu = mpmath.mpf(d) / 2 - 1
+    count = (
+        mpmath.binomial(l + d - 1, d - 1) - (mpmath.binomial(l + d - 3, d - 1) if l > 1 else 0)
+        if l
+        else 1
+    )
+    a = mpmath.gamma(nu + 1) * (2 / mpmath.mpf(beta)) ** nu * mpmath.besseli(l + nu, beta)
+    return count * a * mpmath.exp(-mpmath.mpf(beta))
+
+
+@pytest.mark.parametrize(
+    ("problem", "degree", "kernel", "velocity"),
+    [
+        (USA5, 10, 1.67107038338e-5, 3.75679999873e-5),
+        (USA5, 20, 8.95386239719e-14, 3.78300327028e-13),
+        (sphere(5.0), 10, 4.92456146154e-5, 8.17824873662e-5),
+        (sphere(5.0), 20, 3.64620637825e-13, 1.114966093e-12),
+    ],
+)
+def test_bounds_are_the_known_ones(
+    problem: mf.Problem, degree: int, kernel: float, velocity: float
+) -> None:
+    """A degree, a weight or a factor of the gradient would be missing."""
+    found = mf.truncation(problem, degree)
+    assert found.kernel_error == pytest.approx(kernel, rel=2e-11)
+    assert found.velocity_error == pytest.approx(velocity, rel=2e-11)
+
+
+@pytest.mark.parametrize(
+    ("d", "beta", "degree"), [(2, 1e-5, 1), (8, 40.0, 30), (200, 3.0, 4), (3, 0.02, 0)]
+)
+def test_bounds_equal_sums_of_bessel_functions(d: int, beta: float, degree: int) -> None:
+    """Cancellation, underflow, or a sum that ends early, where beta is small or d is large."""
+    with mpmath.workdps(40):
+        found = mf.truncation(sphere(beta, d) if d > 2 else circle(beta), degree)
+        terms = [(l, weights(d, beta, l)) for l in range(degree + 1, degree + 80)]
+        kernel = sum(w for _, w in terms)
+        steep = sum(w * mpmath.sqrt(mpmath.mpf(l * (l + d - 2)) / (d - 1)) for l, w in terms)
+        assert abs(mpmath.mpf(found.kernel_error) / kernel - 1) < 1e-12
+        assert abs(mpmath.mpf(found.velocity_error) * beta / steep - 1) < 1e-12
+
+
+def circle(beta: float) -> mf.Problem:
+    """Attention on the circle."""
+    return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
+
+
+@pytest.mark.parametrize("beta", [25.0, 1e8])
+def test_the_circle_telescopes(beta: float) -> None:
+    """V_L = e^{-beta} (I_L + I_{L+1}), where a tail has tens of thousands of terms."""
+    found = mf.truncation(circle(beta), 20).velocity_error
+    with mpmath.workdps(30):
+        large = [mpmath.besseli(l, beta) * mpmath.exp(-beta) for l in (20, 21)]
+    # Terms are sums of as many logarithms.
+    assert found == pytest.approx(float(sum(large)), rel=1e-13 if beta < 100 else 1e-9)
+
+
+@pytest.mark.parametrize("beta", [5.0, -5.0])
+def test_the_bound_of_the_kernel_is_attained(beta: float) -> None:
+    """It would be exceeded, or larger than the largest error, at x = y (x = -y for beta < 0)."""
+    kernel, degree = mf.exponential(beta), 7
+    s = np.append(np.random.default_rng(0).uniform(-1, 1, 10_000), np.sign(beta))
+    a = kernel.attention_multipliers(2, degree)
+    series = np.polynomial.legendre.legval(s, (2 * np.arange(degree + 1) + 1) * a)
+    errors, bound = np.abs(kernel.attention(s) - series), mf.truncation(sphere(beta), degree)
+    assert errors.max() <= bound.kernel_error + 1e-15
+    assert errors[-1] == pytest.approx(bound.kernel_error, abs=1e-12)
+
+
+def length(vectors: np.ndarray) -> np.ndarray:
+    """Of angles, or of rows."""
+    return np.abs(vectors) if vectors.ndim == 1 else np.linalg.norm(vectors, axis=1)
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+@pytest.mark.parametrize("degree", [6, 10, 20])
+def test_velocities_of_tokens_keep_the_bounds(space: mf.Circle, degree: int) -> None:
+    """100 tokens against sums over pairs: neither broken, nor a hundred times too large."""
+    rng = np.random.default_rng(degree)
+    points = rng.uniform(0, 2 * np.pi, 100) if space.dimension == 1 else rng.normal(size=(100, 3))
+    if space.dimension == 2:
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    for flow in (mf.USA, mf.SA):
+        problem = mf.Problem(space, mf.exponential(5.0), flow)
+        exact = pair_velocity(space, problem.kernel, points, None, flow.normalized)
+        felt = interaction(problem, degree)
+        field = felt.of_points(points, None)
+        velocity = field.velocity(points)
+        speed, errors = (length(v) for v in (velocity, velocity - exact))
+        kept = mf.truncation(problem, degree)
+        bounds = np.full(100, kept.velocity_error)
+        if flow.normalized:
+            assert field.partition is not None
+            z = space.evaluate(field.partition, points) / felt.scale
+            bounds = kept.softmax_error(z, speed)
+            assert np.all(bounds <= kept.softmax_error(z) * (1 + 1e-12))
+            # What tokens attend to: 1/n at least, to themselves.
+            assert np.all(bounds <= kept.softmax_error(1 / 100 - kept.kernel_error))
+        assert np.all(errors <= bounds + 1e-15)
+        assert errors.max() > (0.003 if degree < 20 else 0.0) * bounds.min()
+
+
+def test_opposite_of_all_mass_nothing_is_certified() -> None:
+    """A quotient of what is lost would be certified where Z is smaller than that."""
+    kept = mf.truncation(SA5, 10)
+    assert kept.softmax_error() == pytest.approx(
+        (kept.velocity_error + kept.kernel_error) / (math.exp(-10.0) - kept.kernel_error)
+    )
+    found = kept.softmax_error([0.5, kept.kernel_error])
+    assert found[0] < 2e-4 and found[1] == np.inf
+    np.testing.assert_array_equal(kept.flow_error([0.0, 1.0], kept.kernel_error), [0.0, np.inf])
+    with pytest.raises(ValueError, match="weights are not normalised: the bound is velocity"):
+        mf.truncation(USA5, 10).softmax_error()
+
+
+@pytest.mark.parametrize("degree", [5, 12])
+@pytest.mark.parametrize("problem", [USA5, SA5])
+def test_tokens_stay_within_the_certified_distance(problem: mf.Problem, degree: int) -> None:
+    """Twelve tokens, and what missing degrees do to them; under softmax Z >= 1/n at each."""
+    start = np.random.default_rng(1).uniform(0, 2 * np.pi, 12)
+    softmax = problem is SA5
+    end = 0.5 if softmax else 0.02 * math.exp(5.0)
+
+    def moved(felt_degree: int) -> np.ndarray:
+        felt = interaction(problem, felt_degree)
+        run = solve_ivp(lambda t, x: felt.of_points(x, None).velocity(x), (0, end), start,
+                        rtol=1e-11, atol=1e-13)  # fmt: skip
+        return np.asarray(run.y[:, -1])
+
+    kept = mf.truncation(problem, degree)
+    apart = np.abs(moved(degree) - moved(4 * degree)).max()
+    z = 1 / 12 if softmax else 1.0
+    bound = kept.flow_error(end, z) if softmax else kept.flow_error(end)
+    assert 1e-9 < apart <= bound
+    # Parting of tokens opposite to a cluster, and what they feel of it.
+    rate = 5.05 + 12 * 1.626804 if softmax else 1 + 61.7986177956 * math.exp(-5.0)
+    error = kept.softmax_error(z) if softmax else kept.velocity_error
+    assert bound == pytest.approx(error * math.expm1(rate * end) / rate, rel=1e-5)
+
+
+def test_parting_is_the_largest_slope() -> None:
+    """M of test particles against a grid, for both signs of both numbers, and next to beta = 0."""
+    phi = np.linspace(0.0, np.pi, 20_001)
+    for beta, strength in [(0.2, 1.0), (9.0, 2.0), (-2.0, -1.0), (-2.0, 1.0), (5.0, -1.0)]:
+        problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow("none", strength=strength))
+        slope = np.exp(beta * np.cos(phi) - abs(beta)) * (
+            beta * np.sin(phi) ** 2 - np.cos(phi)
+        )  # -h'
+        parting = abs(strength) * np.max(np.sign(strength) * slope)
+        found = mf.truncation(problem, 3)
+        assert found.rates == pytest.approx((parting, abs(strength)), rel=1e-7)
+        speed = np.exp(beta * np.cos(phi) - abs(beta)) * np.sin(phi) * abs(strength)
+        assert found.largest_speed == pytest.approx(speed.max(), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("d", "beta", "degrees", "features"),
+    [
+        (2, 25.0, (13, 20, 30, 38), (27, 41, 61, 77)),
+        (3, 5.0, (7, 10, 15, 20), (64, 121, 256, 441)),
+        (8, 5.0, (8, 12, 17, 22), (9867, 82212, 591261, 2744820)),
+        (16, 1.0, (4, 6, 10, 13), (4692, 69768, 4576264, 54826020)),
+    ],
+)
+def test_least_degrees(
+    d: int, beta: float, degrees: tuple[int, ...], features: tuple[int, ...]
+) -> None:
+    """A degree too few breaks the promise, one too many costs features."""
+    problem = circle(beta) if d == 2 else sphere(beta, d)
+    found = [mf.truncation(problem, error=error) for error in (1e-2, 1e-4, 1e-8, 1e-12)]
+    assert tuple(each.degree for each in found) == degrees
+    assert tuple(each.features for each in found) == features
+    for each, error in zip(found, (1e-2, 1e-4, 1e-8, 1e-12), strict=True):
+        assert each.kernel_error <= error < mf.truncation(problem, each.degree - 1).kernel_error
+    far = mf.truncation(problem, error=1e-100)
+    assert far.kernel_error <= 1e-100 < mf.truncation(problem, far.degree - 1).kernel_error
+
+
+def test_random_features_vary_as_told() -> None:
+    """A factor in the variance would declare the wrong winner; 4 standard errors."""
+    rng, beta, draws = np.random.default_rng(2), 0.5, 400_000
+    for d, s in ((2, 0.6), (3, -0.4), (8, 1.0)):
+        x, y = np.eye(d)[0], s * np.eye(d)[0] + math.sqrt(1 - s * s) * np.eye(d)[1]
+        omega = rng.standard_normal((draws, d))
+        waves = np.cos(math.sqrt(beta) * omega @ (x - y))
+        raised = np.exp(math.sqrt(beta) * omega @ (x + y) - 2 * beta)
+        for drawn, variance in ((waves, trigonometric_variance), (raised, positive_variance)):
+            told = variance(beta, s, 1)
+            assert abs(drawn.mean() - math.exp(beta * (s - 1))) <= 4 * math.sqrt(told / draws)
+            squares = (drawn - math.exp(beta * (s - 1))) ** 2
+            assert abs(squares.mean() - told) <= 4 * squares.std() / math.sqrt(draws)
+    assert positive_variance(5.0, 1.0, 1) == pytest.approx(math.expm1(20.0), rel=1e-13)
+    for bad in (0.0, -1.0):
+        with pytest.raises(ValueError, match="random features are of beta above 0"):
+            trigonometric_variance(bad, 0.0, 1)
+
+
+def test_moments_determine_tokens() -> None:
+    """Eight tokens from eight moments: power sums to a polynomial by Newton's identities."""
+    angles = np.sort(np.random.default_rng(3).permutation(12)[:8] * 2 * np.pi / 12 + 0.1)
+    powers = 8 * np.asarray(mf.Circle().moments(angles, None, 8))
+    elementary = [1.0 + 0.0j]
+    for k in range(1, 9):
+        signs = [(-1) ** (i - 1) * elementary[k - i] * powers[i] for i in range(1, k + 1)]
+        elementary.append(sum(signs) / k)
+    roots = np.roots([(-1) ** k * e for k, e in enumerate(elementary)])
+    # c_k = mean e^{-i k theta}, or its conjugate: tokens are those of one sign.
+    for sign in (1, -1):
+        found = np.sort(np.mod(sign * np.angle(roots), 2 * np.pi))
+        if np.abs(found - angles).max() < 1e-8:
+            return
+    raise AssertionError("the tokens are others")
+
+
+def test_constant_scores_are_the_mean() -> None:
+    """A head with Q = K = 0 is known by degree 1 alone, and moves tokens by their mean."""
+    zero = mf.Head(query=np.zeros((3, 3)), key=np.zeros((3, 3)))
+    points = np.random.default_rng(4).normal(size=(9, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    mean = points.mean(axis=0)
+    problem = mf.Problem(
+        mf.Sphere(), mf.Attention([zero], beta=2.0), initial=mf.from_points(points)
+    )
+    kept = mf.truncation(problem, 1)
+    assert (kept.kernel_error, kept.velocity_error, kept.features) == (0.0, 0.0, 4)
+    assert kept.softmax_error() == 0.0
+    rows = mf.attention_matrix(problem, problem.initial_measure())[0]
+    np.testing.assert_allclose(rows @ points, np.tile(mean, (9, 1)), rtol=0, atol=1e-16)
+
+
+@pytest.mark.parametrize("degree", [4, 9])
+@pytest.mark.parametrize("d", [2, 3])
+def test_heads_keep_their_bound(d: int, degree: int) -> None:
+    """Weights and outputs of a head cut off at its degree, in every direction, for both factors."""
+    rng = np.random.default_rng(10 * d + degree)
+    score, value = rng.normal(size=(2, d, d))
+    head = mf.Head(query=score, value=value)
+    space = mf.Circle() if d == 2 else mf.Sphere()
+    problem = mf.Problem(space, mf.Attention([head], beta=1.5, normalization="none"))
+    (matrices,) = problem.heads or ()
+    x, y = rng.normal(size=(2, 400, d))
+    for each in (x, y):
+        each /= np.linalg.norm(each, axis=1, keepdims=True)
+    z = x @ matrices.score
+    r, u = np.linalg.norm(z, axis=1), (z / np.linalg.norm(z, axis=1, keepdims=True) * y).sum(axis=1)
+    kernel = np.zeros(400)
+    for i in range(400):
+        # Moments up to a degree leave one degree less beside the factor y.
+        a = mf.exponential(r[i]).attention_multipliers(d - 1, degree - 1)
+        counts = (2 * np.arange(degree) + 1) if d == 3 else 2 - (np.arange(degree) == 0)
+        basis = np.polynomial.legendre.legval if d == 3 else np.polynomial.chebyshev.chebval
+        kernel[i] = math.exp(r[i]) * basis(u[i], counts * a)
+    lost = np.abs(np.exp(r * u) - kernel) * math.exp(-matrices.sharpness)
+    out = np.linalg.norm(y @ matrices.value.T, axis=1) * lost
+    kept = mf.truncation(problem, degree)
+    assert lost.max() <= kept.kernel_error and out.max() <= kept.velocity_error
+    # At u = 1 and the direction of largest |S^T x| it is attained.
+    a = mf.exponential(matrices.sharpness).attention_multipliers(d - 1, degree - 1)
+    assert 1.0 - (counts * a).sum() == pytest.approx(kept.kernel_error, abs=1e-14)
+    assert kept.velocity_error == pytest.approx(
+        kept.kernel_error * np.linalg.norm(matrices.value, 2), rel=1e-13
+    )
+
+
+def test_heads_add_up_by_their_largest_weights() -> None:
+    """A blunt head counts as its e^{beta s} beside that of the sharpest, or by its own Z."""
+    heads = [mf.Head(beta=5.0), mf.Head(beta=2.0, value=[3.0, -1.0])]
+
+    def kept(normalization: str, *of: mf.Head) -> Truncation:
+        attention = mf.Attention(list(of), normalization=normalization)
+        return mf.truncation(mf.Problem(mf.Circle(), attention), 7)
+
+    scores = [mf.truncation(circle(beta), 6).kernel_error for beta in (5.0, 2.0)]
+    found = kept("none", *heads)
+    assert found.velocity_error == pytest.approx(
+        scores[0] + 3.0 * math.exp(-3.0) * scores[1], rel=1e-12
+    )
+    assert found.kernel_error == pytest.approx(scores[0], rel=1e-13)
+    softmax = kept("softmax", *heads)
+    first, second = (2.0 * lost / (0.1 - lost) for lost in scores)
+    assert softmax.softmax_error(0.1) == pytest.approx(first + 3.0 * second, rel=1e-12)
+    assert softmax.rates is None and softmax.largest_speed == 4.0
+
+
+def test_the_degree_in_use_is_rounding() -> None:
+    """The degree that the package takes would lose more than the last digits."""
+    for problem in (USA5, SA5, sphere(81.0), sphere(-3.0), sphere(2.0, 64)):
+        kept = mf.truncation(problem)
+        assert kept.degree == problem.kernel_degree
+        if problem.manifold.dimension < 5:
+            assert kept.velocity_error < 1e-15 * kept.largest_speed
+    linear = mf.truncation(mf.Problem(mf.Sphere(), mf.linear(), mf.USA))
+    assert (linear.degree, linear.kernel_error, linear.velocity_error) == (1, 0.0, 0.0)
+    assert linear.rates == (1.0, 1.0)
+
+
+@together(
+    ("make", "message"),
+    [
+        (lambda: mf.truncation(USA5, 3, error=0.1), "give the degree or the error, got both"),
+        (lambda: mf.truncation(USA5, error=0.0), "error must be above 0, got 0"),
+        (lambda: mf.truncation(USA5, error=1e-310), "error must be at least 2.2"),
+        (lambda: mf.truncation(USA5, -1), "degree must be at least 0, got -1"),
+        (
+            lambda: mf.truncation(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)),
+            "nothing bounds the degrees of an own kernel",
+        ),
+        (
+            lambda: mf.truncation(
+                mf.Problem(mf.Space(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
+            ),
+            "there is nothing to truncate",
+        ),
+        (
+            lambda: mf.truncation(
+                mf.Problem(
+                    mf.Circle(), mf.Attention([mf.Head()], beta=1.0, normalization="sinkhorn")
+                )
+            ),
+            "bounded for normalization none and softmax",
+        ),
+        (lambda: mf.truncation(USA5).flow_error(1.0, 0.5), "there is no partition"),
+        (lambda: mf.truncation(USA5).flow_error([0.5, -1.0]), "time must not be negative, got -1"),
+        (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
+    ],
+)
+def test_what_has_no_bound_is_refused(make: Callable[[], object], message: str) -> None:
+    """A number would be told that nothing certifies."""
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+TOKENS = mf.from_points(np.eye(3))
+NOISY = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.1))
+
+
+def test_flow_error_of_sharp_softmax_is_infinite_and_no_nan() -> None:
+    """e^{-2 beta} underflows: 1/0 would be told as no number, with a warning."""
+    kept = mf.truncation(mf.Problem(mf.Circle(), mf.exponential(1e4), mf.SA))
+    assert kept.flow_error([0.0, 1e-9, 1.0]).tolist() == [0.0, np.inf, np.inf]

@@ -1,0 +1,297 @@
+"""Sections [[heads]] and the key normalization: what they build, and every mistake in its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.carriers import Options
+from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile.config import check_continues
+from meanfield.runfile.heads import attention_of
+from meanfield.runfile.stored import stored_problem
+from meanfield.runfile.written import written
+from meanfield.runs import Run
+
+HEADER = """\
+[problem]
+normalization = "none"
+manifold = "circle"
+beta = 2.0
+[initial]
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 0.5
+save = 2
+"""
+SCORE, VALUE = [[0.9, -0.4], [0.7, 0.5]], [[0.8, 0.3], [-0.6, 1.1]]
+LAW = mf.perturbed_uniform([[1, 0.1, 0.0]])
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Name of a run file beside arrays, in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    np.save("score.npy", SCORE)
+    np.savez("w.npz", value=np.array(VALUE, np.float32), number=-1.0, cube=np.zeros((2, 2, 2)))
+    np.savez("odd.npz", words=["a"], nan=[np.nan, 1.0], large=np.zeros((2**16, 3)))
+    np.save("pickled.npy", np.array([{}, 1], object), allow_pickle=True)
+    Path("text.npz").write_text("no archive")
+    return Path("run.toml")
+
+
+def load(path: Path, text: str, *overrides: str) -> Config:
+    """Configuration of a run file."""
+    path.write_text(HEADER + text)
+    return load_config(path, overrides)
+
+
+def expected(*heads: mf.Head, **options: object) -> mf.Problem:
+    """Problem of the header with heads."""
+    return mf.Problem(mf.Circle(), mf.Attention(heads, beta=2.0, **options), initial=LAW)
+
+
+def test_every_form_of_a_matrix_is_the_attention_that_python_builds(path: Path) -> None:
+    """A run would have other matrices than those that its file says."""
+    text = """
+[[heads]]
+score = "score.npy"
+value = "w.npz:value"
+[[heads]]
+query = [[1, 2], [0.5, -1], [0, 3]]
+key = [[1, 0], [0, 1], [1, 1]]
+value = "w.npz:number"
+beta = 3
+[[heads]]
+query = [1.0, 0.5]
+"""
+    values = ["problem.normalization=softmax", "problem.strength=-2", "problem.diffusivity=0.5"]
+    config = load(path, text, *values)
+    assert config.problem == expected(
+        mf.Head(score=SCORE, value=np.array(VALUE, np.float32)),
+        mf.Head([[1, 2], [0.5, -1], [0, 3]], [[1, 0], [0, 1], [1, 1]], -1.0, beta=3.0),
+        mf.Head(query=[1.0, 0.5]),
+        strength=-2.0,
+        diffusivity=0.5,
+    )
+    assert sorted(map(str, config.inputs)) == ["run.toml", "score.npy", "w.npz"]
+
+
+def test_one_head_of_numbers_is_a_kernel_and_a_flow(path: Path) -> None:
+    """The fast paths of kernels would be lost on the run files that need them least."""
+    made = load(path, "[[heads]]\nquery = 2\nvalue = -0.5\n", "problem.strength=3").problem
+    assert (made.kernel, made.flow) == (mf.exponential(4.0), mf.Flow("none", strength=-1.5))
+
+
+def test_matrices_of_files_are_kept_in_the_run_file(path: Path) -> None:
+    """A result would not know its problem once the files of its matrices are gone."""
+    config = load(path, '[[heads]]\nscore = "score.npy"\nvalue = "w.npz:value"\n')
+    for file in ("score.npy", "w.npz"):
+        Path(file).unlink()
+    run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), {"config": config.text})
+    assert stored_problem(run) == config.problem
+    # A file of somebody else names files of ours: none is read.
+    Path("again.npy").write_bytes(b"")
+    foreign = config.text.replace("[problem]", '[[heads]]\nvalue="again.npy"\n[problem]', 1)
+    attributes = {"config": foreign, "heads": 2, "manifold": "circle", "kernel": "exponential"}
+    run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), attributes)
+    with pytest.raises(ValueError, match="has 2 heads, of which its file does not hold the matric"):
+        stored_problem(run)
+
+
+@pytest.mark.parametrize(
+    ("attention", "keys"),
+    [
+        (mf.Attention([mf.Head(score=SCORE, value=VALUE), mf.Head(beta=3.0)], beta=2.0), {"beta"}),
+        (mf.Attention([mf.Head([1, 2], VALUE, beta=1.5)], "none", strength=-2.0), set()),
+        (mf.Attention(normalization="sinkhorn", beta=4.0, diffusivity=0.1), {"beta"}),
+        (mf.Attention([mf.Head(query=2.0, value=-1.0)], beta=2.0), {"beta"}),
+    ],
+)
+def test_problem_of_python_is_read_again_from_what_is_written(
+    path: Path, attention: mf.Attention, keys: set[str]
+) -> None:
+    """Files of runs made in Python would tell of another problem, or of none."""
+    import tomli_w
+
+    problem = mf.Problem(mf.Circle(), attention, initial=LAW)
+    tables = written(problem, Options(), {"end": 1.0})
+    path.write_text(tomli_w.dumps(tables))
+    assert load_config(path).problem == problem
+    assert {"beta"} & set(tables["problem"]) == keys
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "different"),
+    [
+        (["problem.normalized=true"], ["problem.normalization=softmax"], None),
+        ([], ["problem.normalization=none"], None),
+        ([], ["heads=[{query=1, beta=2}]"], None),
+        (["heads=[{query=1.0}]"], ["heads=[{}]"], None),
+        (['heads=[{score="score.npy"}]'], [f"heads=[{{score={SCORE}, value=1}}]"], None),
+        ([], ["problem.normalization=sinkhorn"], r"\[problem\] normalization"),
+        (["heads=[{value=1}, {}]"], ["heads=[{}, {value=[1, 2]}]"], r"\[\[heads\]\] 2 value"),
+        (["heads=[{}, {}]"], ["heads=[{}]"], r"the number of \[\[heads\]\]"),
+    ],
+)
+def test_result_of_other_heads_is_not_continued(
+    path: Path, before: list[str], after: list[str], different: str | None
+) -> None:
+    """A run would go on with other weights, or be refused for a default that is written out."""
+    for one, other in ((before, after), (after, before)):
+        stored, config = load(path, "", *one).text, load(path, "", *other)
+        arguments = ("run.toml", config.tables, config.idle, stored, Path("x.h5"), {})
+        if different is None:
+            check_continues(*arguments)
+            continue
+        with pytest.raises(ConfigError, match=rf"{different} differs from that of x\.h5"):
+            check_continues(*arguments)
+
+
+def test_normalization_wins_over_what_the_file_says(path: Path) -> None:
+    """To try Sinkhorn on a run file one would have to edit it."""
+    text = HEADER.replace('normalization = "none"', "normalized = true")
+    path.write_text(text)
+    made = load_config(path, ["problem.normalization=sinkhorn"]).problem
+    assert made == expected(mf.Head(), normalization="sinkhorn")
+    sections = {"problem": {"normalization": "none"}}
+    assert load_config(path, sections=sections).problem.flow == mf.USA
+    path.write_text(text.replace("normalized", 'normalization = "sinkhorn"\n#'))
+    assert load_config(path, ["problem.normalized=true"]).problem.flow == mf.SA
+
+
+HEADS = "[[heads]]\n[[heads]]\n"
+MISTAKES = [
+    (HEADS + "valu = 1\n", "[[heads]] 2 'valu' is not a key of this section. Did you mean value?"),
+    (HEADS + "value = true\n", "[[heads]] 2 value = true must be a number, a list of numbers, a "),
+    (HEADS + "value = []\n", "[[heads]] 2 value = [] must be a number, a list of numbers, a list"),
+    (HEADS + "value = [[1, 2], 3]\n", "[[heads]] 2 value = [[1, 2], 3] must be a number"),
+    (
+        HEADS + "key = [[1, 2], [3]]\n",
+        "[[heads]] 2 key = [[1, 2], [3]] has rows of 1 and 2 numbers, expected rows of equal",
+    ),
+    (
+        HEADS + "key = [[1, 2], [3, nan]]\n",
+        "[[heads]] 2 key = [[1, 2], [3, nan]] holds nan, which must be a finite number.",
+    ),
+    (HEADS + "value = 1e9\n", "[[heads]] 2 value holds 1e+09, expected finite numbers up to 1e+08"),
+    (HEADS + "value = [1, 2, 3]\n", "[[heads]] 2 value has 3 numbers on its diagonal, expected 2."),
+    (
+        HEADS + "score = [[1, 2]]\n",
+        "[[heads]] 2 score has shape (1, 2), expected (2, 2) for tokens in R^2.",
+    ),
+    (HEADS + "query = [[1, 2]]\n", "[[heads]] 2 query has 1 rows and key 2, expected as many"),
+    (
+        HEADS + "score = 1\nkey = 1\n",
+        "[[heads]] 2 has both score and key: score is Q^T K itself, give one of them.",
+    ),
+    (HEADS + "beta = 'x'\n", '[[heads]] 2 beta = "x" must be a number.'),
+    (
+        HEADS + "beta = 1e8\nquery = 3\n",
+        "[[heads]] 2 scores up to beta |B| = 3e+08 of two tokens, expected at most 1e+08.",
+    ),
+    ("[heads]\nvalue = 1\n", "[[heads]] is a list of tables: write [[heads]] above each, not"),
+    ("[[head]]\n", "[[head]] is not a known section. Did you mean heads? Known: compare, "),
+    (HEADS + 'value = "w.txt"\n', '[[heads]] 2 value = "w.txt" must be a number, a list of num'),
+    (HEADS + 'value = "no.npy"\n', '[[heads]] 2 value = "no.npy": no such file.'),
+    (HEADS + 'value = "no.npz:a"\n', '[[heads]] 2 value = "no.npz:a": no such file.'),
+    (
+        HEADS + 'value = "w.npz:valu"\n',
+        '[[heads]] 2 value = "w.npz:valu" names no array of the file. Did you mean value? Known: '
+        "cube, number, value.",
+    ),
+    (HEADS + 'value = "w.npz"\n', '"w.npz" names no array of the file. Known: cube, number, value'),
+    (HEADS + 'value = "w.npz:cube"\n', '"w.npz:cube" has shape (2, 2, 2), expected (), (d,) or'),
+    (HEADS + 'value = "odd.npz:words"\n', '"odd.npz:words" holds <U1 of shape (1,), expected real'),
+    (HEADS + 'value = "odd.npz:nan"\n', '"odd.npz:nan" holds nan, expected finite numbers.'),
+    (
+        HEADS + 'query = "odd.npz:large"\n',
+        '"odd.npz:large" has shape (65536, 3), expected at most 131072 numbers.',
+    ),
+    (HEADS + 'value = "pickled.npy"\n', '"pickled.npy" is no readable .npy file of numbers: Obj'),
+    (HEADS + 'value = "text.npz:a"\n', '"text.npz:a" is no .npz file: expected what np.savez('),
+]
+
+
+@together(("text", "message"), MISTAKES)
+def test_mistake_in_a_head_has_its_line(path: Path, text: str, message: str) -> None:
+    """Other matrices would be computed with, or the user would not learn which are wrong."""
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        load(path, text)
+    told = str(caught.value)
+    assert told.startswith("run.toml: [") and "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("heads=[]", "[[heads]] is empty: without it there is one head, Q = K = V = 1."),
+        ("heads=3", "[[heads]] must be a list of tables, got 3."),
+        ("heads=[1]", "[[heads]] 1 must be a table, got 1."),
+        ("problem.kernel=linear", '[problem] [[heads]] need kernel = "exponential", got "linear".'),
+        (
+            'problem={manifold="circle"}',
+            "[[heads]] 2 beta is missing: give it here or in [problem].",
+        ),
+        (
+            'problem={manifold="circle", normalized=true, normalization="none"}',
+            '[problem] normalized = true is normalization = "softmax", beside normalization = "no',
+        ),
+        ("problem.normalization=usa", '[problem] normalization = "usa" is not known. Known: none,'),
+        ("heads.value=3", '"heads.value=3": [[heads]] are set as a whole, as --set \'heads=[{val'),
+        ("output.path=score.npy", 'path = "score.npy" is read by this run'),
+        ("time.unit=growth", "[time] heads move uniform itself, |v| up to "),
+    ],
+)
+def test_mistake_beside_heads_has_its_line(path: Path, override: str, message: str) -> None:
+    """Heads would be left out of account in silence."""
+    heads = '[[heads]]\nbeta = 1.0\n[[heads]]\nscore = "score.npy"\n'
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load(path, heads, override)
+
+
+@pytest.mark.parametrize("kernel", ["kernel = 'linear'", "kernel = 'zonal'\nmultipliers = [1]"])
+def test_sinkhorn_needs_the_exponential_kernel(path: Path, kernel: str) -> None:
+    """Something else than what was asked for would be normalised."""
+    path.write_text(HEADER.replace('"none"', f"'sinkhorn'\n{kernel}"))
+    with pytest.raises(ConfigError, match=r'\[problem\] normalization = "sinkhorn" needs kernel'):
+        load_config(path)
+
+
+def test_heads_beside_a_kernel_in_python_are_refused_by_a_check(path: Path) -> None:
+    """`meanfield check`, which executes nothing, would call valid what cannot run."""
+    Path("k.py").write_text("f = None\n")
+    path.write_text(HEADER.replace("beta", "kernel = 'zonal'\nattention = 'k.py:f'\nbeta") + HEADS)
+    with pytest.raises(ConfigError, match=r"\[\[heads\]\] need kernel"):
+        load_config(path, code="later")
+
+
+@together("wrong", [None, True, "x", 1j * np.eye(2), [["1", "2"], ["3", "4"]]])
+def test_head_refuses_what_are_no_real_numbers(wrong: object) -> None:
+    """Complex matrices would lose their imaginary part, None would fail far from here."""
+    with pytest.raises(TypeError, match="value must be a real number, a diagonal or rows of equal"):
+        mf.Head(value=wrong)  # type: ignore[arg-type]
+
+
+def test_matrices_of_many_heads_are_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decomposition of each alone, again at every question, takes minutes for 100,000 heads."""
+    calls, norm = [], np.linalg.norm
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments)
+        return norm(*arguments, **options)
+
+    monkeypatch.setattr(np.linalg, "norm", counted)
+    heads = [{"score": [[1.0, 0.01 * number], [0.0, 1.0]]} for number in range(300)]
+    attention = attention_of("[[heads]]", heads, 2, "softmax", 4.0)
+    problem = mf.Problem(mf.Circle(), attention)
+    assert problem.beta == attention.matrices(2)[-1].sharpness
+    assert problem.isotropic_bound.heads[7] == (attention.matrices(2)[7].sharpness, 1.0)
+    # Scores and values, and the two heads of the comparisons.
+    assert len(calls) == 4

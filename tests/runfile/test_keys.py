@@ -1,0 +1,156 @@
+"""Kinds of values, and how errors quote them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from parameters import together
+
+from meanfield.errors import one_line
+from meanfield.runfile import ConfigError
+from meanfield.runfile.keys import (
+    Key,
+    boolean,
+    either,
+    integer,
+    line,
+    list_of,
+    located,
+    number,
+    one_of,
+    read_table,
+    shown,
+    string,
+)
+
+HUGE = int("f" * 5000, 16)
+
+
+@together(
+    ("kind", "value", "expected"),
+    [
+        (number, 2, 2.0),
+        (number, -0.5, -0.5),
+        (integer, -3, -3),
+        (boolean, False, False),
+        (string, "a\nb", "a\nb"),
+        (line, "\u00e4 b", "\u00e4 b"),
+        (one_of("a", "b"), "b", "b"),
+        (list_of(integer), [], []),
+        (list_of(number, least=1), [1], [1.0]),
+        (either(integer, list_of(number)), [0.5], [0.5]),
+    ],
+)
+def test_kind_takes_its_values(kind: Callable[[Any], Any], value: Any, expected: Any) -> None:
+    """A right value would be refused or changed."""
+    assert kind(value) == expected
+    assert type(kind(value)) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (number, "1", "must be a number"),
+        (number, True, "must be a number"),
+        (number, float("nan"), "must be a finite number"),
+        (number, float("inf"), "must be a finite number"),
+        pytest.param(number, HUGE, "must be a finite number", id="huge"),
+        (integer, 1.0, "must be an integer"),
+        (integer, True, "must be an integer"),
+        (integer, 2**63, r"must be an integer below 2\^63"),
+        (boolean, 1, "must be true or false"),
+        (string, 1, "must be a string"),
+        (string, "a\0b", "must be a string without null characters"),
+        (line, "a\nb", "must be a string of one printable line"),
+        (line, 3, "must be a string of one printable line"),
+        (one_of("b", "a"), "c", "is not known. Known: a, b"),
+        (one_of("a"), ["a"], "is not known"),
+        (list_of(integer), 1, "must be a list"),
+        (list_of(integer, least=2), [1], "must be a list of at least 2"),
+        (list_of(integer), [1, "x"], 'holds "x", which must be an integer'),
+        (either(integer, list_of(number)), "x", "must be an integer or must be a list"),
+    ],
+)
+def test_kind_says_what_it_wants(kind: Callable[[Any], Any], value: Any, message: str) -> None:
+    """A wrong value would pass, or its error would not say what is allowed."""
+    with pytest.raises(TypeError, match=message):
+        kind(value)
+
+
+def test_table_fills_in_defaults() -> None:
+    """A key that is left out would have no value."""
+    keys = {"end": Key(number), "save": Key(integer, 61)}
+    assert read_table("f: [time]", {"end": 1}, keys) == {"end": 1.0, "save": 61}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (3, r"f: \[time\] must be a table, got 3\."),
+        ({}, r"f: \[time\] end is missing\."),
+        (
+            {"End": 1},
+            r"\[time\] 'End' is not a key of this section\. Did you mean end\? Known: end",
+        ),
+        ({"a\nb" * 100: 1}, r"'a\\nba\\nb.*\.\.\. is not a key"),
+        ({"end": "soon"}, r'f: \[time\] end = "soon" must be a number\.'),
+    ],
+)
+def test_table_names_section_and_key(table: Any, message: str) -> None:
+    """The user would have to search for the mistake."""
+    with pytest.raises(ConfigError, match=message):
+        read_table("f: [time]", table, {"end": Key(number)})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('say "hi"\n', r'"say \"hi\"\n"'),
+        ("\u00e4\x1b\udcff", r'"\xe4\x1b\udcff"'),
+        (True, "true"),
+        (1e300, "1e+300"),
+        pytest.param(HUGE, "<integer of 6021 digits>", id="huge"),
+        ([1, "a", [False]], '[1, "a", [false]]'),
+        ({"k": datetime.date(2024, 1, 2)}, "{ k = 2024-01-02 }"),
+        (list(range(1000)), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16..."),
+        pytest.param("x" * 10**6, '"' + "x" * 56 + "...", id="long"),
+    ],
+)
+def test_values_are_quoted_as_toml_and_short(value: Any, expected: str) -> None:
+    """An error would quote Python, or fill the screen."""
+    assert shown(value) == expected
+
+
+def test_deeply_nested_value_is_quoted() -> None:
+    """Quoting a value would exceed the depth of the stack."""
+    value: Any = 1
+    for _ in range(100_000):
+        value = {"a": value}
+    assert shown(value) == "{ a = { a = { a = { a = ... } } } }"
+
+
+@pytest.mark.parametrize("error", [ValueError("x\ny"), TypeError("x y"), OverflowError("x y")])
+def test_errors_of_constructors_are_located(error: Exception) -> None:
+    """An error would not say in which section it arose."""
+    with pytest.raises(ConfigError, match=r"^f: \[time\] x y$"), located("f: [time]"):
+        raise error
+
+
+def test_lack_of_memory_is_located() -> None:
+    """An impossible size would look like a failure of the program."""
+    with pytest.raises(ConfigError, match="needs more memory"), located("f: [initial]"):
+        raise MemoryError
+
+
+def test_located_error_is_left_alone() -> None:
+    """The location would be said twice."""
+    with pytest.raises(ConfigError, match="^first$"), located("second"):
+        raise ConfigError("first")
+
+
+def test_error_is_one_printable_line() -> None:
+    """A name with a line break or a terminal's control sequence would reach the terminal."""
+    assert one_line("a\n\tb\x1b[2J\u202e") == r"a b\x1b[2J\u202e"

@@ -1,0 +1,104 @@
+"""What --set changes in a document, and what it points at where it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from parameters import together
+
+from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile.overrides import override
+
+SECTIONS = {"s": ["k", "other"], "problem": ["beta"], "output": ["path"]}
+
+
+@together(
+    ("argument", "expected"),
+    [
+        ("s.k=2", 2),
+        (" s . k = 2.5", 2.5),
+        ("s.k=[1, 2]", [1, 2]),
+        ('s.k="x"', "x"),
+        ("s.k=x", "x"),
+        ("s.k=a=b", "a=b"),
+        ("s.k=true", True),
+        ("s.k=1\nother = 2", "1\nother = 2"),
+        ("s.k=[1", "[1"),
+        ("s.k=" + "[" * 5000, "[" * 5000),
+    ],
+)
+def test_override_takes_toml_or_a_string(argument: str, expected: object) -> None:
+    """--set would set another value than the user typed."""
+    tables = {"s": {"k": 0, "other": 1}}
+    override(tables, [argument], SECTIONS)
+    assert tables == {"s": {"k": expected, "other": 1}}
+
+
+def test_override_makes_a_section_and_sets_the_title() -> None:
+    """--set could not add what the file leaves out."""
+    tables: dict[str, object] = {}
+    override(tables, ["output.path=x.h5", "title=My run"], SECTIONS)
+    assert tables == {"output": {"path": "x.h5"}, "title": "My run"}
+
+
+@together("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
+def test_malformed_override_is_refused(argument: str) -> None:
+    """A slip in --set would be ignored."""
+    with pytest.raises(ConfigError, match=r"--set .* must be SECTION\.KEY=VALUE"):
+        override({}, [argument], SECTIONS)
+
+
+def test_override_inside_a_value_is_refused() -> None:
+    """--set would replace a value by a section."""
+    with pytest.raises(ConfigError, match="title is not a section"):
+        override({"title": "x"}, ["title.k=1"], SECTIONS)
+
+
+def test_override_that_is_no_text_is_refused() -> None:
+    """Bytes that are no text would break the file that keeps the run file's text."""
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        override({}, ["title=\udcff"], SECTIONS)
+
+
+def test_key_or_section_without_a_value_is_taken_out() -> None:
+    """There would be no way back to a default."""
+    tables = {"title": "x", "s": {"k": 1, "other": 2}, "output": {"path": "x.h5"}}
+    override(tables, ["s.k=", "output=", "title="], SECTIONS)
+    assert tables == {"s": {"other": 2}}
+
+
+@together(
+    ("argument", "message"),
+    [
+        ("beta=10", r'"beta=10" needs SECTION.KEY=VALUE. Did you mean problem.beta\?$'),
+        ("betta=10", r"Did you mean problem.beta\?$"),
+        ("nonsense=10", r"needs SECTION.KEY=VALUE. Known: output, problem, s\.$"),
+        ("probelm={beta=1}", r"needs SECTION.KEY=VALUE. Did you mean problem\? Known: output, pr"),
+        ("probelm.beta=10", r"\[probelm\] is not a known section. Did you mean problem\? Known: "),
+        ("problem.bta=10", r"bta is not a key of \[problem\]. Did you mean problem.beta\?$"),
+        ("problem.path=x.h5", r"path is not a key of \[problem\]. Did you mean output.path\?$"),
+        ("problem.zzz=1", r"zzz is not a key of \[problem\]. Known: beta\.$"),
+    ],
+)
+def test_mistake_points_at_the_right_key(argument: str, message: str) -> None:
+    """The user would be told of a section that nobody meant."""
+    with pytest.raises(ConfigError, match=message):
+        override({}, [argument], SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "law"),
+    [
+        (["initial.name=sampled", "initial.tokens=9"], {"name": "sampled", "tokens": 9}),
+        (["initial.tokens=9", "initial.name=sampled"], {"name": "sampled", "tokens": 9}),
+        (['initial={name="sampled", tokens=9}'], {"name": "sampled", "tokens": 9}),
+        (["initial.modes=[]"], {"name": "perturbed_uniform", "modes": []}),
+        (["initial.name=uniform"], {"name": "uniform"}),
+    ],
+)
+def test_another_law_replaces_the_law_of_the_file(
+    path: Path, overrides: list[str], law: dict[str, object]
+) -> None:
+    """The keys of the file's law would be refused as those of no law."""
+    assert load_config(path, overrides).tables["initial"] == law

@@ -1,0 +1,91 @@
+"""The problem of a run from a file: that of its run file, or what the file lacks of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.recording import execute
+from meanfield.runfile import load_config
+from meanfield.runs import Run
+
+
+def run_of(folder: Path, text: str, name: str = "x") -> Run:
+    """Run of a run file, read back."""
+    source = folder / f"{name}.toml"
+    source.write_text("time = {end = 0.5, save = 2}\n" + text)
+    list(execute(load_config(source)))
+    return mf.load(source.with_suffix(".h5"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[problem]\nmanifold = 'circle'\nbeta = 4.0\nnormalized = true\n"
+        "[initial]\nname = 'perturbed_uniform'\nmodes = [[2, 0.1, 0.0]]\n",
+        "[problem]\nnormalization = 'none'\n"
+        "manifold = 'sphere'\nkernel = 'zonal'\nmultipliers = [1.0, 0.5, 0.1]\n"
+        "strength = -2.0\n[initial]\nname = 'von_mises_fisher'\nconcentration = 2.0\n",
+        "[problem]\nnormalization = 'none'\n"
+        "manifold = 'circle'\nkernel = 'linear'\ndiffusivity = 0.1\n"
+        "[initial]\nname = 'sampled'\ntokens = 50\n",
+    ],
+)
+def test_problem_is_that_of_the_run_file(tmp_path: Path, text: str) -> None:
+    """Figures would show another physics than what was run."""
+    run = run_of(tmp_path, text)
+    assert run.problem == load_config(tmp_path / "x.toml").problem
+
+
+def test_run_made_here_holds_its_problem() -> None:
+    """It would be made again from less than what there was."""
+    problem = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s)), mf.USA)
+    assert mf.simulate(problem, 0.5, save=2).problem is problem
+
+
+def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path: Path) -> None:
+    """A run file that names a file that is gone would have no problem."""
+    np.save(tmp_path / "tokens.npy", np.array([0.1, 0.2, 3.0]))
+    circle = "[problem]\nnormalization = 'none'\nmanifold = 'circle'\nbeta = 4.0\n"
+    run = run_of(tmp_path, circle + "[initial]\nname = 'tokens'\nfile = 'tokens.npy'\n")
+    again = run_of(tmp_path, circle + "[initial]\nname = 'file'\npath = 'x.h5'\n", "y")
+    (tmp_path / "tokens.npy").unlink()
+    assert run.problem.initial_measure().points.tolist() == [0.1, 0.2, 3.0]
+    assert again.problem.initial_measure().points.tolist() == run.measures[-1].points.tolist()
+    lost = replace(run, measures=(None, None))
+    assert lost.problem.kernel == mf.exponential(4.0)
+    with pytest.raises(ValueError, match=r"starts from 'tokens', which its file does not hold"):
+        lost.problem.initial_measure()
+
+
+def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path: Path) -> None:
+    """Files of other versions would have no token paths any more."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 0.5, 0.25))
+    run = replace(mf.simulate(problem, 0.5, save=2), given_problem=None)
+    for told in ({"config": ""}, {"config": "[problem]\nmanifold = 'torus'"}, {"config": "]"}):
+        found = replace(run, attributes=run.attributes | told).problem
+        assert (found.manifold, found.kernel, found.flow) == (
+            problem.manifold,
+            problem.kernel,
+            problem.flow,
+        )
+        first = run.measures[0]
+        assert found.initial_measure().coefficients.tolist() == first.coefficients.tolist()
+
+
+def test_function_of_ones_own_is_not_run(tmp_path: Path) -> None:
+    """Looking at a file of somebody else would run his Python."""
+    (tmp_path / "mine.py").write_text("import numpy\ndef f(s):\n    return numpy.exp(s)\n")
+    text = (
+        "[problem]\nnormalization = 'none'\n"
+        "manifold = 'circle'\nkernel = 'zonal'\nattention = 'mine.py:f'\n"
+    )
+    run = run_of(tmp_path, text)
+    (tmp_path / "mine.py").write_text("raise RuntimeError")
+    with pytest.raises(ValueError, match=r"'mine.py:f', a function of the user's own, of which"):
+        _ = run.problem
+    assert run.plot("density")

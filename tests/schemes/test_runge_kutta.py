@@ -1,0 +1,232 @@
+"""Steppers: measured order on a nonlinear solution, counting, interpolation, restarting."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.integrate
+from exact_solutions import poisson_radius
+from parameters import each
+
+import meanfield as mf
+from meanfield.carriers import DensityRepresentation
+from meanfield.schemes import INTEGRATORS, Start, dop853, rk45, runge_kutta
+
+ANGLE = 0.8
+# Steps in t = 2 by halving, between rounding and the range where the order is not yet seen.
+STEPS = {"DOP853": (4, 6, 8, 12, 16), "RK45": (20, 40, 80, 160)}
+SLACK = {"DOP853": 0.3, "RK45": 0.2}
+
+
+def kuramoto(degree: int = 160) -> tuple[DensityRepresentation, np.ndarray]:
+    """Right-hand side whose solution is c_k = r(t)^k e^{-ik angle}, from r_0 = 0.3."""
+    start = (0.3 * np.exp(-1j * ANGLE)) ** np.arange(degree + 1)
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    return DensityRepresentation(problem, start, tolerance=1.0, max_degree=4096), start
+
+
+def error_with_fixed_steps(method: str, count: int) -> float:
+    """Largest error of a moment at t = 2 after `count` equal steps, none ever rejected."""
+    carrier, start = kuramoto()
+    step = 2.0 / count
+    stepper = runge_kutta(carrier.rhs, 0.0, start, tolerance=1e6, step=step, method=method)
+    for _ in range(count):
+        assert stepper.step(largest=step)
+        assert stepper.attempts == 1
+    assert stepper.time == pytest.approx(2.0, abs=1e-14)
+    exact = (poisson_radius(2.0, 0.3) * np.exp(-1j * ANGLE)) ** np.arange(13)
+    return float(np.abs(stepper.state[:13] - exact).max())
+
+
+@pytest.mark.parametrize("method, order", INTEGRATORS.items())
+def test_stepper_has_its_order(method: str, order: int) -> None:
+    """Slope of error against step on the nonlinear Poisson solution, fitted over the range."""
+    counts = np.array(STEPS[method])
+    errors = [error_with_fixed_steps(method, int(count)) for count in counts]
+    slope = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
+    assert slope == pytest.approx(order, abs=SLACK[method]), errors
+    assert errors[-1] > 1e-14
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9, 1e-12])
+def test_error_follows_the_tolerance(method: str, tolerance: float) -> None:
+    """Adaptive steps: the error at the end is of the size of the tolerance, not a hundredfold."""
+    carrier, start = kuramoto()
+    stepper = runge_kutta(carrier.rhs, 0.0, start, tolerance=tolerance, method=method)
+    while stepper.time < 2.0:
+        stepper.step(largest=2.0 - stepper.time if stepper.time > 1.9 else np.inf)
+    exact = (poisson_radius(stepper.time, 0.3) * np.exp(-1j * ANGLE)) ** np.arange(13)
+    assert np.abs(stepper.state[:13] - exact).max() < 20 * tolerance
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_interpolation_is_nearly_as_good_as_the_step(method: str) -> None:
+    """Saved times lie inside steps: a crude interpolant would spoil what steps computed.
+
+    The interpolant has one order less than the step: thirty tolerances where the step is free.
+    """
+    carrier, start = kuramoto()
+    stepper = runge_kutta(carrier.rhs, 0.0, start, tolerance=1e-10, method=method)
+    worst, before = 0.0, 0.0
+    while stepper.time < 2.0:
+        stepper.step()
+        for time in np.linspace(before, stepper.time, 7):
+            exact = (poisson_radius(time, 0.3) * np.exp(-1j * ANGLE)) ** np.arange(13)
+            worst = max(worst, np.abs(stepper.inside(time)[:13] - exact).max())
+        before = stepper.time
+    assert worst < 5e-9
+
+
+def test_interpolation_at_the_end_is_the_state_itself() -> None:
+    """A save time that is a step's end must not carry the interpolant's error."""
+    stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(3), tolerance=1e-8)
+    stepper.step()
+    assert np.array_equal(stepper.inside(stepper.time), stepper.state)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_state_keeps_its_kind(dtype: type) -> None:
+    """Complex coefficients travel as pairs of reals and must come back as complex."""
+    stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(2, dtype), tolerance=1e-9)
+    stepper.step()
+    assert stepper.state.dtype == dtype
+    assert stepper.inside(0.5 * stepper.time).dtype == dtype
+    np.testing.assert_allclose(stepper.state, np.exp(-stepper.time), rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_steps_are_those_of_scipy(method: str) -> None:
+    """The layer is thin: the same end of every step as SciPy's class on real numbers."""
+
+    def rotation(_: float, y: np.ndarray) -> np.ndarray:
+        return np.array([y[1], -np.sin(y[0])])
+
+    stepper = runge_kutta(rotation, 0.0, np.array([1.0, 0.0]), tolerance=1e-8, method=method)
+    solver = getattr(scipy.integrate, method)(
+        rotation, 0.0, np.array([1.0, 0.0]), np.inf, rtol=1e-8, atol=1e-8
+    )
+    for _ in range(10):
+        stepper.step()
+        solver.step()
+        assert stepper.time == solver.t
+        assert np.array_equal(stepper.state, solver.y)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_stepper_goes_on_equal_to_the_bit(method: str) -> None:
+    """Time, state and step are all its memory: what checkpoints store."""
+    carrier, start = kuramoto(40)
+    first = runge_kutta(carrier.rhs, 0.0, start, tolerance=1e-9, method=method)
+    for _ in range(3):
+        first.step()
+    second = runge_kutta(
+        carrier.rhs,
+        first.time,
+        first.state.copy(),
+        tolerance=1e-9,
+        step=first.step_size,
+        method=method,
+    )
+    for _ in range(3):
+        first.step()
+        second.step()
+        assert (first.time, first.step_size) == (second.time, second.step_size)
+        assert np.array_equal(first.state, second.state)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_attempts_are_counted(method: str) -> None:
+    """A jump in the right-hand side is rejected until the step is short enough."""
+    calls, stages = 0, getattr(scipy.integrate, method).n_stages
+
+    def jumping(time: float, y: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        return np.full_like(y, 1.0 if time < 0.5 else 1e4)
+
+    stepper = runge_kutta(jumping, 0.0, np.zeros(1), tolerance=1e-6, step=0.4, method=method)
+    attempts = []
+    for _ in range(6):
+        before = calls
+        stepper.step()
+        assert (calls - before) // stages == stepper.attempts
+        attempts.append(stepper.attempts)
+    assert attempts[0] == 1
+    assert max(attempts) > 2
+
+
+def test_step_reports_that_it_vanished() -> None:
+    """Solutions of y' = y^2 end at t = 1: the stepper says so instead of going on for ever."""
+    stepper = runge_kutta(lambda t, y: y**2, 0.0, np.ones(1), tolerance=1e-10)
+    with np.errstate(all="ignore"):
+        steps = 0
+        while stepper.step() and np.all(np.isfinite(stepper.state)):
+            steps += 1
+            assert steps < 2000
+    assert stepper.time == pytest.approx(1.0, abs=1e-6)
+
+
+@each("method", INTEGRATORS, step=[None, 0.1], value=[np.nan, np.inf])
+def test_step_reports_a_right_hand_side_that_is_not_finite(
+    method: str, step: float | None, value: float
+) -> None:
+    """A first step of length NaN compares with nothing and would be tried for ever."""
+    with np.errstate(all="ignore"):
+        stepper = runge_kutta(
+            lambda t, y: y * value, 0.0, np.ones(2), tolerance=1e-8, step=step, method=method
+        )
+        assert not stepper.step()
+    assert stepper.time == 0.0
+
+
+def test_largest_step_is_respected() -> None:
+    """The Courant limit must bind although the tolerance allows more."""
+    stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(1), tolerance=1e-3)
+    for largest in (0.1, 0.01, 0.05):
+        before = stepper.time
+        stepper.step(largest=largest)
+        assert stepper.time - before <= largest * (1 + 1e-12)
+
+
+def test_unknown_method_is_refused() -> None:
+    """The message lists what is known."""
+    with pytest.raises(ValueError, match="method 'RK4' is not known. Known: DOP853, RK45"):
+        runge_kutta(lambda t, y: y, 0.0, np.ones(1), tolerance=1e-6, method="RK4")
+
+
+@pytest.mark.parametrize("starter, method", [(dop853, "DOP853"), (rk45, "RK45")])
+def test_starters_take_the_method_of_their_name(starter: Callable, method: str) -> None:
+    """Another order would have other steps."""
+    start, state = Start(0.0, np.array([1.0, 2.0]), 0.125, 2.0), np.array([1.0, 2.0])
+    steppers = (
+        starter(lambda t, y: -y * y, start, 1e-4),
+        runge_kutta(
+            lambda t, y: -y * y, 0.0, state, tolerance=1e-4, step=0.125, method=method, unit=2.0
+        ),
+    )
+    for stepper in steppers:
+        stepper.step()
+    np.testing.assert_array_equal(*(stepper.state for stepper in steppers))
+
+
+def test_steps_in_place_are_scipys_to_the_bit() -> None:
+    """Only memory may differ: rejected steps, lengths and states are the same."""
+    from scipy.integrate import DOP853
+
+    from meanfield.schemes.in_place import InPlaceDOP853
+
+    def rhs(time, y):
+        return np.array([y[1], 5.0 * (1.0 - y[0] ** 2) * y[1] - y[0]])
+
+    options = {"rtol": 1e-9, "atol": 1e-9, "first_step": 1.0, "max_step": 0.5}
+    theirs, ours = (
+        solver(rhs, 0.0, np.array([2.0, 0.0]), np.inf, **options)
+        for solver in (DOP853, InPlaceDOP853)
+    )
+    for _ in range(60):
+        theirs.step()
+        ours.step()
+        assert np.array_equal(theirs.y, ours.y)
+        assert (theirs.t, theirs.h_abs, theirs.nfev) == (ours.t, ours.h_abs, ours.nfev)
+    assert theirs.nfev > 12 * 61  # some were rejected

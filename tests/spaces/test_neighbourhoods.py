@@ -1,0 +1,142 @@
+"""Neighbourhoods against brute force over all pairs, on every space that has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from parameters import each
+from scipy.sparse.csgraph import connected_components
+
+import meanfield as mf
+from meanfield.spaces import Geometry
+from meanfield.spaces.neighbourhoods import dense, linked, mean_points
+
+N = 400
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+RADII = [2.5e-5, 1e-3, 0.08, 0.5, np.pi / 2]
+
+
+def _states() -> dict[str, tuple[Geometry, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    arcs = np.repeat([0.0, 2.0, 4.0, 6.2], N // 4)
+    uniform = SPHERE.random_points(N, rng)
+    centres = uniform[rng.integers(0, 5, N)]
+    axes = np.concatenate([np.eye(3), -np.eye(3)])
+    # Cubes of the sphere's curve meet at 0 on every axis: around an axis four of them.
+    poles = np.array([0.0, 0.0, 1.0]) * rng.choice([-1.0, 1.0], (N, 1))
+    spread = 10.0 ** rng.uniform(-9.0, -0.5, (N, 1))
+    circle = {
+        "uniform": rng.uniform(0.0, 2 * np.pi, N),
+        "clusters": arcs + 0.05 * rng.normal(size=N),
+        "collapsed": arcs,
+        "on the cut": rng.uniform(-0.2, 0.2, N),
+        "unwrapped": 40.0 * rng.normal(size=N),
+        "in order": np.sort(rng.uniform(0.0, 2 * np.pi, N)),
+        "one": np.array([1.0]),
+    }
+    sphere = {
+        "uniform": uniform,
+        "clusters": centres + 0.1 * rng.normal(size=(N, 3)),
+        "clusters of all sizes": centres + spread * rng.normal(size=(N, 3)),
+        "collapsed": centres,
+        "antipodal": uniform[0] * rng.choice([-1.0, 1.0], (N, 1)),
+        "on the axes": axes[rng.integers(0, 6, N)],
+        "around the poles": poles + 1e-3 * rng.normal(size=(N, 3)),
+        "within one cube": uniform[0] + 1e-9 * rng.normal(size=(N, 3)),
+        "one": uniform[:1],
+    }
+    states: dict[str, tuple[Geometry, np.ndarray]] = {}
+    states |= {f"circle, {name}": (CIRCLE, points) for name, points in circle.items()}
+    states |= {f"sphere, {name}": (SPHERE, SPHERE.check_points(x)) for name, x in sphere.items()}
+    return states
+
+
+STATES = _states()
+
+
+def _within(
+    space: Geometry, points: np.ndarray, radius: float, strictly: bool = False
+) -> np.ndarray:
+    """Whether each pair is within the radius; on the sphere by the squares of chords."""
+    if space == SPHERE:
+        x, y, z = (points[:, None] - points).transpose(2, 0, 1)
+        distances, bound = x * x + y * y + z * z, (2.0 * np.sin(0.5 * radius)) ** 2
+    else:
+        distances, bound = space.distance(points[:, None], points), radius
+    return np.asarray(distances < bound if strictly else distances <= bound)
+
+
+@each("state", STATES, radius=RADII, weighted=[False, True])
+def test_dense_is_the_mass_of_all_pairs_against_the_threshold(
+    state: str, radius: float, weighted: bool
+) -> None:
+    """A range that stops at the cut, a box without its mass, or one that is left off too early."""
+    space, points = STATES[state]
+    n = len(points)
+    mass = np.random.default_rng(1).dirichlet(np.full(n, 0.3)) if weighted else None
+    near = _within(space, points, radius)
+    within = near.sum(axis=1) / n if mass is None else near @ mass
+    # Thresholds small, large and met. Sums of weights in another order differ by rounding.
+    met = within if mass is None else within * (1.0 - 1e-12)
+    for threshold in (0.1 * np.sin(0.5 * radius) ** 2, 0.1, *np.quantile(met, [0.0, 0.5, 1.0])):
+        found = dense(space, points, mass, radius, float(threshold))
+        np.testing.assert_array_equal(found, within >= threshold)
+
+
+@pytest.mark.parametrize("threshold, count", [(0.28, 25), (0.72, 18), (0.73, 0)])
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
+def test_dense_begins_at_the_threshold(space: Geometry, threshold: float, count: int) -> None:
+    """Exactly the threshold is enough: 7 of 25, though 0.28 * 25 is rounded above 7."""
+    assert 0.28 * 25 > 7
+    points = np.repeat(space.random_points(2, np.random.default_rng(0)), [7, 18], axis=0)
+    assert np.count_nonzero(dense(space, points, None, 0.1, threshold)) == count
+
+
+@each("state", STATES, radius=RADII)
+def test_groups_are_the_connected_components(state: str, radius: float) -> None:
+    """Single linkage is the components of the graph of pairs closer than the radius."""
+    space, points = STATES[state]
+    # Groups of the circle are numbered by their angles, the one across 0 first.
+    order = np.arange(len(points)) if space == SPHERE else np.argsort(points % (2 * np.pi))
+    _, component = connected_components(_within(space, points, radius, strictly=True))
+    first: dict[int, int] = {}
+    expected = [first.setdefault(c, len(first)) for c in component[order].tolist()]
+    np.testing.assert_array_equal(linked(space, points, radius)[order], expected)
+
+
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
+def test_no_points_have_no_neighbours(space: Geometry) -> None:
+    """Where every point is a straggler nothing is left, and that is no error."""
+    none = np.zeros((0, *space.point_shape))
+    assert linked(space, none, 0.1).shape == (0,)
+    assert dense(space, none, None, 0.1, 0.1).shape == (0,)
+    assert dense(space, none, np.zeros(0), 0.1, 0.1).shape == (0,)
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0, -40.0])
+def test_means_on_the_circle_are_those_of_the_arcs(shift: float) -> None:
+    """Mean of angles left and right of the cut, weighted, wherever it lies."""
+    points = np.array([3.0, 3.3, -0.1, 0.1]) + shift
+    mass = np.array([0.1, 0.1, 0.5, 0.5])
+    means = mean_points(CIRCLE, points, mass, np.array([1, 1, 0, 0]), 2)
+    expected = np.angle(np.exp(1j * (np.array([0.0, 3.15]) + shift)))
+    np.testing.assert_allclose(means, expected, rtol=0, atol=1e-14)
+    # Angles are in (-pi, pi]: one number for one point.
+    one = np.zeros(1, dtype=np.int64)
+    assert mean_points(CIRCLE, np.array([-np.pi]), np.ones(1), one, 1) == [np.pi]
+
+
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE, mf.Sphere(5)], ids=repr)
+def test_means_are_directions_of_weighted_sums(space: Geometry) -> None:
+    """Also of groups with next to no mass; NaN where there is none, or opposite points."""
+    points = space.random_points(3, np.random.default_rng(2))
+    opposite = space.points_of(-space.vectors(points[2:]))
+    points = np.concatenate([points, opposite])
+    mass, group = np.array([0.25, 0.1, 0.3, 0.3]), np.array([1, 1, 0, 0])
+    means = mean_points(space, points, mass, group, 3)
+    x = space.vectors(points)
+    expected = space.points_of(0.25 * x[:1] + 0.1 * x[1:2])
+    np.testing.assert_allclose(means[1:2], expected, rtol=0, atol=1e-15)
+    assert np.isnan(means[[0, 2]]).all()
+    light = mean_points(CIRCLE, np.array([1.0, 1.2]), np.full(2, 1e-200), np.zeros(2, int), 1)
+    np.testing.assert_allclose(light, [1.1], rtol=1e-14)

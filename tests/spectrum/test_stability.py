@@ -1,0 +1,432 @@
+"""Growth rates, and what follows from them, against printed tables, closed forms and limits."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from parameters import each, together
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.spaces.manifold import laplacian_eigenvalues
+from meanfield.spectrum.stability import growth_rate_max
+from meanfield.terms.kernels import KERNELS
+
+CIRCLE = {  # lambda_1 ... lambda_8 in paper time, USA
+    1: "0.5651591 0.54299068 0.19951582 0.043793924 "
+    "0.0067865789 0.00080959181 7.8361693e-05 6.3747994e-06",
+    2: "0.79531843 1.3778969 0.95732982 0.40582856 "
+    "0.12282099 0.028803121 0.005503659 0.00088637982",
+    3: "1.3177901 2.9936166 2.8792609 1.7370943 0.76005398 0.26020308 0.073044606 0.017358983",
+    5: "4.8671284 14.004492 18.596070304472 16.346351243657 "
+    "10.789873 5.7044568 2.5135916 0.94869289",
+    7: "22.291299 70.863606 109.51134022651 116.58000090614 96.019594 64.77898 37.047452 18.385612",
+    10: "267.09883 912.60759 1582.5426 1962.3848604152 "
+    "1942.9707160081 1617.4881 1166.3254 742.82517",
+}
+SPHERE = {
+    1: "0.73575888 0.42937722 0.12078109 0.022144729 "
+    "0.0029988713 0.00032131402 2.8450021e-05 2.1450578e-06",
+    2: "0.97438274 1.0555683 0.56845513 0.20257261 "
+    "0.053772725 0.011352499 0.0019874245 0.0002969773",
+    3: "1.4951934 2.193003 1.6611503 0.8499812 0.32796039 0.10143052 0.0261497 0.0057756804",
+    5: "4.7495445 9.2595904 9.9780862 7.5831001 4.4708452 2.1543071 0.87731329 0.30917512",
+    7: "19.183109 42.476753 54.417576 50.893217 37.892735 23.511739 12.51356 5.8297037",
+    10: "198.23819 482.3796 707.04956 783.04085 710.51875 550.18691 372.64436 224.5063",
+}
+NORMALIZED = {  # lambda_1 ... lambda_6, SA, by (dimension, beta)
+    (1, 5): "0.17867663 0.51411740 0.68267833 0.60008914 0.39610586 0.20941570",
+    (1, 10): "0.09485998 0.32411201 0.56203903 0.69693976 0.69004483 0.57444989",
+    (2, 5): "0.32003632 0.62393462 0.67234869 0.51096847 0.30125686 0.14516266",
+    (2, 10): "0.18000000 0.43800000 0.64200001 0.71099999 0.64515003 0.49956894",
+}
+FLOWS = [
+    mf.USA,
+    mf.SA,
+    mf.Flow("none", strength=-1.0),
+    mf.Flow(True, -0.5),
+    mf.Flow(True, 1.0, 0.1),
+]
+
+
+def on(dimension: int, kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """Problem of theory on the sphere of that dimension."""
+    manifold = mf.Circle() if dimension == 1 else mf.Sphere(dimension + 1)
+    return mf.Problem(manifold, kernel, flow)
+
+
+def printed_units(value: float, text: str) -> float:
+    """Difference from a printed number in units of its last printed digit."""
+    mantissa, _, exponent = text.partition("e")
+    decimals = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    return abs(value - float(text)) * 10.0**decimals
+
+
+@together("dimension, table", [(1, CIRCLE), (2, SPHERE)])
+@together("beta", CIRCLE)
+def test_unnormalized_rates_equal_the_table(dimension: int, table: dict, beta: int) -> None:
+    """A missing k^2, 1/pi or e^beta would show in the first digit (theory, tables 1.1)."""
+    rates = mf.growth_rates(on(dimension, mf.exponential(beta)), 8) * np.exp(beta)
+    # Trailing zeros are not printed: one digit more than shown is still right.
+    for rate, text in zip(rates[1:], table[beta].split(), strict=True):
+        assert printed_units(rate, text) <= 0.6, text
+
+
+@pytest.mark.parametrize("dimension, beta", NORMALIZED)
+def test_normalized_rates_equal_the_table(dimension: int, beta: int) -> None:
+    """Dividing by the wrong mean of the kernel would scale all of them."""
+    rates = mf.growth_rates(on(dimension, mf.exponential(beta), mf.SA), 6)
+    for rate, text in zip(rates[1:], NORMALIZED[dimension, beta].split(), strict=True):
+        assert printed_units(rate, text) <= 0.6, text
+
+
+@each("beta", [-5.0, 0.01, 5.0, 200.0], d=[2, 3, 4, 8, 64])
+def test_rates_equal_bessel_functions_in_forty_digits(
+    d: int, beta: float, verified: Callable
+) -> None:
+    """lambda_l = l(l+d-2) Gamma(d/2) (2/b)^{d/2-1} I_{l+d/2-1}(b) / b to 14 digits."""
+    usa = mf.growth_rates(on(d - 1, mf.exponential(beta)), 12)
+    sa = mf.growth_rates(on(d - 1, mf.exponential(beta), mf.SA), 12)
+    with mpmath.workdps(40):
+        b, nu = mpmath.mpf(abs(beta)), mpmath.mpf(d) / 2 - 1
+        front = mpmath.gamma(nu + 1) * (2 / b) ** nu * mpmath.exp(-b) / beta
+        for l in range(1, 13):
+            sign = (-1) ** l if beta < 0 else 1
+            expected = sign * l * (l + d - 2) * front * mpmath.besseli(l + nu, b)
+            mean = front * beta * mpmath.besseli(nu, b)
+            errors = [float(usa[l] / expected - 1), float(sa[l] / (expected / mean) - 1)]
+            what = "growth rates against 40-digit Bessel functions, dimensions 2 to 64, relative"
+            verified("exact solutions", what, errors, 1e-14)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@each("flow", FLOWS, dimension=[1, 2, 6])
+def test_rates_follow_from_the_multipliers(name: str, dimension: int, flow: mf.Flow) -> None:
+    """Strength, normalisation and diffusivity enter as l(l+d-2)(strength w_l/z - D)."""
+    kernel = KERNELS[name](3.0)
+    w = kernel.potential_multipliers(dimension, 9)
+    z = kernel.attention_multipliers(dimension, 0)[0] if flow.normalized else 1.0
+    expected = laplacian_eigenvalues(dimension, 9) * (flow.strength * w / z - flow.diffusivity)
+    rates = mf.growth_rates(on(dimension, kernel, flow), 9)
+    np.testing.assert_allclose(rates, expected, rtol=1e-15, atol=1e-16)
+
+
+@each("flow", [mf.USA, mf.SA], dimension=[1, 2, 3, 7])
+def test_rates_tend_to_kuramoto(dimension: int, flow: mf.Flow) -> None:
+    """As beta -> 0 lambda_1 -> (d-1)/d and the others vanish; linear() is there already."""
+    d = dimension + 1
+    for kernel, slack in ((mf.exponential(1e-9), 3e-9), (mf.linear(), 1e-15)):
+        rates = mf.growth_rates(on(dimension, kernel, flow), 6)
+        np.testing.assert_allclose(rates, [0, (d - 1) / d, 0, 0, 0, 0, 0], rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize("dimension, largest", [(1, "0.733176 0.735721"), (2, "0.732359 0.735734")])
+def test_largest_normalized_rate_tends_to_two_over_e(
+    dimension: int, largest: str, verified: Callable
+) -> None:
+    """As beta -> inf max lambda^SA -> 2/e on every sphere; printed at beta = 100 and 1e4."""
+    for beta, text in zip((1e2, 1e4), largest.split(), strict=True):
+        rate = mf.growth_rate_max(on(dimension, mf.exponential(beta), mf.SA))
+        assert printed_units(rate, text) <= 0.6
+    assert abs(0.7357588823 - 2 / np.e) < 1e-9
+    rate = mf.growth_rate_max(on(dimension, mf.exponential(1e6), mf.SA))
+    # A maximum between integers costs O(1/beta), the asymptotic series as much.
+    what = "largest rate under softmax tends to 2 / e, circle and sphere"
+    verified("exact solutions", what, rate - 2 / np.e, 2e-6)
+
+
+@pytest.mark.parametrize(
+    "dimension, printed",
+    [
+        (1, "0.989949 0.960402 0.913117 0.850828 0.776984 0.695431"),
+        (2, "0.98 0.9412 0.88588 0.817177 0.738788"),
+    ],
+)
+def test_repulsion_is_the_heat_equation_of_low_modes(dimension: int, printed: str) -> None:
+    """V = -I, beta = 50: degree l decays at l(l+d-2) a_l/(beta a_0), printed as ratio to heat."""
+    texts = printed.split()
+    problem = on(dimension, mf.exponential(50.0), mf.Flow(True, -1.0))
+    heat = laplacian_eigenvalues(dimension, len(texts)) / 50.0
+    rates = mf.growth_rates(problem, len(texts))
+    for ratio, text in zip(-rates[1:] / heat[1:], texts, strict=True):
+        assert printed_units(ratio, text) <= 0.6
+
+
+@pytest.mark.parametrize("beta", [0.3, 2.0, 30.0])
+def test_negative_beta_lets_odd_modes_grow(beta: float) -> None:
+    """Odd modes grow and even ones decay, lambda_k = (-1)^{k+1} k^2 I_k(|b|)/|b|."""
+    k = np.arange(1, 9)
+    rates = mf.growth_rates(on(1, mf.exponential(-beta)), 8)[1:]
+    np.testing.assert_allclose(rates, -((-1.0) ** k) * k**2 * ive(k, beta) / beta, rtol=2e-14)
+
+
+@pytest.mark.parametrize("beta", [1e-6, 1.0, 40.0])
+def test_first_rate_on_the_sphere_is_elementary(beta: float) -> None:
+    """SA, l = 1: 2 (coth beta - 1/beta) / beta, Langevin's function."""
+    rate = mf.growth_rates(on(2, mf.exponential(beta), mf.SA), 1)[1]
+    with mpmath.workdps(40):
+        expected = float(2 * (mpmath.coth(beta) - 1 / mpmath.mpf(beta)) / beta)
+    assert rate == pytest.approx(expected, rel=3e-15)
+
+
+@pytest.mark.parametrize("beta, last", [(0.1, 12), (7.0, 12), (100.0, 32)])
+def test_default_degree_shows_the_dominant_one(beta: float, last: int) -> None:
+    """L = max(12, 2 x dominant + 4) is what the command line prints."""
+    assert len(mf.growth_rates(on(1, mf.exponential(beta)))) == last + 1
+
+
+@pytest.mark.parametrize("d, beta", [(1000, 1e5), (64, 1e6)])
+def test_normalized_rates_do_not_underflow(d: int, beta: float) -> None:
+    """On S^999 at beta = 1e5 the mean of the kernel is below 1e-308, the quotient is not."""
+    rates = mf.growth_rates(on(d - 1, mf.exponential(beta), mf.SA), 5)
+    with mpmath.workdps(40):
+        nu = mpmath.mpf(d) / 2 - 1
+        mean = mpmath.besseli(nu, beta)
+        for l in range(1, 6):
+            expected = l * (l + d - 2) * mpmath.besseli(l + nu, beta) / (mean * beta)
+            assert abs(float(rates[l] / expected - 1)) < 1e-14
+
+
+THRESHOLDS = {  # by dimension d of the space R^d, degrees 1 -> 2, 2 -> 3, ...
+    2: "1.0444568621078 3.1654344427006 6.2112983794320 10.228483162986 15.236276728521 "
+    "21.240451963642 28.242957185718 36.244583046742 45.245700253437 55.246502042675 "
+    "66.247097495422 78.247552118586 91.247907246350 105.24819003749 120.24841894952 "
+    "136.24860689050",
+    3: "1.8161545254359 4.4252930123956 7.9623798515463 12.477433109401 17.984893952723 "
+    "24.489146808471 31.991810193342 40.493593017624 49.994847051253 60.495763646090 "
+    "71.996454446195 84.496988285112 97.997409538014 112.49774788652 127.99802380903 "
+    "144.49825181298",
+    4: "2.52852031879 5.65582321706 9.6987862733 14.7176117492 20.7275555721",
+    8: "5.25111070404 10.5003416829 16.5950434151 23.6427038967 31.6706318872",
+    16: "10.6055648566 20.1214184176 30.3321235702 41.4448170916 53.5142161305",
+    64: "42.618439455 77.7365985202 112.63663686 148.133743782 184.448634656",
+}
+FAR = {2: {20: "210.24910109999"}, 3: {20: "220.49885846545"}}
+
+
+@pytest.mark.parametrize("d", THRESHOLDS)
+def test_threshold_equals_the_table(d: int, verified: Callable) -> None:
+    """To the last printed digit, 11 to 14 of them: the root of a ratio of Bessel functions."""
+    for degree, text in (dict(enumerate(THRESHOLDS[d].split(), 1)) | FAR.get(d, {})).items():
+        found = mf.switching_threshold(mf.Sphere(d), degree)
+        decimals = len(text.partition(".")[2])
+        # Half a unit of the last digit, and the rounding of found itself.
+        slack = 0.51 * 10.0**-decimals + 4e-16 * found
+        what = "switching thresholds of the dominant degree, dimensions 2 to 64, as printed"
+        verified("exact solutions", what, found - float(text), slack)
+
+
+@each("d, degree", [(2, 1), (2, 4), (3, 3), (8, 2), (64, 1)], flow=[mf.USA, mf.SA])
+def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf.Flow) -> None:
+    """Rates and thresholds are computed apart; USA and SA must switch at the same beta."""
+    manifold = mf.Sphere(d)
+    beta = mf.switching_threshold(mf.Sphere(d), degree)
+    for side, expected in ((1 - 1e-9, degree), (1 + 1e-9, degree + 1)):
+        problem = mf.Problem(manifold, mf.exponential(side * beta), flow)
+        assert mf.dominant_degree(problem) == expected
+    rates = mf.growth_rates(mf.Problem(manifold, mf.exponential(beta), flow), degree + 1)
+    assert rates[degree] == pytest.approx(rates[degree + 1], rel=2e-14)
+
+
+@pytest.mark.parametrize(
+    "dimension, approximation",
+    [
+        (1, lambda k: k * (k + 1) / 2 + 1 / 4 - 3 / (8 * (k + 1 / 2) ** 2)),
+        (2, lambda l: (l + 1) ** 2 / 2 - 1 / (2 * (l + 1) ** 2)),
+    ],
+)
+def test_thresholds_follow_their_asymptotics(dimension: int, approximation) -> None:
+    """A bracket that found another root would show far out, up to degree 300."""
+    for degree in (3, 10, 50, 300):
+        found = mf.switching_threshold(mf.Sphere(dimension + 1), degree)
+        assert found == pytest.approx(approximation(degree), abs=0.01)
+
+
+def test_thresholds_increase_and_stop_at_beta() -> None:
+    """The list of a problem: all thresholds up to its beta, in order."""
+    found = mf.switching_thresholds(mf.Problem(mf.Circle(), mf.exponential(28.3), mf.USA))
+    assert found == pytest.approx(
+        [mf.switching_threshold(mf.Circle(), k) for k in range(1, 8)], rel=1e-14
+    )
+    assert np.all(np.diff(found) > 0)
+    assert mf.switching_thresholds(
+        mf.Problem(mf.Circle(), mf.exponential(28.2), mf.USA)
+    ) == pytest.approx(found[:6], rel=1e-14)
+
+
+@pytest.mark.parametrize("beta, count", [(0.1, 0), (1.044, 0), (1.045, 1), (250.0, 21)])
+def test_thresholds_are_as_many_as_switches(beta: float, count: int) -> None:
+    """None below the first, and more than any list that was made in advance."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
+    assert len(mf.switching_thresholds(problem)) == count
+    assert mf.dominant_degree(problem) == count + 1
+
+
+def test_thresholds_are_the_same_for_both_flows() -> None:
+    """The normalisation a_0 does not depend on the degree."""
+    usa, sa = (mf.Problem(mf.Sphere(3), mf.exponential(50.0), f) for f in (mf.USA, mf.SA))
+    assert mf.switching_thresholds(usa) == mf.switching_thresholds(sa)
+    assert len(mf.switching_thresholds(usa)) == 9
+
+
+@pytest.mark.parametrize(
+    "kernel, flow",
+    [
+        (mf.linear(), mf.USA),
+        (mf.exponential(-9.0), mf.USA),
+        (mf.exponential(9.0), mf.Flow("none", strength=-1.0)),
+        (mf.zonal(np.exp, beta=9.0), mf.USA),
+    ],
+)
+def test_no_thresholds_where_the_formula_does_not_hold(kernel: mf.Kernel, flow: mf.Flow) -> None:
+    """They belong to the attractive exponential kernel with beta > 0."""
+    assert mf.switching_thresholds(mf.Problem(mf.Circle(), kernel, flow)) == []
+
+
+def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """Problem on the circle; stability needs no initial measure."""
+    return mf.Problem(mf.Circle(), kernel, flow)
+
+
+@each(
+    "beta, degree",
+    [
+        (1, 1),
+        (2, 2),
+        (4, 3),
+        (5, 3),
+        (7, 4),
+        (10, 4),
+        (12, 5),
+        (20, 6),
+        (30, 8),
+        (50, 10),
+        (100, 14),
+    ],
+    flow=[mf.USA, mf.SA],
+)
+def test_dominant_degree_equals_the_table(beta: float, degree: int, flow: mf.Flow) -> None:
+    """k_max of theory, table 1.7; both flows share it."""
+    assert mf.dominant_degree(circle(mf.exponential(beta), flow)) == degree
+
+
+@pytest.mark.parametrize(
+    "kernel, flow",
+    [
+        (mf.linear(), mf.Flow("none", strength=-1.0)),
+        (mf.linear(), mf.Flow("none", diffusivity=0.5)),
+        (mf.exponential(9.0), mf.Flow(True, -1.0)),
+        (mf.exponential(9.0), mf.Flow("none", diffusivity=1.0)),
+    ],
+)
+def test_dominant_degree_is_none_where_nothing_grows(kernel: mf.Kernel, flow: mf.Flow) -> None:
+    """Degree 0 has rate 0 and must not win, nor rounding of a marginal mode."""
+    problem = circle(kernel, flow)
+    assert mf.dominant_degree(problem) is None
+    assert mf.onset_time(problem, 1000) == np.inf
+
+
+@pytest.mark.parametrize(
+    "kernel, flow",
+    [
+        (mf.exponential(9.0), mf.USA),
+        (mf.exponential(9.0), mf.SA),
+        (mf.exponential(-3.0), mf.USA),
+        (mf.linear(), mf.SA),
+        (mf.zonal(multipliers=[1.0, 0.2, 0.3]), mf.USA),
+    ],
+)
+def test_critical_diffusivity_makes_the_first_degree_marginal(
+    kernel: mf.Kernel, flow: mf.Flow
+) -> None:
+    """Just below it one degree grows, just above it none."""
+    critical = mf.critical_diffusivity(circle(kernel, flow))
+    below, above = (
+        circle(kernel, mf.Flow(flow.normalized, flow.strength, factor * critical))
+        for factor in (1 - 1e-9, 1 + 1e-9)
+    )
+    assert growth_rate_max(below) > 0 > growth_rate_max(above)
+
+
+@pytest.mark.parametrize(
+    "dimension, beta, kappa",
+    [
+        (1, 5.0, 0.2054599575),
+        (1, 2.4, 1.044330156),
+        (1, 10.0, 0.003743932531),
+        (2, 5.0, 0.4210930111),
+        (2, 1.7, 2.27190295),
+        (2, 10.0, 0.01008887326),
+    ],
+)
+def test_critical_diffusivity_equals_the_noisy_papers(
+    dimension: int, beta: float, kappa: float, verified: Callable
+) -> None:
+    """The papers' threshold kappa_# = beta / a_1: noise 1/kappa is diffusivity e^beta (2.7)."""
+    problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta), mf.USA)
+    found = 1.0 / (mf.critical_diffusivity(problem) * np.exp(beta))
+    what = "critical diffusivity as printed, circle and sphere, relative"
+    verified("exact solutions", what, found / kappa - 1, 6e-10)
+
+
+def test_critical_diffusivity_is_zero_under_repulsion() -> None:
+    """A negative diffusivity means nothing."""
+    assert (
+        mf.critical_diffusivity(circle(mf.exponential(4.0), mf.Flow("none", strength=-1.0))) == 0.0
+    )
+
+
+@pytest.mark.parametrize("beta, tokens, printed", [(5.0, 20_000, 0.2663), (7.0, 20_000, 0.0425)])
+def test_onset_time_equals_the_published_runs(beta: float, tokens: int, printed: float) -> None:
+    """T = ln N / (2 lambda_max) in paper time: clusters of the published figures form there."""
+    found = mf.onset_time(circle(mf.exponential(beta)), tokens) * np.exp(-beta)
+    assert found == pytest.approx(printed, abs=0.6e-4)
+
+
+def test_onset_time_is_when_the_noise_of_tokens_has_grown_to_one() -> None:
+    """|c_k|^2 starts at 1/N: e^{2 lambda T} / N = 1."""
+    problem = circle(mf.exponential(3.0), mf.SA)
+    time = mf.onset_time(problem, 500)
+    assert np.exp(2 * growth_rate_max(problem) * time) / 500 == pytest.approx(1.0, rel=1e-14)
+
+
+def test_onset_time_refuses_one_token() -> None:
+    """The logarithm of 1 would make the onset the start."""
+    with pytest.raises(ValueError, match="tokens must be at least 2, got 1"):
+        mf.onset_time(circle(mf.linear()), 1)
+
+
+def test_rates_of_heads_know_what_else_moves_tokens() -> None:
+    """A drift that strains, or a later stage, would be left out of the unit of time."""
+    heads = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=3.0)
+    alone = mf.Problem(mf.Circle(), heads)
+    turned, strained = (replace(alone, drift=mf.Drift(m)) for m in ([[0, -1], [1, 0]], [1, 0]))
+    assert growth_rate_max(turned) == pytest.approx(growth_rate_max(alone), rel=1e-13)
+    with pytest.raises(ValueError, match="heads and fixed fields move uniform itself"):
+        growth_rate_max(strained)
+    staged = replace(alone, stages=[mf.Stage(1.0), mf.Stage(kernel=mf.exponential(9.0))])
+    for rate in (growth_rate_max, mf.linear_operator):
+        with pytest.raises(ValueError, match="the problem has 2 stages"):
+            rate(staged)
+
+
+@pytest.mark.parametrize(
+    "layers", [mf.Layers(0.1, 20), mf.Layers(0.0, placement="pre")], ids=["steps", "pre"]
+)
+def test_times_of_the_flow_are_not_those_of_layers(layers: mf.Layers) -> None:
+    """Times and rates of attention alone would stand for those of layers with another clock."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, layers=layers)
+    pair = mf.Measure(mf.Circle(), [0.0, 1.0])
+    for ask in (
+        lambda: mf.onset_time(problem, 1000),
+        lambda: mf.two_cluster_time(problem, 2.0, 1.0),
+        lambda: mf.next_merge_estimate(problem, pair),
+        lambda: mf.cluster_rates(problem, pair),
+        lambda: mf.phase_point(problem),
+    ):
+        with pytest.raises(ValueError, match="rest on the flow of attention"):
+            ask()
+    thin = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, layers=mf.Layers(0.0))
+    assert mf.onset_time(thin, 1000) == mf.onset_time(replace(thin, layers=None), 1000)

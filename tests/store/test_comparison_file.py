@@ -1,0 +1,174 @@
+"""The file of `meanfield compare`: what is written is read, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.store.comparison_file import (
+    load_comparison,
+    write_comparison,
+)
+from meanfield.store.run_file import load
+from meanfield.store.study_file import record_study
+from meanfield.store.wall_time import WallTime
+from meanfield.studies.convergence import Comparison, StudyOptions, comparison
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.executors import finished
+from meanfield.studies.study import Runs
+
+LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
+EXACT = (
+    "times",
+    "tokens",
+    "distances",
+    "widths",
+    "onset_times",
+    "mean_distance",
+    "exponent_intervals",
+    "certified_exponents",
+    "certified_distance",
+)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Comparison:
+    """Four small systems."""
+    return comparison(
+        PROBLEM,
+        np.array([0.0, 1.0]),
+        StudyOptions((5, 8), repetitions=2),
+        tolerance=1e-6,
+        max_degree=64,
+    )
+
+
+@pytest.fixture(scope="module")
+def study(plan: Comparison) -> ConvergenceStudy:
+    """What they measure."""
+    return plan.completed()
+
+
+def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """A figure from a file would not be that of the study."""
+    noted = replace(
+        study, note="something fell short", attributes=study.attributes | {"title": "t"}
+    )
+    write_comparison(tmp_path / "c.h5", noted)
+    back = load_comparison(tmp_path / "c.h5")
+    for name in EXACT:
+        np.testing.assert_array_equal(getattr(back, name), getattr(noted, name))
+    assert (back.metric, back.note, back.headline) == ("W1", "something fell short", study.headline)
+    assert back.growth_rate_max == study.growth_rate_max
+    assert back.attributes["title"] == "t"
+    assert back.attributes["beta"] == 5.0
+
+
+def test_other_programs_read_axes(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """Without dimension scales nobody else knows which axis is which."""
+    xarray = pytest.importorskip("xarray")
+    write_comparison(tmp_path / "c.h5", study)
+    with xarray.open_dataset(tmp_path / "c.h5", engine="h5netcdf") as data:
+        assert data.distances.dims == ("tokens", "repetition", "time")
+        assert data.tokens.values.tolist() == [5, 8]
+        mean = data.distances.mean("repetition")
+        np.testing.assert_allclose(mean, data.mean_distance, rtol=1e-14)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
+def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseException) -> None:
+    """Whatever ends a study would lose the systems that were finished."""
+
+    def broken() -> Iterator[tuple[Runs, np.ndarray]]:
+        for count, runs in enumerate(plan.missing(plan.empty())):
+            if count == 3:
+                raise error
+            yield runs, np.full((1, 2, 2), 1.0 + count)
+
+    stream = record_study(tmp_path / "c.h5", write_comparison, plan, plan.empty(), broken(), {})
+    with pytest.raises(type(error)):
+        list(stream)
+    back = load_comparison(tmp_path / "c.h5")
+    assert np.isfinite(back.distances).all(axis=2).tolist() == [[True, False], [True, True]]
+    cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+    assert back.attributes["status"] == f"{cause} with 3 of 4 particle systems finished"
+
+
+def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
+    """A finished file would be resumed for ever."""
+    found = plan.empty()
+    results = finished(plan.run, plan.missing(found))
+    spent = WallTime({"running": 100.0})
+    list(record_study(tmp_path / "c.h5", write_comparison, plan, found, results, {}, spent))
+    attributes = load_comparison(tmp_path / "c.h5").attributes
+    assert attributes["status"] == "completed"
+    assert attributes["seconds_running"] > 100.0 and attributes["seconds_writing"] > 0.0
+    assert plan.missing(found) == []
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    """A run file, or no HDF5 file at all, would be read as a study."""
+    import h5py
+
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file.attrs["format_version"] = 1
+    with pytest.raises(ValueError, match="run.h5 is not a comparison of format 2"):
+        load_comparison(tmp_path / "run.h5")
+    (tmp_path / "text.h5").write_text("nothing")
+    with pytest.raises(ValueError, match="text.h5 is not a readable HDF5 file"):
+        load_comparison(tmp_path / "text.h5")
+    with pytest.raises(ValueError, match="none.h5: no such file"):
+        load_comparison(tmp_path / "none.h5")
+
+
+def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """The user would meet a KeyError."""
+    import h5py
+
+    write_comparison(tmp_path / "c.h5", study)
+    with h5py.File(tmp_path / "c.h5", "a") as file:
+        del file["distances"]
+    with pytest.raises(ValueError, match="c.h5 is damaged"):
+        load_comparison(tmp_path / "c.h5")
+
+
+def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """Whoever needs a run would read a comparison; `mf.load` would refuse it."""
+    write_comparison(tmp_path / "c.h5", study)
+    with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: open it"):
+        load(tmp_path / "c.h5")
+    back = mf.load(tmp_path / "c.h5")
+    assert isinstance(back, ConvergenceStudy)
+    np.testing.assert_array_equal(back.distances, study.distances)
+
+
+def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """Exponents would be fitted to their logarithms."""
+    import h5py
+
+    write_comparison(tmp_path / "c.h5", study)
+    with h5py.File(tmp_path / "c.h5", "a") as file:
+        file["distances"][0, 0, 0] = -1.0
+    with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
+        load_comparison(tmp_path / "c.h5")
+
+
+def test_files_without_certified_distances_are_read(
+    study: ConvergenceStudy, tmp_path: Path
+) -> None:
+    """Those of versions that had none."""
+    import h5py
+
+    write_comparison(tmp_path / "c.h5", study)
+    with h5py.File(tmp_path / "c.h5", "a") as file:
+        del file["certified_exponent"], file["certified_distance"]
+    back = load_comparison(tmp_path / "c.h5")
+    assert np.isnan(back.certified_distance).all()
+    np.testing.assert_array_equal(back.mean_distance, study.mean_distance)

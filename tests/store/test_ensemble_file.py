@@ -1,0 +1,117 @@
+"""The file of `meanfield ensemble`: what is written is read, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.run_file import load
+from meanfield.store.study_file import record_study
+from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
+from meanfield.studies.ensemble_results import ClusterTable, Ensemble
+from meanfield.studies.study import Runs
+
+EXACT = (
+    "times",
+    "tokens",
+    "onset_times",
+    "counts",
+    "mass",
+    "centre",
+    "predicted",
+    "mean_count",
+    "standard_error",
+)
+
+
+@pytest.fixture(scope="module", params=[mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
+def plan(request: pytest.FixtureRequest) -> EnsemblePlan:
+    """Six small runs."""
+    problem = mf.Problem(request.param, mf.exponential(3.0), mf.USA)
+    options = EnsembleOptions((20, 40), runs=3, times=(1.0, 1.5))
+    return ensemble_plan(problem, options, tolerance=1e-4)
+
+
+@pytest.fixture(scope="module")
+def made(plan: EnsemblePlan) -> Ensemble:
+    """What they count."""
+    return plan.completed()
+
+
+def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
+    """A report or figure from a file would not be that of the ensemble."""
+    write_ensemble(tmp_path / "e.h5", replace(made, attributes=made.attributes | {"title": "t"}))
+    back = load_ensemble(tmp_path / "e.h5")
+    for name in EXACT:
+        np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
+    expected = made.attributes | {"title": "t"}
+    assert {name: back.attributes[name] for name in expected} == expected
+
+
+def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
+    """Without dimension scales nobody else knows which axis is which."""
+    xarray = pytest.importorskip("xarray")
+    write_ensemble(tmp_path / "e.h5", made)
+    with xarray.open_dataset(tmp_path / "e.h5", engine="h5netcdf") as data:
+        assert data.counts.dims == ("tokens", "run", "time")
+        assert data.mass.dims == ("tokens", "run", "time", "cluster")
+        assert data.centre.dims[:4] == data.mass.dims
+        assert data.time.values.tolist() == [1.0, 1.5]
+        np.testing.assert_allclose(data.counts.mean("run"), data.mean_count, rtol=1e-14)
+        np.testing.assert_allclose(data.distribution.sum("count"), 1.0, rtol=1e-14)
+        mean = (data["count"] * data.distribution).sum("count")
+        np.testing.assert_allclose(mean, data.mean_count, rtol=1e-14)
+
+
+def test_an_ensemble_without_runs_comes_back(plan: EnsemblePlan, tmp_path: Path) -> None:
+    """A process killed in its first second would leave a file that nobody can continue."""
+    write_ensemble(tmp_path / "e.h5", plan.results(plan.empty()))
+    back = load_ensemble(tmp_path / "e.h5")
+    assert (back.counts == -1).all()
+    assert len(plan.missing(plan.resumed(back))) == len(plan.missing(plan.empty()))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
+def test_what_is_finished_is_kept(
+    plan: EnsemblePlan, made: Ensemble, tmp_path: Path, error: BaseException
+) -> None:
+    """Whatever ends an ensemble would lose the runs that were finished."""
+    blocks = plan.missing(plan.empty())
+
+    def broken() -> Iterator[tuple[Runs, ClusterTable]]:
+        yield blocks[0], plan.run(blocks[0])
+        raise error
+
+    path = tmp_path / "e.h5"
+    with pytest.raises(type(error)):
+        list(record_study(path, write_ensemble, plan, plan.empty(), broken(), {"title": "t"}))
+    back = load_ensemble(path)
+    cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+    runs = blocks[0].numbers
+    assert back.attributes["status"] == f"{cause} with {len(runs)} of 6 runs finished"
+    size = plan.options.tokens.index(blocks[0].size)
+    np.testing.assert_array_equal(back.counts[size, runs], made.counts[size, runs])
+    assert (back.counts >= 0).sum() == 2 * len(runs)
+
+
+def test_other_files_are_no_ensembles(made: Ensemble, tmp_path: Path) -> None:
+    """A run would be read as an ensemble, or an ensemble as a run."""
+    write_ensemble(tmp_path / "e.h5", made)
+    with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: open it"):
+        load(tmp_path / "e.h5")
+    back = mf.load(tmp_path / "e.h5")
+    assert isinstance(back, Ensemble)
+    np.testing.assert_array_equal(back.counts, made.counts)
+    import h5py
+
+    with h5py.File(tmp_path / "other.h5", "w"):
+        pass
+    with pytest.raises(ValueError, match="other.h5 is not an ensemble of format 1"):
+        load_ensemble(tmp_path / "other.h5")

@@ -1,0 +1,160 @@
+"""What a file must hold: each thing that is not as it should be is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from parameters import together
+
+from meanfield.store.layout import (
+    ATTRIBUTES,
+    ForeignError,
+    arrays,
+    check_counts,
+    check_grows,
+    check_increasing,
+    check_indices,
+    checked_attribute,
+    dataset,
+    increasing_times,
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[h5py.File]:
+    """An open file with some datasets."""
+    with h5py.File(tmp_path / "x.h5", "w") as made:
+        made.create_dataset("time", data=np.arange(3.0), maxshape=(None,))
+        made["counts"], made["texts"] = np.arange(3), ["a", "b"]
+        made["small"], made["table"] = np.ones(3, np.float32), np.zeros((3, 2))
+        yield made
+
+
+@together(
+    ("name", "value"),
+    [
+        *[("beta", value) for value in ("4", True, float("nan"), 1j, [4.0], None, b"4")],
+        *[("seed", value) for value in (-1, 1.0, "1", False, np.uint64(2**64 - 1))],
+        *[("normalized", value) for value in (0, "true")],
+        *[("heads", -1), ("normalization", 1), ("growth_rate_max", "nan")],
+        *[("status", value) for value in (3, "\udcff", b"completed")],
+        *[("result_hash", value) for value in ("abc", "g" * 64, 5)],
+        *[("anything", value) for value in (1j, b"text", np.arange(2), h5py.Empty("f8"))],
+    ],
+)
+def test_attribute_of_another_kind_is_named(name: str, value: Any) -> None:
+    """A command would stumble over it later, without a word about the file."""
+    with pytest.raises(ValueError, match=rf"attribute {name} is .*, expected "):
+        checked_attribute(name, value)
+
+
+def test_attributes_become_plain_values() -> None:
+    """JSON knows no numbers of NumPy's."""
+    given = (np.float64(2.0), np.int64(3), np.bool_(True), "a\nb", "f" * 64)
+    names = ("beta", "seed", "normalized", "config", "result_hash")
+    assert np.isnan(checked_attribute("growth_rate_max", np.float64("nan")))
+    for name, value in zip(names, given, strict=True):
+        plain = checked_attribute(name, value)
+        assert plain == value and type(plain) in (float, int, bool, str)
+
+
+def test_texts_are_one_short_line_each() -> None:
+    """A title would clear the terminal, forge lines, or be laid out for minutes."""
+    assert checked_attribute("title", "\x1b]0;pwned\x07 a\nb") == r"\x1b]0;pwned\x07 a\nb"
+    assert checked_attribute("note", "\u202e abc") == r"\u202e abc"
+    assert len(checked_attribute("status", "a" * 10**6)) < 1010
+    assert checked_attribute("changes", "t = 1\n\x1b[2J") == "t = 1\n" + r"\x1b[2J"
+
+
+def test_an_attribute_has_one_kind() -> None:
+    """The second kind of a name would win unseen."""
+    names = [name for group in ATTRIBUTES.values() for name in group.split()]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "shape", "message"),
+    [
+        ("nothing", "f", (3,), "nothing is missing"),
+        ("counts", "f", (3,), "counts holds int64, expected real numbers"),
+        ("small", "f", (3,), "small holds float32, expected real numbers"),
+        ("texts", "fi", (2,), "texts holds object, expected real numbers or integers"),
+        ("time", "f", (4,), r"time has shape \(3,\), expected \(4,\)"),
+        ("table", "f", (3, 3), r"table has shape \(3, 2\), expected \(3, 3\)"),
+        ("table", "f", (None,), r"table has shape \(3, 2\), expected \(any,\)"),
+    ],
+)
+def test_dataset_of_another_kind_is_named(
+    file: h5py.File, name: str, kinds: str, shape: tuple[int | None, ...], message: str
+) -> None:
+    """Numbers of another kind or shape would be computed with."""
+    with pytest.raises(ValueError, match=message):
+        dataset(file, name, kinds, shape)
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0, 2.0, 1.0], [-1.0, 0.0, 1.0], [0.0, np.nan, 1.0], [0.0, 1.0, np.inf]]
+)
+def test_times_that_do_not_increase_are_refused(file: h5py.File, values: list[float]) -> None:
+    """A run would be drawn, and continued, from a time that is none."""
+    assert increasing_times(file).tolist() == [0.0, 1.0, 2.0]
+    file["time"][...] = values
+    with pytest.raises(ValueError, match="time holds other numbers than finite ones, increasing"):
+        increasing_times(file)
+
+
+def test_times_that_are_nothing_but_gaps_are_refused(file: h5py.File) -> None:
+    """A file of kilobytes would take all memory."""
+    file["time"].resize((10**12,))
+    with pytest.raises(ValueError, match="time has 1000000000000 rows, more than the file can"):
+        increasing_times(file)
+
+
+@together(
+    ("check", "values", "message"),
+    [
+        (check_indices, [0, 3], "x holds other indices than 0 to 2, increasing"),
+        (check_indices, [-1, 1], "x holds other indices than 0 to 2, increasing"),
+        (check_indices, [1, 1], "x holds other indices than 0 to 2, increasing"),
+        (check_counts, [0, 4], "x holds other numbers than 0 to 3"),
+        (check_counts, [-1, 3], "x holds other numbers than 0 to 3"),
+        (check_increasing, [2, 3], "x holds other numbers than finite ones, increasing from 3"),
+    ],
+)
+def test_numbers_out_of_range_are_named(
+    check: Callable[[str, Any, int], None], values: list[int], message: str
+) -> None:
+    """An index would point elsewhere, or a count take all memory."""
+    check("x", np.arange(2), 3 if check is not check_increasing else 0)
+    check("x", np.zeros(0, int), 3)
+    with pytest.raises(ValueError, match=message):
+        check("x", np.array(values), 3)
+
+
+def test_arrays_fit_their_axes(file: h5py.File) -> None:
+    """A table would be read with the rows of another study."""
+    found = arrays(file, {"counts": ("time",)}, ("counts",))
+    assert found["counts"].tolist() == [0, 1, 2] and found["time"].tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match=r"table has shape \(3, 2\), expected \(3, 3\)"):
+        arrays(file, {"table": ("time", "counts")}, ("counts",))
+    with pytest.raises(ValueError, match="pair is missing"):
+        arrays(file, {"table": ("time", "pair")})
+
+
+def test_file_that_cannot_grow_is_not_continued(tmp_path: Path) -> None:
+    """A resumed run would fail in the middle of its first write."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("series/energy", data=np.arange(3.0), maxshape=(None,))
+        file["checkpoint/state"] = 1.0
+        check_grows(file, "checkpoint")
+        file["series/tail"] = np.arange(3.0)
+        with pytest.raises(ForeignError, match="another program has added the dataset series/t"):
+            check_grows(file, "checkpoint")
+        file["series/tail"].make_scale("tail")
+        with pytest.raises(ValueError, match="no rows can be added to series/tail"):
+            check_grows(file, "checkpoint")

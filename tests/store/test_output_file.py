@@ -1,0 +1,444 @@
+"""Replacing files: at once, on disks that are full, fail or lose their power, and locks."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import stat
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+
+from meanfield.files.replacing import OutputError, replace_bytes
+from meanfield.files.signals import uninterrupted
+from meanfield.store import output_file
+from meanfield.store.locks import writer_lock
+from meanfield.store.output_file import is_broken, replace_file
+
+
+def put(name: str, value: int) -> Any:
+    """Write one number."""
+
+    def write(file: h5py.File) -> None:
+        file[name] = value
+
+    return write
+
+
+def numbers(path: Path) -> dict[str, int]:
+    """All numbers of a file."""
+    with h5py.File(path) as file:
+        return {name: int(item[()]) for name, item in file.items()}
+
+
+def test_new_version_begins_as_a_copy_or_empty(tmp_path: Path) -> None:
+    """A flush would lose what was written before."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+    replace_file(path, path, put("b", 2))
+    assert numbers(path) == {"a": 1, "b": 2}
+    replace_file(path, None, put("c", 3))
+    assert numbers(path) == {"c": 3}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+
+
+def test_failed_write_leaves_the_old_version(tmp_path: Path) -> None:
+    """A failure would cost what was there."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+
+    def fail(file: h5py.File) -> None:
+        file["b"] = 2
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        replace_file(path, path, fail)
+    assert numbers(path) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+
+
+def test_old_version_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    """Whoever reads during a flush would see half a file."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+
+    def look(file: h5py.File) -> None:
+        file["b"] = 2
+        file.flush()
+        assert numbers(path) == {"a": 1}
+
+    replace_file(path, path, look)
+    assert numbers(path) == {"a": 1, "b": 2}
+
+
+def test_impossible_place_is_an_output_error(tmp_path: Path) -> None:
+    """A folder that does not exist would be a traceback."""
+    with pytest.raises(OutputError, match=r"x\.h5 cannot be written: No such file or directory\."):
+        replace_file(tmp_path / "nodir" / "x.h5", None, put("a", 1))
+    with pytest.raises(OutputError, match="No such file"), writer_lock(tmp_path / "no" / "x.h5"):
+        pass
+
+
+def test_bytes_take_the_place_of_a_file_at_once(tmp_path: Path) -> None:
+    """A full disk would leave half a figure, and nothing of the one before."""
+    path, link = tmp_path / "x.png", tmp_path / "link.png"
+    replace_bytes(path, b"old")
+    link.symlink_to(path)
+    replace_bytes(link, b"new")
+    assert path.read_bytes() == b"new" and link.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} == {"x.png", "link.png"}
+
+
+@pytest.mark.parametrize("name", ["itself.png", "other.png"])
+def test_link_that_leads_nowhere_is_replaced(tmp_path: Path, name: str) -> None:
+    """A link to itself, or two to each other, would be a traceback."""
+    link = tmp_path / "itself.png"
+    link.symlink_to(name)
+    (tmp_path / "other.png").symlink_to("itself.png")
+    replace_bytes(link, b"new")
+    assert link.read_bytes() == b"new" and not link.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} == {"itself.png", "other.png"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_pipe_stays_a_pipe(tmp_path: Path, linked: bool) -> None:
+    """What reads from a pipe, or a device, would wait for ever beside a file of its name."""
+    pipe, link = tmp_path / "pipe.png", tmp_path / "link.png"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    path = link if linked else pipe
+    refusal = rf"{path.name} cannot be written: it is not a regular file\.$"
+    with pytest.raises(OutputError, match=refusal):
+        replace_bytes(path, b"new")
+    with pytest.raises(OutputError, match=refusal):
+        replace_file(path, None, put("a", 1))
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} == {"pipe.png", "link.png"}
+
+
+def test_lock_clears_away_what_a_killed_writer_left(tmp_path: Path) -> None:
+    """A file half written would stay beside the run for ever."""
+    (tmp_path / ".x.h5.meanfield-0123456789abcdef").touch()
+    theirs = {"x.h5.partial", "x.h5.lock", ".x.h5.meanfield-notes", ".y.h5.meanfield-" + 16 * "0"}
+    for name in theirs:
+        (tmp_path / name).write_text("a user's own")
+    with writer_lock(tmp_path / "x.h5"):
+        assert {file.name for file in tmp_path.iterdir()} == {*theirs, ".x.h5.meanfield-lock"}
+    assert {file.name for file in tmp_path.iterdir()} == theirs
+
+
+def test_lock_is_exclusive_and_leaves_nothing(tmp_path: Path) -> None:
+    """Two runs would write one file; or the folder would fill with locks."""
+    path = tmp_path / "x.h5"
+    refused = pytest.raises(OutputError, match=r"x\.h5 is being written by another process\.")
+    with writer_lock(path), refused, writer_lock(path):
+        pass
+    with pytest.raises(ZeroDivisionError), writer_lock(path):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_that_was_taken_away_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that opened the lock of one that is just leaving would hold a lock of nothing."""
+    path, real, opened = tmp_path / "x.h5", os.open, []
+
+    def slow_open(name: Any, *options: Any) -> int:
+        descriptor = real(name, *options)
+        if not opened:
+            os.unlink(name)
+        opened.append(name)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", slow_open)
+    with writer_lock(path):
+        assert len(opened) == 2
+        assert (tmp_path / ".x.h5.meanfield-lock").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_waits_for_the_end_of_the_block(number: int) -> None:
+    """An interrupt would tear a flush in two, and rows be written twice."""
+    seen = []
+    before = signal.signal(number, lambda n, frame: seen.append(n))
+    try:
+        with uninterrupted():
+            with uninterrupted():
+                os.kill(os.getpid(), number)
+            assert seen == []
+        assert seen == [number]
+        os.kill(os.getpid(), number)
+        assert seen == [number, number]
+    finally:
+        signal.signal(number, before)
+
+
+def test_keyboard_interrupt_comes_after_the_block() -> None:
+    """Ctrl-C during a flush would be forgotten."""
+    done = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append(1)
+    assert done == [1]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_no_signal_of_several_is_lost() -> None:
+    """Ctrl-C inside a write would make the process forget what another signal asks for."""
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda n, frame: seen.append(n))
+    try:
+        with pytest.raises(KeyboardInterrupt), uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert seen == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_other_threads_may_write(tmp_path: Path) -> None:
+    """Signals belong to the main thread: a run in another one would fail."""
+    thread = threading.Thread(target=replace_file, args=(tmp_path / "x.h5", None, put("a", 1)))
+    thread.start()
+    thread.join()
+    assert numbers(tmp_path / "x.h5") == {"a": 1}
+
+
+@pytest.mark.parametrize("write", [replace_bytes, replace_file])
+def test_planted_links_are_not_followed(tmp_path: Path, write: Any) -> None:
+    """A link in a folder from somebody else would lead into any file of the user's."""
+    (tmp_path / "victim").write_text("a user's own")
+    for name in ("x.png.partial", ".x.png.partial", ".x.png.meanfield-" + 16 * "0"):
+        (tmp_path / name).symlink_to("victim")
+    write(tmp_path / "x.png", *([b"new"] if write is replace_bytes else [None, put("a", 1)]))
+    assert (tmp_path / "victim").read_text() == "a user's own"
+    assert not (tmp_path / "x.png").is_symlink() and (tmp_path / "x.png").stat().st_size > 0
+
+
+def test_link_in_place_of_a_lock_is_refused(tmp_path: Path) -> None:
+    """A lock would make an empty file wherever the link points to."""
+    path, lock = tmp_path / "x.h5", tmp_path / ".x.h5.meanfield-lock"
+    lock.symlink_to("victim")
+    refusal = (
+        r"x\.h5 cannot be written: its lock \.x\.h5\.meanfield-lock is not a regular file\. Delete"
+    )
+    with pytest.raises(OutputError, match=refusal), writer_lock(path):
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == [lock.name]
+    # A pipe would be opened and locked for ever.
+    for make in (lock.mkdir, partial(os.mkfifo, lock)):
+        shutil.rmtree(lock) if lock.is_dir() and not lock.is_symlink() else lock.unlink()
+        make()
+        with pytest.raises(OutputError, match=refusal), writer_lock(path):
+            pass
+
+
+def test_name_that_is_taken_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even a name that was guessed would only end the write."""
+    monkeypatch.setattr("secrets.token_hex", lambda count: "0" * 2 * count)
+    planted = tmp_path / (".x.png.meanfield-" + 16 * "0")
+    planted.symlink_to("victim")
+    with pytest.raises(OutputError, match=r"x\.png cannot be written: File exists"):
+        replace_bytes(tmp_path / "x.png", b"new")
+    assert [file.name for file in tmp_path.iterdir()] == [planted.name]
+
+
+def test_full_disk_is_found_before_hdf5_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 would be left with a file that it can neither write nor close, and crash at the end."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+    asked = []
+
+    def full(descriptor: int, offset: int, size: int) -> None:
+        asked.append(size)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OutputError, match="cannot be written: No space left on device"):
+        replace_file(path, path, put("b", 2), room=1000)
+    assert asked[0] >= path.stat().st_size + 1000
+    assert numbers(path) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+
+
+def test_reserved_space_is_given_back(tmp_path: Path) -> None:
+    """A file would keep the room that it might have needed."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1), room=10**7)
+    replace_file(path, path, put("b", 1), room=10**7)
+    assert path.stat().st_size < 10**5
+
+
+def test_file_systems_that_cannot_reserve_are_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs would be impossible on some network disks."""
+
+    def unsupported(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", unsupported)
+    replace_file(tmp_path / "x.h5", None, put("a", 1))
+    monkeypatch.delattr(os, "posix_fallocate")
+    replace_file(tmp_path / "x.h5", tmp_path / "x.h5", put("b", 2))
+    assert numbers(tmp_path / "x.h5") == {"a": 1, "b": 2}
+
+
+class Failing:
+    """File whose k-th write or cut fails, once."""
+
+    def __init__(self, raw: Any, chosen: int) -> None:
+        self._raw, self._left = raw, chosen
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything of the file, and two things that may fail."""
+        method = getattr(self._raw, name)
+        if name not in ("write", "truncate"):
+            return method
+
+        def maybe(argument: Any) -> Any:
+            self._left -= 1
+            if self._left == -1:
+                raise OSError(5, "Input/output error")
+            return method(argument)
+
+        return maybe
+
+
+def test_no_failure_of_the_disk_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
+    path, real, failing = tmp_path / "x.h5", output_file._Disk, 0
+    replace_file(path, None, put("a", 1))
+
+    def write(file: h5py.File) -> None:
+        file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
+        file["b"] = 2
+
+    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Failing(raw, failing)))
+    while True:
+        try:
+            replace_file(path, path, write)
+        except OutputError as error:
+            assert str(error) == f"{path} cannot be written: Input/output error."
+            assert numbers(path) == {"a": 1}
+            failing += 1
+        else:
+            break
+    assert failing > 30
+
+
+class Sluggish:
+    """File that takes few bytes at a time."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else of the file."""
+        return getattr(self._raw, name)
+
+    def write(self, data: memoryview) -> int:
+        """Write at most 7 bytes."""
+        return int(self._raw.write(data[:7]))
+
+
+def test_disk_that_takes_few_bytes_at_a_time_gets_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a large write would be missing."""
+    path, real, written = tmp_path / "x.h5", output_file._Disk, random.Random(1).randbytes(100)
+    with (tmp_path / "x").open("w+b", buffering=0) as raw:
+        disk = real(Sluggish(raw))  # type: ignore[arg-type]
+        assert disk.write(memoryview(written)) == 100 and disk.error is None
+    assert (tmp_path / "x").read_bytes() == written
+    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Sluggish(raw)))
+    replace_file(path, None, put("a", 1))
+    replace_file(path, path, put("b", 2))
+    assert numbers(path) == {"a": 1, "b": 2} and not is_broken(path)
+
+
+def write_bytes(path: Path) -> None:
+    """Write a figure."""
+    replace_bytes(path, b"new")
+
+
+def write_hdf5(path: Path) -> None:
+    """Write an HDF5 file."""
+    replace_file(path, None, put("b", 2))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be flushed")
+@pytest.mark.parametrize("write", [write_bytes, write_hdf5])
+def test_file_and_then_its_name_are_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any
+) -> None:
+    """A power cut would leave an empty file, or bring the older one back."""
+    path, done = tmp_path / "x", []
+    path.write_bytes(b"old")
+
+    def seen(found: os.stat_result) -> tuple[int, int, int]:
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    flush, rename = os.fsync, os.replace
+
+    def fsync(descriptor: int) -> None:
+        done.append(("flushed", *seen(os.fstat(descriptor))))
+        flush(descriptor)
+
+    def replace(source: Any, target: Any) -> None:
+        done.append(("renamed", *seen(os.stat(source))))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    write(path)
+    new = seen(path.stat())
+    assert done[:2] == [("flushed", *new), ("renamed", *new)]
+    assert [step[:2] for step in done[2:]] == [("flushed", tmp_path.stat().st_ino)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be flushed")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_what_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """A file that is not on the disk would be trusted; or one that is there be called lost."""
+    path, flush, is_chosen = tmp_path / "x", os.fsync, [stat.S_ISREG, stat.S_ISDIR][what != "file"]
+    path.write_bytes(b"old")
+
+    def fsync(descriptor: int) -> None:
+        if is_chosen(os.fstat(descriptor).st_mode):
+            raise OSError(5, "Input/output error")
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    if what == "folder":
+        write_bytes(path)
+    else:
+        with pytest.raises(OutputError, match="x cannot be written: Input/output error"):
+            write_bytes(path)
+    assert path.read_bytes() == (b"new" if what == "folder" else b"old")
+    assert [file.name for file in tmp_path.iterdir()] == ["x"]
+
+
+def test_file_that_hdf5_cannot_finish_is_told(tmp_path: Path) -> None:
+    """What the disk said would hide behind what HDF5 makes of it, or the other way round."""
+    path = tmp_path / "x.h5"
+
+    def fail(file: h5py.File) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OutputError, match="No space left on device"):
+        replace_file(path, None, fail)
+    assert list(tmp_path.iterdir()) == []

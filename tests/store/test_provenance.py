@@ -1,0 +1,137 @@
+"""Provenance: what a file says of where its results come from is so."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.engines.threads import set_threads, threads
+from meanfield.store import provenance as module
+from meanfield.store.provenance import (
+    FACTS,
+    LIBRARIES,
+    parsed_versions,
+    provenance,
+    read_provenance,
+)
+
+FRESH = "from meanfield.store.provenance import provenance; "
+FRESH += "print(provenance()['versions'])"
+
+
+def test_versions_are_those_installed() -> None:
+    """Somebody would repeat the run with other libraries."""
+    found = parsed_versions(provenance()["versions"])
+    assert found.pop("meanfield") == mf.__version__
+    assert found.pop("python") == ".".join(map(str, sys.version_info[:3]))
+    assert found == {name: importlib.metadata.version(name) for name in LIBRARIES}
+
+
+def test_versions_do_not_depend_on_what_is_loaded() -> None:
+    """The same installation would seem to differ from run to run."""
+    import ducc0
+    import h5py
+    import numba
+    import pyshtools
+    import rocket_fft
+    import scipy
+
+    assert all((ducc0, h5py, numba, pyshtools, rocket_fft, scipy))
+    fresh = subprocess.run(
+        [sys.executable, "-c", FRESH], capture_output=True, text=True, check=True
+    )
+    assert fresh.stdout.strip() == provenance()["versions"]
+
+
+def test_missing_library_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without an optional library could not run at all."""
+    monkeypatch.setattr(module, "LIBRARIES", ("numpy", "no-such-library"))
+    assert set(parsed_versions(provenance()["versions"])) == {"meanfield", "python", "numpy"}
+
+
+def test_machine_is_this_one() -> None:
+    """A difference between machines could not be found."""
+    facts = provenance()
+    assert set(facts) == set(FACTS)
+    words = facts["platform"].split()
+    assert words[:3] == [platform.system(), platform.release(), platform.machine()]
+    library, version = platform.libc_ver()
+    assert words[3:] == ([library, version] if library == "glibc" else [])
+    assert facts["processor"]
+    # A file may be given away: it says what computed, not whose it is.
+    assert platform.node() not in " ".join(map(str, facts.values())).split()
+    assert facts["threads"] == threads()
+
+
+def test_first_session_has_no_changes() -> None:
+    """A run that was never resumed would seem to be made of parts."""
+    assert (provenance()["sessions"], provenance()["changes"]) == (1, "")
+
+
+def test_same_again_is_no_change() -> None:
+    """Every resumed run would be suspected."""
+    again = provenance(provenance(provenance()))
+    assert (again["sessions"], again["changes"]) == (3, "")
+
+
+@pytest.mark.usefixtures("same_threads")
+def test_what_changes_on_the_way_is_kept() -> None:
+    """Half of a run would come from other libraries, and nobody could tell."""
+    before = threads()
+    first = provenance()
+    numpy = importlib.metadata.version("numpy")
+    first["versions"] = first["versions"].replace(f"numpy {numpy}", "numpy 1.0")
+    set_threads(before + 1)
+    second = provenance(first, "from t = 3 on")
+    set_threads(before)
+    third = provenance(second)
+    assert second["changes"].splitlines() == [
+        f"from t = 3 on: threads {before} -> {before + 1}, numpy 1.0 -> {numpy}"
+    ]
+    assert third["changes"].splitlines() == [
+        second["changes"],
+        f"session 3: threads {before + 1} -> {before}",
+    ]
+
+
+def test_file_without_facts_can_go_on() -> None:
+    """A file of an earlier version could not be resumed, or everything would have changed."""
+    facts = provenance({"status": "interrupted at t = 1", "beta": 4.0})
+    assert (facts["sessions"], facts["changes"]) == (2, "")
+
+
+def test_facts_can_be_attributes_of_a_file(tmp_path: Path) -> None:
+    """A run would fail when it begins to write."""
+    facts = provenance()
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.attrs.update(facts)
+        assert {name: file.attrs[name] for name in facts} == facts
+
+
+def test_processor_without_a_name_is_its_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without /proc could not run."""
+
+    def closed(*arguments: object, **options: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(module, "open", closed, raising=False)
+    assert provenance()["processor"] == platform.machine()
+    monkeypatch.delattr(os, "confstr")
+    assert "glibc" not in provenance()["platform"]
+
+
+def test_file_of_another_kind_has_no_provenance(tmp_path: Path) -> None:
+    """Any HDF5 file would be taken for a result."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["time"] = np.zeros(3)
+    with pytest.raises(ValueError, match="is not a run file of format 2"):
+        read_provenance(tmp_path / "x.h5")

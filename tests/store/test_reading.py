@@ -1,0 +1,206 @@
+"""What a file may claim before anything is opened, and what is read of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.store.output_file import seal
+from meanfield.store.reading import FormatError, check_bounded, opened
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A small sealed file."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a"] = 1
+    seal(tmp_path / "x.h5")
+    return tmp_path / "x.h5"
+
+
+def test_content_is_there(path: Path) -> None:
+    """No file could be read."""
+    with opened(path) as file:
+        assert file["a"][()] == 1
+
+
+def test_what_cannot_be_opened_is_named(path: Path, tmp_path: Path) -> None:
+    """The user would see HDF5's own words."""
+    other = tmp_path / "text.h5"
+    other.write_text("text")
+    changed = tmp_path / "changed.h5"
+    changed.write_bytes(path.read_bytes().replace(b"HDF", b"HDG"))
+    for file, message in (
+        (tmp_path / "no.h5", "no such file"),
+        (tmp_path, "is a folder or a device, expected a file"),
+        (other, "is not a readable HDF5 file"),
+        (changed, "is damaged: its checksum does not fit"),
+    ):
+        with pytest.raises(FormatError, match=message) as caught, opened(file):
+            pass
+        assert str(caught.value).startswith(str(file))
+
+
+@pytest.mark.parametrize("error", [KeyError("b"), OSError("x\ny"), ValueError("odd"), TypeError()])
+def test_failure_inside_is_damage(path: Path, error: Exception) -> None:
+    """A file that lacks something would be a traceback."""
+    with pytest.raises(FormatError, match=r"x\.h5 is damaged") as caught, opened(path):
+        raise error
+    assert str(caught.value).isprintable()
+
+
+def test_memory_that_is_missing_is_no_damage(path: Path) -> None:
+    """The advice would be to delete a good file."""
+    told = r"x\.h5 takes more memory to read than there is"
+    with pytest.raises(FormatError, match=told), opened(path):
+        raise MemoryError
+
+
+def test_own_complaint_and_interrupt_pass(path: Path) -> None:
+    """A clear message would be called damage, or Ctrl-C swallowed."""
+    with pytest.raises(FormatError, match="^mine$"), opened(path):
+        raise FormatError("mine")
+    with pytest.raises(KeyboardInterrupt), opened(path):
+        raise KeyboardInterrupt
+
+
+def test_file_that_cannot_be_read_says_why(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No permission would be a failed run, or a traceback in a script."""
+
+    def refuse(name: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("meanfield.store.reading.is_broken", refuse)
+    with (
+        pytest.raises(FormatError, match=r"x\.h5 cannot be read: Permission denied\."),
+        opened(path),
+    ):
+        pass
+
+
+def test_message_is_one_line_whatever_the_file_says() -> None:
+    """A file could print what it likes."""
+    assert str(FormatError("two\n  lines")) == "two lines"
+    assert str(FormatError("red \x1b[31m")) == r"red \x1b[31m"
+
+
+def test_file_that_another_program_writes_is_not_damaged(path: Path) -> None:
+    """The advice would be to delete a good file."""
+    told = r"x\.h5 is open for writing in another program\. Close it there\."
+    holds = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", holds, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline()
+        with pytest.raises(FormatError, match=told), opened(path):
+            pass
+        other.kill()
+    with opened(path) as file:
+        assert file["a"][()] == 1
+
+
+def external(file: h5py.File) -> None:
+    """Put a link to a pipe, which is waited for, into a group."""
+    os.mkfifo(Path(file.filename).parent / "pipe")
+    file["group/there"] = h5py.ExternalLink("pipe", "/x")
+
+
+def virtual(file: h5py.File) -> None:
+    """Make a dataset of parts of another file."""
+    layout = h5py.VirtualLayout((3,), "f8")
+    layout[:] = h5py.VirtualSource("other.h5", "x", (3,))
+    file.create_virtual_dataset("group/there", layout)
+
+
+def raw(file: h5py.File) -> None:
+    """Make a dataset whose numbers lie in another file."""
+    file.create_dataset("group/there", (3,), "f8", external=[("other", 0, 24)])
+
+
+def gaps(file: h5py.File) -> None:
+    """Make a dataset that is gigabytes of nothing."""
+    file.create_dataset("group/there", (21, 10**7), "f8", chunks=(21, 100))
+
+
+def wide(file: h5py.File) -> None:
+    """Make a dataset of one number, in a chunk of gigabytes that takes kilobytes."""
+    file.create_dataset("group/there", (1,), "f8", maxshape=(None,), chunks=(10**8,))
+
+
+def many(file: h5py.File) -> None:
+    """Make datasets that are each small enough."""
+    for i in range(20):
+        file.create_dataset(f"group/{i}", (2 * 10**6,), "f8", chunks=(100,))
+
+
+CLAIMS: dict[Callable[[h5py.File], None], str] = {
+    external: "group/there is a link, which is not followed",
+    lambda file: file.update({"group/there": h5py.SoftLink("/time")}): "group/there is a link",
+    virtual: "group/there lies in another file",
+    raw: "group/there lies in another file",
+    gaps: "group/there claims more than the file can hold",
+    wide: "group/there claims more than the file can hold",
+    many: "group/.* claims more than the file can hold",
+    lambda file: file.create_group("a\x1b[2J"): r"'a\\x1b\[2J' is no name",
+    lambda file: [
+        file.create_group(f"{i}") for i in range(6000)
+    ]: "there are more than 5000 names in it",
+}
+
+
+@pytest.mark.parametrize("change", CLAIMS)
+def test_what_leads_elsewhere_or_claims_too_much_is_named(
+    tmp_path: Path, change: Callable[[h5py.File], None]
+) -> None:
+    """A file of kilobytes would make a command wait for ever, or take all memory."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["time"] = np.arange(3.0)
+        file.create_group("group")
+        change(file)
+    with pytest.raises(FormatError, match=rf"x\.h5 is damaged: {CLAIMS[change]}"), opened(path):
+        pass
+
+
+def test_what_runs_and_others_write_passes(tmp_path: Path) -> None:
+    """Runs of many times, compressed copies and notes of other programs would be refused."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        # Never written, as a diagnostic of a carrier that a long run never took.
+        file.create_dataset("late", (10**6,), "f8", maxshape=(None,), chunks=(1024,))
+        # Cells of a table that widened at its end.
+        table = file.create_dataset("m", (10**4, 1), "f8", maxshape=(None, None), chunks=(99, 1))
+        table[...] = 1.0
+        table.resize((10**4 + 10, 300))
+        table[-10:] = 1.0
+        file.create_dataset("zeros", data=np.zeros(10**6), compression="gzip")
+        file["again"], file["empty"] = file["zeros"], h5py.Empty("f8")
+        file["text"] = ["a", "b"]
+        check_bounded(file)
+
+
+@pytest.mark.parametrize("command", ["info", "info --provenance", "plot", "run --resume", "check"])
+def test_no_command_follows_a_link(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link to a pipe, in a file from somebody else, would stop a command for ever."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.attrs["format_version"] = 2
+        file["time"] = h5py.ExternalLink("nothing.h5", "/x")
+    (tmp_path / "x.toml").write_text(
+        'problem = { manifold = "circle", beta = 4.0 }\ntime = { end = 1.0 }\n'
+        + ('initial = { name = "file", path = "x.h5" }\n' if command == "check" else "")
+    )
+    name, *options = command.split()
+    file_name = "x.toml" if name in ("run", "check") else "x.h5"
+    assert main([name, str(tmp_path / file_name), *options]) == 2
+    error = capsys.readouterr().err
+    assert "x.h5 is damaged: time is a link, which is not followed." in error
+    assert error.count("\n") == 1

@@ -1,0 +1,358 @@
+"""Recording: when rows reach the file, what ends a recording, and what it then says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.files.replacing import OutputError
+from meanfield.measures import Density
+from meanfield.runs import problem_attributes
+from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.store import recorder, run_writer
+from meanfield.store.output_file import LostOutputError, OutputFile
+from meanfield.store.recorder import conclude, record
+from meanfield.store.run_file import load, read_checkpoint
+
+PROBLEM = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+ATTRIBUTES = problem_attributes(PROBLEM) | {"status": "running", "config": "a = 1", "title": "t"}
+
+
+def snapshots(count: int, first: int = 0) -> Iterator[Snapshot]:
+    """Snapshots at times first, first + 1, ..."""
+    for i in range(first, first + count):
+        state = np.array([1.0, 0.01 * i], complex)
+        density = Density(mf.Circle(), state)
+        checkpoint = Checkpoint(float(i), state, 0.1, i)
+        yield Snapshot(float(i), density, density.moments(12), "density", {"steps": i}, checkpoint)
+
+
+def recording(path: Path, stream: Iterator[Snapshot], **options: Any) -> Iterator[Snapshot]:
+    """A recording of these snapshots."""
+    return record(
+        OutputFile(path),
+        stream,
+        attributes=ATTRIBUTES,
+        growth_rates=np.zeros(3),
+        observe=lambda snapshot: {"energy": np.array(snapshot.time)},
+        **options,
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where to record."""
+    return tmp_path / "x.h5"
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write every row at once."""
+    monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
+
+
+def test_everything_is_passed_on_and_taken_down(path: Path) -> None:
+    """Progress or the file would miss a time."""
+    passed = [snapshot.time for snapshot in recording(path, snapshots(5))]
+    run = load(path)
+    assert passed == run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert run.status == "completed"
+    assert run.attributes["title"] == "t"
+
+
+def test_file_is_there_before_the_first_row(path: Path) -> None:
+    """A run would compute for hours before it finds that it cannot write."""
+
+    def stream() -> Iterator[Snapshot]:
+        assert load(path).status == "running"
+        yield from snapshots(1)
+
+    list(recording(path, stream()))
+    with pytest.raises(OutputError, match="cannot be written"):
+        next(recording(path.parent / "nodir" / "x.h5", snapshots(1)))
+
+
+def test_rows_reach_the_file_on_the_way(path: Path, eager: None) -> None:
+    """A power cut would cost the whole run."""
+    for snapshot in recording(path, snapshots(4)):
+        run = load(path)
+        assert run.time[-1] == snapshot.time
+        assert run.status == "running"
+        assert read_checkpoint(path)[0].time == snapshot.time
+
+
+def test_writing_costs_a_share_of_the_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long run would spend its time copying its file."""
+    now, written = [0.0], []
+    monkeypatch.setattr(recorder.clock, "perf_counter", lambda: now[0])
+    real = recorder.replace_file
+
+    def slow(*arguments: Any) -> None:
+        now[0] += 3.0
+        written.append(now[0])
+        real(*arguments)
+
+    monkeypatch.setattr(recorder, "replace_file", slow)
+
+    def stream() -> Iterator[Snapshot]:
+        for snapshot in snapshots(400):
+            now[0] += 1.0
+            yield snapshot
+
+    list(recording(path, stream()))
+    assert 3.0 * len(written) < 0.12 * now[0]
+    assert len(written) > 10
+
+
+def test_states_do_not_fill_the_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gigabytes of tokens would wait for their turn to be written."""
+    monkeypatch.setattr(recorder, "FLUSH_SECONDS", 1e9)
+    monkeypatch.setattr(recorder, "PENDING_BYTES", 100)
+    waiting = []
+    real = run_writer.append
+    monkeypatch.setattr(
+        run_writer, "append", lambda file, rows: (waiting.append(len(rows)), real(file, rows))
+    )
+    monkeypatch.setattr(OutputFile, "size", 0)
+    list(recording(path, snapshots(20)))
+    # A state has 32 bytes: the fourth passes the limit.
+    assert waiting == [4, 4, 4, 4, 4, 0]
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("all", [0, 1, 2]), ("last", [2]), ("none", [])])
+def test_states_are_kept_as_asked(path: Path, keep: str, kept: list[int], eager: None) -> None:
+    """The disk would fill, or the last state be lost."""
+    list(recording(path, snapshots(3), keep_state=keep))
+    measures = load(path).measures
+    assert [i for i, measure in enumerate(measures) if measure is not None] == kept
+
+
+def test_last_state_is_there_while_a_run_goes_on(path: Path, eager: None) -> None:
+    """A run that is killed would have saved times, but no state to look at or to start from."""
+    for snapshot in recording(path, snapshots(4), keep_state="last"):
+        kept = [i for i, measure in enumerate(load(path).measures) if measure is not None]
+        assert kept == [snapshot.time]
+
+
+def test_file_does_not_grow_by_the_states_it_drops(path: Path, eager: None) -> None:
+    """Every flush of a run of many tokens would leave a hole of the size of its state."""
+    state = np.zeros(20_000, complex)
+    state[0] = 1.0
+    sizes = []
+    density, moments = Density(mf.Circle(), state), np.zeros(13, complex)
+    stream = (
+        Snapshot(float(i), density, moments, "density", {}, Checkpoint(float(i), state))
+        for i in range(6)
+    )
+    for _ in recording(path, stream, keep_state="last"):
+        sizes.append(path.stat().st_size)
+    # A row takes some kilobytes, a state hundreds.
+    assert sizes[-1] - sizes[0] < 5 * 0.1 * state.nbytes
+
+
+def test_last_state_moves_on_when_a_run_is_continued(path: Path) -> None:
+    """A resumed run would keep states that an uninterrupted one has not."""
+    stream = recording(path, snapshots(3), keep_state="last")
+    next(stream), next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert [measure is not None for measure in load(path).measures] == [False, True]
+    list(recording(path, snapshots(2, first=2), keep_state="last", resume=True))
+    assert [measure is not None for measure in load(path).measures] == [False] * 3 + [True]
+
+
+def test_continued_file_holds_both_parts(path: Path) -> None:
+    """Rows would be lost, doubled, or in another order."""
+    list(recording(path, snapshots(3)))
+    list(recording(path, snapshots(2, first=3), resume=True))
+    run = load(path)
+    assert run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert run.observables["energy"].tolist() == run.time.tolist()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), "interrupted at t = 2"),
+        (MemoryError(), "failed at t = 2"),
+        (
+            SimulationError(2.5, 7, "under-resolved: spectral tail 1e-3 at degree 9."),
+            "under-resolved at t = 2.5: spectral tail 1e-3 at degree 9",
+        ),
+        (SimulationError(2.5, 7, "boom"), "boom at t = 2.5"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_whatever_ends_a_run_is_its_status(path: Path, error: BaseException, status: str) -> None:
+    """The file would not say how far it can be trusted."""
+
+    def stream() -> Iterator[Snapshot]:
+        yield from snapshots(3)
+        raise error
+
+    with pytest.raises(type(error)):
+        list(recording(path, stream()))
+    run = load(path)
+    assert (run.status, run.time.tolist()) == (status, [0.0, 1.0, 2.0])
+
+
+def test_closing_is_an_interruption(path: Path) -> None:
+    """A consumer that stops early would leave a file that claims to be running."""
+    stream = recording(path, snapshots(9))
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert load(path).status == "interrupted at t = 0"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
+def test_run_that_ends_before_its_first_new_row_says_where(
+    path: Path, error: BaseException
+) -> None:
+    """A resumed run that is interrupted at once would claim to have reached nothing."""
+    list(recording(path, snapshots(4)))
+
+    def stream() -> Iterator[Snapshot]:
+        raise error
+        yield
+
+    with pytest.raises(type(error)):
+        list(recording(path, stream(), resume=True, reached=3.0))
+    run = load(path)
+    assert run.status.endswith(" at t = 3") and run.time.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_interrupt_while_writing_doubles_nothing(
+    path: Path, eager: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows would be written twice when Ctrl-C comes between renaming and forgetting them."""
+    real, calls = os.replace, []
+
+    def interrupted(*arguments: Any) -> None:
+        real(*arguments)
+        calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(recording(path, snapshots(9)))
+    run = load(path)
+    assert run.time.tolist() == [0.0, 1.0]
+    assert run.status == "interrupted at t = 1"
+
+
+def test_interrupt_of_the_last_write_leaves_a_completed_run(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is all there would be called interrupted."""
+    real, calls = os.replace, []
+
+    def interrupted(*arguments: Any) -> None:
+        real(*arguments)
+        calls.append(1)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(recording(path, snapshots(3)))
+    assert load(path).status == "completed"
+
+
+def test_disk_that_fills_up_ends_the_run_with_its_reason(
+    path: Path, eager: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk would look like a wrong input, or lose what was written."""
+    real = recorder.replace_file
+
+    def full(target: OutputFile, source: Path | None, write: Any, room: int = 0) -> None:
+        if source is not None and len(load(path).time) == 2:
+            raise OutputError("x.h5 cannot be written: No space left on device.")
+        real(target, source, write, room)
+
+    monkeypatch.setattr(recorder, "replace_file", full)
+    # The row at t = 2 is lost: the file is valid up to the one before.
+    with pytest.raises(SimulationError, match=r"No space left on device \(stopped at t = 1, step"):
+        list(recording(path, snapshots(9)))
+    assert load(path).time.tolist() == [0.0, 1.0]
+
+
+def test_nothing_missing_can_be_said(path: Path) -> None:
+    """A run that has nothing left to do would stay interrupted, or change its numbers."""
+    stream = recording(path, snapshots(2))
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    before = load(path).attributes
+    conclude(OutputFile(path), {"title": "other"})
+    run = load(path)
+    assert (run.status, run.attributes["title"], len(run.time)) == ("completed", "other", 1)
+    assert run.attributes["result_hash"] == before["result_hash"]
+
+
+def change_links(path: Path) -> None:
+    """Let the name mean another file."""
+    path.rename(path.with_name("moved.h5"))
+    path.symlink_to("other.h5")
+
+
+FOREIGN = {
+    "copied onto it": (lambda path: shutil.copyfile(path.with_name("other.h5"), path), "changed"),
+    "renamed onto it": (lambda path: path.with_name("other.h5").rename(path), "changed"),
+    "re-pointed": (change_links, "changed"),
+    "an older version": (lambda path: path.with_name("older.h5").rename(path), "changed"),
+    "deleted": (lambda path: path.unlink(), "is gone"),
+    "folder deleted": (lambda path: shutil.rmtree(path.parent), "is gone"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_rows_go_into_no_other_file(tmp_path: Path, what: str, eager: None) -> None:
+    """Rows would be mixed with those of another run, and the mixture sealed as completed."""
+    (tmp_path / "folder").mkdir()
+    path, other = tmp_path / "folder" / "x.h5", tmp_path / "folder" / "other.h5"
+    list(recording(other, snapshots(3)))
+    there = other.read_bytes()
+    happens, told = FOREIGN[what]
+    stream = recording(path, snapshots(9))
+    next(stream)
+    shutil.copyfile(path, path.with_name("older.h5"))
+    next(stream)
+    happens(path)
+    left = path.read_bytes() if path.exists() else None
+    with pytest.raises(SimulationError, match=rf"x\.h5 (was )?{told}") as caught:
+        list(stream)
+    assert isinstance(caught.value.__cause__, LostOutputError)
+    assert (path.read_bytes() if path.exists() else None) == left
+    assert not other.exists() or other.read_bytes() == there
+    assert list(tmp_path.rglob(".*")) == []
+
+
+def test_copy_that_comes_back_is_the_file(path: Path, eager: None) -> None:
+    """A run would end because its file was moved to another disk and back, or touched."""
+    stream = recording(path, snapshots(4))
+    next(stream)
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+    next(stream)
+    os.utime(path)
+    assert len(list(stream)) == 2
+    assert load(path).time.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_file_that_appears_before_the_first_write_is_kept(path: Path) -> None:
+    """What another program has made while a run was prepared would be replaced."""
+    stream = recording(path, snapshots(2))
+    path.write_text("made meanwhile")
+    with pytest.raises(OutputError, match=r"x\.h5 appeared meanwhile"):
+        next(stream)
+    assert path.read_text() == "made meanwhile"

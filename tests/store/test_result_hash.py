@@ -1,0 +1,132 @@
+"""The hash of results: it changes with every bit of them, and with nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from meanfield.store import result_hash as module
+from meanfield.store.result_hash import result_hash, run_results
+
+RNG = np.random.default_rng(1)
+MOMENTS = RNG.normal(size=(5, 4)) + 1j * RNG.normal(size=(5, 4))
+RESULTS: dict[str, Any] = {
+    "time": np.linspace(0.0, 1.0, 5),
+    "moments": MOMENTS,
+    "counts": np.arange(6).reshape(2, 3),
+}
+
+
+def changed(name: str, index: tuple[int, ...]) -> dict[str, Any]:
+    """The results with the last bit of one number flipped."""
+    array = RESULTS[name].copy()
+    bits = array.view(np.int64).reshape(*array.shape, -1)
+    bits[(*index, -1)] ^= 1
+    return RESULTS | {name: array}
+
+
+def test_definition_can_be_followed_elsewhere() -> None:
+    """The recipe of the documentation would give another hash."""
+    told = b"meanfield results 1\n"
+    told += b"counts i8 2x3\n" + RESULTS["counts"].astype("<i8").tobytes()
+    told += b"moments c16 5x4\n" + MOMENTS.astype("<c16").tobytes()
+    told += b"time f8 5\n" + RESULTS["time"].astype("<f8").tobytes()
+    assert result_hash(RESULTS) == hashlib.sha256(told).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [("time", (0,)), ("time", (4,)), ("moments", (2, 1)), ("moments", (4, 3)), ("counts", (1, 2))],
+)
+def test_every_bit_counts(name: str, index: tuple[int, ...]) -> None:
+    """Two different results would be taken for the same."""
+    assert result_hash(changed(name, index)) != result_hash(RESULTS)
+
+
+def test_names_and_shapes_count() -> None:
+    """The same bytes would mean something else and keep their hash."""
+    renamed = {("Time" if name == "time" else name): array for name, array in RESULTS.items()}
+    others = [renamed, RESULTS | {"moments": MOMENTS.reshape(4, 5)}]
+    others += [RESULTS | {"moments": MOMENTS.view(np.float64)}]
+    hashes = {result_hash(other) for other in [RESULTS, *others]}
+    assert len(hashes) == 4
+
+
+def test_layout_in_memory_does_not_count() -> None:
+    """The same numbers would have another hash on another machine, or from another program."""
+    reference = result_hash(RESULTS)
+    turned = {name: RESULTS[name] for name in reversed(RESULTS)}
+    big_endian = RESULTS | {"time": RESULTS["time"].astype(">f8")}
+    fortran = RESULTS | {"moments": np.asfortranarray(MOMENTS)}
+    short = RESULTS | {"counts": RESULTS["counts"].astype(np.int32)}
+    for other in (turned, big_endian, fortran, short):
+        assert result_hash(other) == reference
+
+
+@pytest.mark.parametrize("chunks", [(1, 1), (3, 2), (5, 4)])
+def test_chunks_of_a_file_do_not_count(tmp_path: Path, chunks: tuple[int, int]) -> None:
+    """The hash would depend on how often the file was written."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for name, array in RESULTS.items():
+            file.create_dataset(name, data=array, chunks=chunks if name == "moments" else None)
+        assert result_hash(file) == result_hash(RESULTS)
+
+
+def test_pieces_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash would depend on the size of what is read at once."""
+    reference = result_hash(RESULTS)
+    monkeypatch.setattr(module, "_PIECE_BYTES", 100)
+    assert result_hash(RESULTS) == reference
+
+
+def test_every_nan_is_the_same() -> None:
+    """What is missing would have the sign that a processor gives it."""
+    one, other = np.array([0.0, np.nan]), np.array([0.0, np.nan])
+    other.view(np.uint64)[1] ^= 1 << 63 | 1
+    assert np.isnan(other[1]) and one.tobytes() != other.tobytes()
+    assert result_hash({"x": one}) == result_hash({"x": other})
+    assert result_hash({"x": one}) != result_hash({"x": np.zeros(2)})
+    pairs = (np.array([1.0, x[1]]).view(complex) for x in (one, other))
+    assert len({result_hash({"x": pair}) for pair in pairs}) == 1
+
+
+@pytest.mark.parametrize("padding", [0, 1, 4])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 3)])
+def test_padding_does_not_count(shape: tuple[int, ...], padding: int) -> None:
+    """A resumed file that is padded to another width would have another hash."""
+    narrow = np.arange(float(np.prod(shape))).reshape(shape)
+    # A column that others follow stays, as does one with a single number.
+    narrow[:, 1] = np.nan
+    narrow[:, 2].flat[:-1] = np.nan
+    wide = np.full((2, 3 + padding, *shape[2:]), np.nan)
+    wide[:, :3] = narrow
+    moments = np.ones((2, 3), complex)
+    found = run_results(np.arange(2.0), moments, {"clusters/centre": wide})
+    assert found.keys() == {"time", "moments", "observables/clusters/centre"}
+    covered = found["observables/clusters/centre"]
+    assert covered.shape == narrow.shape and covered.tobytes() == narrow.tobytes()
+    told = b"meanfield results 1\n" + b"moments c16 2x3\n" + moments.tobytes()
+    told += f"observables/clusters/centre f8 {'x'.join(map(str, shape))}\n".encode()
+    told += np.where(np.isnan(narrow), np.nan, narrow).tobytes()
+    told += b"time f8 2\n" + np.arange(2.0).tobytes()
+    assert result_hash(found) == hashlib.sha256(told).hexdigest()
+
+
+def test_run_without_clusters_has_a_hash() -> None:
+    """A file of which every column is NaN would be an error."""
+    empty = {"clusters/mass": np.full((2, 3), np.nan)}
+    none = {"clusters/mass": np.zeros((2, 0))}
+    time, moments = np.arange(2.0), np.ones((2, 3))
+    hashes = {result_hash(run_results(time, moments, found)) for found in (empty, none)}
+    assert len(hashes) == 1
+
+
+def test_words_are_refused() -> None:
+    """Text would be hashed by its place in memory."""
+    with pytest.raises(TypeError, match="status is of <U4, expected an array of numbers"):
+        result_hash({"status": np.array(["done"])})

@@ -1,0 +1,107 @@
+"""Run files of the sphere: what was computed comes back, with its axes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.runs import Run
+
+CONFIG = """\
+[problem]
+normalization = "none"
+manifold = "sphere"
+beta = 5.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0, 0.1], [3, -2, 0.3], [4, 4, 0.1]]
+[time]
+end = 15.0
+save = 4
+"""
+PARTICLES = ["--set", "representation.name=particles", "--set", "representation.tokens=300"]
+
+
+@pytest.fixture(scope="module", params=[[], PARTICLES], ids=["density", "particles"])
+def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of either kind."""
+    folder = tmp_path_factory.mktemp("sphere")
+    (folder / "run.toml").write_text(CONFIG)
+    assert main(["run", str(folder / "run.toml"), "--quiet", *request.param]) == 0
+    return folder / "run.h5"
+
+
+@pytest.fixture(scope="module")
+def run(file: Path) -> Run:
+    """The run as it is loaded."""
+    return mf.load(file)
+
+
+def test_moments_are_those_of_the_states(run: Run) -> None:
+    """Layout, orientation or normalisation of the two would differ."""
+    degree = run.moments.shape[-1] - 1
+    for moments, measure in zip(run.moments, run.measures, strict=True):
+        expected = measure.manifold.spread(measure.moments(degree))
+        np.testing.assert_allclose(moments, expected, rtol=0, atol=1e-14)
+
+
+def test_moments_are_means_of_real_harmonics(run: Run) -> None:
+    """Int Y_10, Y_11, Y_1-1 dmu are sqrt(3) times the mean of z, x, y, without Condon-Shortley."""
+    measure = run.measures[-1]
+    if isinstance(measure, mf.Measure):
+        mean = measure.points.mean(axis=0)
+    else:
+        grid = measure.manifold.grid(measure.max_degree)
+        mean = (grid.weights * grid.to_nodal(measure.coefficients)) @ grid.points
+    found = [run.moments[-1, 0, 1, 1], run.moments[-1, 1, 1, 1], run.moments[-1, 0, 1, 0]]
+    np.testing.assert_allclose(found, np.sqrt(3.0) * mean, rtol=0, atol=1e-14)
+
+
+def test_other_programs_read_axes(file: Path, run: Run) -> None:
+    """Without dimension scales nobody else knows which axis is which."""
+    xarray = pytest.importorskip("xarray")
+    with xarray.open_dataset(file, engine="h5netcdf") as data:
+        assert data.moments.dims == ("time", "kind", "degree", "order")
+        ours = run.to_xarray()
+        assert ours.moments.dims == data.moments.dims
+        for axis in data.moments.dims:
+            np.testing.assert_array_equal(ours[axis], data[axis])
+        np.testing.assert_array_equal(ours.moments, data.moments)
+    with xarray.open_dataset(file, engine="h5netcdf", group="observables/clusters") as clusters:
+        assert clusters.centre.dims[0] == "time"
+        assert clusters.centre.shape[2] == 3
+
+
+def test_centres_are_unit_vectors_or_nan(run: Run) -> None:
+    """Angles would have been stored, or sums of vectors."""
+    lengths = np.linalg.norm(run.observables["clusters/centre"], axis=2)
+    known = np.isfinite(lengths)
+    np.testing.assert_allclose(lengths[known], 1.0, rtol=1e-12)
+
+
+def test_last_state_is_the_start_of_the_next_run(file: Path, run: Run, tmp_path: Path) -> None:
+    """`[initial] name = "file"` would start elsewhere."""
+    (tmp_path / "next.toml").write_text(
+        '[problem]\nnormalization = "none"\n'
+        'manifold = "sphere"\nbeta = 5.0\n[initial]\nname = "file"\n'
+        f'path = "{file}"\n[time]\nend = 1.0\nsave = 2\n'
+    )
+    assert main(["run", str(tmp_path / "next.toml"), "--quiet"]) == 0
+    again = mf.load(tmp_path / "next.h5")
+    np.testing.assert_allclose(again.moments[0], run.moments[-1], rtol=0, atol=1e-14)
+
+
+def test_moments_where_there_are_none_are_refused(file: Path, tmp_path: Path) -> None:
+    """A file that another program changed would fail later, without a word about the file."""
+    import h5py
+
+    path = tmp_path / "x.h5"
+    path.write_bytes(file.read_bytes())
+    with h5py.File(path, "a") as h5:
+        h5["moments"][0, 0, 1, 2] = 0.5
+    with pytest.raises(ValueError, match="moments holds numbers where there are no moments"):
+        mf.load(path)

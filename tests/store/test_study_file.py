@@ -1,0 +1,169 @@
+"""Files of studies: what all kinds share, and results that are taken down as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.store import study_file
+from meanfield.store.output_file import LostOutputError, OutputFile
+from meanfield.store.study_file import Kind, read_study, record_study, study_kind, write_study
+
+
+def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
+    """Three results, or two and an error."""
+    yield from [(0, 10), (1, 11)]
+    if error is not None:
+        raise error
+    yield 2, 12
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Results of a study of numbers."""
+
+    taken: list[int]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class Notes:
+    """A study of numbers, and what was written of it."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[str, int]] = []
+
+    def placed(self, table: list[int], task: int, part: int) -> list[int]:
+        """All numbers so far."""
+        return [*table, part]
+
+    def results(self, table: list[int]) -> Numbers:
+        """What is to be written."""
+        return Numbers(table)
+
+    def progress(self, table: list[int]) -> str:
+        """How many."""
+        return f"{len(table)} of 3 tasks"
+
+    def write(self, file: object, results: Numbers) -> None:
+        """Leave a note instead."""
+        self.written.append((results.attributes["status"], len(results.taken)))
+
+    def stream(self, source: Iterator[tuple[int, int]]) -> Any:
+        """Stream that leaves its notes here."""
+        return record_study(Path(), self.write, self, [], source, {})  # type: ignore[arg-type]
+
+
+def test_a_complete_study_says_so() -> None:
+    """A finished file would look unfinished, or lack its last results."""
+    notes = Notes()
+    assert list(notes.stream(results())) == [0, 1, 2]
+    assert notes.written == [("running", 0), ("completed", 3)]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), "interrupted with 2 of 3 tasks finished"),
+        (ValueError("no"), "failed with 2 of 3 tasks finished"),
+    ],
+)
+def test_what_was_taken_is_written(error: BaseException, status: str) -> None:
+    """Whatever ends a study would lose the results since the last flush."""
+    notes = Notes()
+    with pytest.raises(type(error)):
+        list(notes.stream(results(error)))
+    assert notes.written[-1] == (status, 2)
+
+
+def test_a_consumer_that_stops_interrupts() -> None:
+    """A closed stream would leave a file that says it is running."""
+    notes = Notes()
+    stream = notes.stream(results())
+    assert next(stream) == 0
+    stream.close()
+    assert notes.written[-1] == ("interrupted with 1 of 3 tasks finished", 1)
+
+
+def test_results_are_written_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process would lose everything."""
+    monkeypatch.setattr(study_file, "FLUSH_SECONDS", -1.0)
+    notes = Notes()
+    list(notes.stream(results()))
+    assert notes.written[1:-1] == [("running", 1), ("running", 2), ("running", 3)]
+
+
+def written(path: Path | OutputFile, axes: tuple[str, ...] = ("size", "run")) -> None:
+    """A small study in a file."""
+    write_study(
+        path,
+        "comparison",
+        7,
+        {"title": "t", "beta": np.float64(5.0)},
+        {"size": np.array([10, 20]), "run": np.arange(3)},
+        {"found": np.arange(6.0).reshape(2, 3)},
+        {"found": axes},
+        {"found": "radian"},
+    )
+
+
+def test_study_comes_back_without_its_version(tmp_path: Path) -> None:
+    """A study read and written again would claim the format of its old file, or lose its facts."""
+    written(tmp_path / "s.h5")
+    with read_study(tmp_path / "s.h5", "comparison", 7) as (file, attributes):
+        assert attributes == {"title": "t", "beta": 5.0}
+        assert type(attributes["beta"]) is float
+        assert file["found"][()].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+        assert [list(axis)[0] for axis in file["found"].dims] == ["size", "run"]
+        assert file["found"].attrs["units"] == "radian"
+
+
+def test_every_axis_needs_a_scale(tmp_path: Path) -> None:
+    """An axis that was forgotten would stay without a name, and nobody would notice."""
+    with pytest.raises(ValueError, match="zip"):
+        written(tmp_path / "s.h5", axes=("size",))
+    assert not (tmp_path / "s.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "message"),
+    [
+        ("comparison", 8, r"not a comparison of format 8 \(comparison_format_version is 7\)"),
+        ("ensemble", 7, r"not an ensemble of format 7 \(ensemble_format_version is None\)"),
+    ],
+)
+def test_other_kinds_and_versions_are_refused(
+    tmp_path: Path, kind: Kind, version: int, message: str
+) -> None:
+    """Arrays would be read as something that they are not."""
+    written(tmp_path / "s.h5")
+    with (
+        pytest.raises(ValueError, match=message),
+        read_study(tmp_path / "s.h5", kind, version),
+    ):
+        pass
+
+
+def test_kind_of_a_file_is_known(tmp_path: Path) -> None:
+    """A study would be told from a run by no name, or a run be taken for a study."""
+    import h5py
+
+    written(tmp_path / "s.h5")
+    with h5py.File(tmp_path / "s.h5") as study, h5py.File(tmp_path / "r.h5", "w") as other:
+        assert (study_kind(study), study_kind(other)) == ("comparison", None)
+
+
+def test_study_goes_into_no_other_file(tmp_path: Path) -> None:
+    """Results would replace a file that was put in the study's place."""
+    path = tmp_path / "x.h5"
+    output = OutputFile(path)
+    written(output)
+    written(output)
+    path.write_text("another file")
+    with pytest.raises(LostOutputError, match=r"x\.h5 was changed or replaced by another program"):
+        written(output)
+    assert path.read_text() == "another file"

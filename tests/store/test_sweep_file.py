@@ -1,0 +1,106 @@
+"""The index of a sweep, and what figures make of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.figures.data.sweep import sweep_picture
+from meanfield.figures.draw.sweep import sweep_figure
+from meanfield.store.reading import FormatError
+from meanfield.store.sweep_file import load_sweep, write_sweep
+from meanfield.studies.sweep_results import Member, Parameter, Sweep
+
+
+def made(folder: Path, *parameters: Parameter) -> Sweep:
+    """Sweep whose member i has order parameter i at the last time; the last one ended early."""
+    places = list(product(*(parameter.values for parameter in parameters)))
+    keys = [parameter.key for parameter in parameters]
+    members = tuple(
+        Member(f"{i}.h5", dict(zip(keys, values, strict=True)), "completed", "0")
+        for i, values in enumerate(places)
+    )
+    members = (*members[:-1], replace(members[-1], status="under-resolved at t = 1"))
+    sweep = Sweep(folder, tuple(parameters), members, {"title": "Made"})
+    run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 1.0, save=2)
+    # In place of what is read from files.
+    sweep.__dict__["observed"] = tuple(
+        replace(run, observables={"order_parameter": np.array([0.0, i])})
+        for i in range(len(places))
+    )
+    return sweep
+
+
+def test_picture_has_each_value_at_its_place(tmp_path: Path) -> None:
+    """Axes would be exchanged, unsorted values joined by a zigzag, an early end not be seen."""
+    flow = Parameter("problem.normalization", ("softmax", "none"))
+    noise = Parameter("problem.diffusivity", (1.0, 0.1, 0.01))
+    beta = Parameter("problem.beta", tuple(range(1, 9)))
+    sweep = made(tmp_path, flow, noise, beta)
+    drawn = sweep_picture(sweep)
+    assert (drawn.x.label, drawn.x.logarithmic) == (r"inverse temperature $\beta$", False)
+    assert drawn.y is not None and drawn.y.words == ("0.01", "0.1", "1")
+    assert drawn.panels == ("normalization = softmax", "normalization = none")
+    np.testing.assert_array_equal(drawn.values, np.arange(48.0).reshape(2, 3, 8)[:, ::-1])
+    assert np.argwhere(drawn.early).tolist() == [[1, 0, 7]]
+    # Both of numbers, and many: a map.
+    plane = made(tmp_path, beta, Parameter("problem.strength", tuple(np.linspace(1, 2, 9))))
+    drawn, figure = sweep_picture(plane), sweep_figure(plane)
+    assert drawn.is_map and drawn.x.label == "strength"
+    np.testing.assert_array_equal(drawn.values[0], np.arange(72.0).reshape(8, 9))
+    mesh = figure.axes[0].collections[0]
+    np.testing.assert_array_equal(np.ravel(mesh.get_array()), np.arange(72.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sweep_format_version": 2}, "is not a sweep of format 1"),
+        ({"members": []}, "members are not those of the product"),
+        ({"parameters": []}, "parameters are none"),
+        ({"attributes": 3}, "is damaged"),
+        ({"members": [{"file": "../x.h5", "overrides": {"time.end": 1}, "status": None,
+                       "result_hash": None}]}, "files of members are the same, or lie elsewhere"),
+    ],
+)  # fmt: skip
+def test_a_damaged_index_is_told(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """A table would be of another product, or a file outside of the folder be read."""
+    sweep = Sweep(tmp_path, (Parameter("time.end", (1,)),), (Member("1.h5", {"time.end": 1}),))
+    write_sweep(tmp_path / "sweep.json", sweep)
+    assert load_sweep(tmp_path).members == sweep.members
+    index = json.loads((tmp_path / "sweep.json").read_text()) | change
+    (tmp_path / "sweep.json").write_text(json.dumps(index))
+    with pytest.raises(FormatError, match=message):
+        load_sweep(tmp_path / "sweep.json")
+    (tmp_path / "sweep.json").write_text('{"sweep_format_version": 1, "x": NaN')
+    with pytest.raises(FormatError, match="is damaged: NaN is no number of JSON"):
+        load_sweep(tmp_path)
+
+
+@pytest.mark.parametrize("form", [(), ("--csv",), ("--json",)])
+def test_texts_of_an_index_do_not_reach_the_terminal_as_they_are(
+    form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder from somebody else would colour the terminal, or write its title, or hide lines."""
+    value = "circle\x1b[31m"
+    write_sweep(
+        tmp_path / "sweep.json",
+        Sweep(
+            tmp_path,
+            (Parameter("problem.manifold", (value,)),),
+            (Member("1.h5", {"problem.manifold": value}),),
+            {"title": "\x1b]0;mine\x07", "created": "\x9b2J\r"},
+        ),
+    )
+    assert main(["info", str(tmp_path), *form]) == 0
+    said = capsys.readouterr().out
+    assert all(line.isprintable() for line in said.split("\n")) and "circle" in said
+    assert r"\x1b" in said or r"\u001b" in said

@@ -1,0 +1,86 @@
+"""Wall time by phase: every second is counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from meanfield.store import wall_time
+from meanfield.store.wall_time import PHASES, WallTime, seconds_by_phase
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands until it is moved."""
+    time = [100.0]
+    monkeypatch.setattr(wall_time.clock, "perf_counter", lambda: time[0])
+    return time
+
+
+def test_phases_inside_others_count_once(now: list[float]) -> None:
+    """Phases would add up to more than the time that passed."""
+    spent = WallTime()
+    with spent.during("setup"):
+        now[0] += 1.0
+        with spent.during("writing"):
+            now[0] += 10.0
+        now[0] += 2.0
+    now[0] += 50.0
+    with spent.during("setup"):
+        now[0] += 4.0
+    assert spent.seconds == {"setup": 7.0, "writing": 10.0}
+
+
+def test_time_counts_that_ends_in_an_error(now: list[float]) -> None:
+    """An interrupted run would have spent nothing, or go on counting."""
+    spent = WallTime()
+    with pytest.raises(KeyboardInterrupt), spent.during("stepping"):
+        now[0] += 3.0
+        raise KeyboardInterrupt
+    now[0] += 5.0
+    assert spent.attributes() == {"seconds_stepping": 3.0}
+
+
+def test_making_counts_and_consuming_does_not(now: list[float]) -> None:
+    """Time of a progress bar, or of writing, would count as steps."""
+    spent = WallTime()
+
+    def stream() -> Iterator[int]:
+        for i in range(3):
+            now[0] += 1.0
+            yield i
+        now[0] += 0.5
+
+    passed = []
+    for i in spent.over(stream(), "stepping"):
+        passed.append(i)
+        now[0] += 100.0
+    assert passed == [0, 1, 2]
+    assert spent.seconds == {"stepping": 3.5}
+
+
+def test_phase_that_is_running_counts_until_now(now: list[float]) -> None:
+    """A file that tells its own time of writing would tell of none."""
+    spent = WallTime()
+    with spent.during("writing"):
+        now[0] += 2.0
+        assert spent.attributes() == {"seconds_writing": 2.0}
+        now[0] += 3.0
+    assert spent.attributes() == {"seconds_writing": 5.0}
+
+
+def test_sessions_add_up(now: list[float]) -> None:
+    """A resumed run would forget what it took before."""
+    spent = WallTime()
+    spent.add(seconds_by_phase({"seconds_stepping": 40.0, "status": "running"}))
+    with spent.during("stepping"):
+        now[0] += 2.0
+    assert spent.attributes() == {"seconds_stepping": 42.0}
+
+
+def test_attributes_are_read_again() -> None:
+    """A phase would be written under a name that nobody reads."""
+    seconds = {phase: float(i) for i, phase in enumerate(PHASES)}
+    assert seconds_by_phase(WallTime(seconds).attributes()) == seconds
+    assert seconds_by_phase({"beta": 4.0}) == {}

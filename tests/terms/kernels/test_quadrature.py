@@ -1,0 +1,78 @@
+"""Multipliers by quadrature: the oracle, judged first by polynomials with known multipliers."""
+
+import numpy as np
+import pytest
+from parameters import each
+from scipy.special import comb, eval_gegenbauer
+
+from meanfield.terms.kernels.quadrature import zonal_multipliers
+
+DIMENSIONS = [1, 2, 3, 7, 63]
+
+
+def harmonics(dimension: int, degree: int) -> float:
+    """Number of linearly independent harmonics of one degree on S^dimension."""
+    d = dimension + 1
+    fewer = comb(d + degree - 3, d - 1) if degree >= 2 else 0.0
+    return float(comb(d + degree - 1, d - 1) - fewer)
+
+
+def gegenbauer(dimension: int, degree: int, s: np.ndarray) -> np.ndarray:
+    """Zonal polynomial of one degree with value 1 at s = 1, SciPy's recurrence and not ours."""
+    if dimension == 1:
+        return np.cos(degree * np.arccos(s))
+    order = (dimension - 1) / 2
+    return eval_gegenbauer(degree, order, s) / eval_gegenbauer(degree, order, 1.0)
+
+
+@each("degree", [0, 1, 2, 5, 12], dimension=DIMENSIONS)
+def test_zonal_polynomial_has_one_multiplier(dimension: int, degree: int) -> None:
+    """By the addition theorem it is 1 / N_l at its own degree and 0 elsewhere."""
+    found = zonal_multipliers(lambda s: gegenbauer(dimension, degree, s), dimension, 16)
+    expected = np.zeros(17)
+    expected[degree] = 1.0 / harmonics(dimension, degree)
+    # Rounding of two recurrences of 16 steps.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-15)
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_multipliers_of_a_power(dimension: int) -> None:
+    """s^2 = 1/d + (1 - 1/d) p_2(s) fixes normalisation and sign in every dimension."""
+    d = dimension + 1
+    found = zonal_multipliers(np.square, dimension, 3)
+    expected = [1 / d, 0.0, (1 - 1 / d) / harmonics(dimension, 2), 0.0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+
+
+def test_multipliers_keep_the_sign_of_odd_degrees() -> None:
+    """A mirrored kernel a(-s) would pass every test of even ones."""
+    assert zonal_multipliers(lambda s: s**3, 1, 3)[3] == pytest.approx(0.125, abs=1e-15)
+    assert zonal_multipliers(lambda s: -(s**3), 1, 3)[3] == pytest.approx(-0.125, abs=1e-15)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_multipliers_of_a_series_converge_to_full_precision(dimension: int) -> None:
+    """A rule that stops too early would miss a(1) = sum_l N_l a_l; 1 / (1.1 - s) needs many."""
+    found = zonal_multipliers(lambda s: 1.0 / (1.1 - s), dimension, 200)
+    total = sum(harmonics(dimension, l) * found[l] for l in range(201))
+    # 1 / (1.1 - 1) carries the rounding of 1.1, and N_200 amplifies that of the multipliers.
+    assert total == pytest.approx(10.0, rel=1e-14 * harmonics(dimension, 200) + 1e-13)
+
+
+def test_quadrature_refuses_wrong_shapes() -> None:
+    """A scalar function would be broadcast into a wrong kernel."""
+    with pytest.raises(ValueError, match=r"the kernel gave shape \(\) for \(64,\) similarities"):
+        zonal_multipliers(lambda s: 1.0, 1, 2)  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_quadrature_refuses_values_that_are_not_finite(value: float) -> None:
+    """One NaN would make all multipliers NaN, far from where it came from."""
+    with pytest.raises(ValueError, match=r"values that are not finite on \[-1, 1\]"):
+        zonal_multipliers(lambda s: np.where(s > 0.9, value, s), 1, 2)
+
+
+def test_quadrature_refuses_kernels_that_are_not_smooth() -> None:
+    """A jump converges like 1 / nodes: digits would be missing without a word."""
+    with pytest.raises(ValueError, match="not smooth enough: quadrature of its multipliers stalls"):
+        zonal_multipliers(lambda s: np.where(s > 0.3, 1.0, 0.0), 1, 4)

@@ -1,0 +1,269 @@
+"""From Python as from the command: files, interrupts, stops, observables, what is told."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from parameters import together
+
+import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.files.replacing import OutputError
+
+LAW = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, LAW)
+
+
+def same(first: mf.Run, second: mf.Run) -> bool:
+    """Equal to the bit: times, moments and all that was observed."""
+    return (
+        np.array_equal(first.scaled_time, second.scaled_time)
+        and np.array_equal(first.moments, second.moments)
+        and first.observables.keys() == second.observables.keys()
+        and all(
+            np.array_equal(first.observables[name], values, equal_nan=True)
+            for name, values in second.observables.items()
+        )
+    )
+
+
+def test_file_of_a_call_is_the_run_in_memory(tmp_path: Path) -> None:
+    """Whoever asks for a file would get another run."""
+    memory = mf.simulate(PROBLEM, 20.0, save=5)
+    kept = mf.simulate(PROBLEM, 20.0, save=5, output=tmp_path / "kept.h5")
+    memory.save(tmp_path / "saved.h5")
+    saved = mf.load(tmp_path / "saved.h5")
+    assert same(memory, kept) and same(memory, saved) and memory.status == saved.status
+    with h5py.File(tmp_path / "kept.h5") as one, h5py.File(tmp_path / "saved.h5") as other:
+        assert one.attrs["result_hash"] == other.attrs["result_hash"]
+        assert {"versions", "platform", "threads", "config"} <= set(other.attrs)
+    assert saved.problem == kept.problem == PROBLEM
+    assert saved.events == memory.events
+    for before, after in zip(memory.measures, saved.measures, strict=True):
+        assert type(before) is type(after)
+
+
+def test_saved_file_is_gone_on_with_as_one_that_was_written(tmp_path: Path) -> None:
+    """What was computed in memory would have to be computed again."""
+    path = tmp_path / "half.h5"
+    mf.simulate(PROBLEM, 10.0, save=[0.0, 5.0, 10.0]).save(path)
+    whole = mf.simulate(PROBLEM, 20.0, save=5, output=path, resume=True)
+    assert same(whole, mf.simulate(PROBLEM, 20.0, save=5))
+    again = mf.simulate(PROBLEM, 20.0, save=5, output=path, resume=True)
+    assert same(whole, again)
+
+
+def test_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Two problems would stand in one file, or a result be lost."""
+    path = tmp_path / "run.h5"
+    mf.simulate(PROBLEM, 2.0, save=2, output=path)
+    with pytest.raises(OutputError, match=r"run.h5 exists: use overwrite=True to"):
+        mf.simulate(PROBLEM, 2.0, save=2, output=path)
+    warmer = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
+    with pytest.raises(ValueError, match=r"\[problem\] beta differs from that of .*run.h5"):
+        mf.simulate(warmer, 4.0, save=2, output=path, resume=True)
+    moved = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.from_points([0.0, 1.0, 2.5]))
+    with pytest.raises(ValueError, match="simulate: .*differs from that of .* overwrite=True"):
+        mf.simulate(moved, 4.0, save=2, output=path, resume=True)
+    with pytest.raises(ValueError, match="resume and overwrite need output="):
+        mf.simulate(PROBLEM, 2.0, save=2, resume=True)
+    with pytest.raises(ValueError, match=r"run.png"):
+        mf.simulate(PROBLEM, 2.0, save=2, output=tmp_path / "run.png")
+    mf.simulate(warmer, 2.0, save=2, output=path, overwrite=True)
+    assert mf.load(path).problem == warmer
+
+
+@pytest.mark.parametrize("keep", ["memory", "file"])
+def test_what_ends_a_run_early_hands_over_the_run_so_far(keep: str, tmp_path: Path) -> None:
+    """Hours would be lost with an interrupt."""
+    where: dict[str, Any] = {"output": tmp_path / "run.h5"} if keep == "file" else {}
+
+    def interrupt(time: float, measure: object) -> None:
+        if time >= 4.0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        mf.simulate(PROBLEM, 10.0, save=11, callback=interrupt, **where)
+    run = caught.value.run  # type: ignore[attr-defined]
+    assert run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0] and run.status.startswith("interrupted")
+    with pytest.raises(SimulationError, match="raise max_degree, or take") as failed:
+        mf.simulate(
+            PROBLEM,
+            60.0,
+            save=61,
+            representation="density",
+            max_degree=64,
+            **{name: path.with_name("failed.h5") for name, path in where.items()},
+        )
+    run = failed.value.run  # type: ignore[attr-defined]
+    assert 5 < len(run.time) < 61 and run.status.startswith("under-resolved at t =")
+    assert np.array_equal(run.moments, mf.simulate(PROBLEM, 60.0, save=61).moments[: len(run.time)])
+
+
+def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path: Path) -> None:
+    """The way out of a failure would begin at time 0."""
+    with pytest.raises(SimulationError) as failed:
+        mf.simulate(PROBLEM, 60.0, save=61, representation="density", max_degree=64)
+    path = tmp_path / "run.h5"
+    failed.value.run.save(path)  # type: ignore[attr-defined]
+    assert mf.load(path).status == failed.value.run.status  # type: ignore[attr-defined]
+
+
+def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path: Path) -> None:
+    """A run would go on for ever, or a resumed one step on."""
+
+    def grown(time: float, measure: mf.Density | mf.Measure) -> bool:
+        return bool(abs(measure.moments(3)[3]) > 0.1)
+
+    path = tmp_path / "run.h5"
+    run = mf.simulate(PROBLEM, 1.0, unit="paper", save=101, stop=grown, output=path)
+    above = np.abs(run.moments[:, 3]) > 0.1
+    assert above[-1] and not above[:-1].any() and run.status == "stopped: grown"
+    again = mf.simulate(PROBLEM, 1.0, unit="paper", save=101, stop=grown, output=path, resume=True)
+    assert len(again.time) == len(run.time) and again.status == "stopped: grown"
+    longer = mf.simulate(PROBLEM, 1.0, unit="paper", save=101, output=path, resume=True)
+    assert len(longer.time) == 101 and longer.status == "completed"
+
+
+def test_run_that_was_interrupted_where_its_rule_holds_is_stopped(tmp_path: Path) -> None:
+    """Nothing but the last word is missing: it would be that of a run that reached its end."""
+
+    def late(time: float, measure: mf.Density | mf.Measure) -> bool:
+        return time >= 0.5
+
+    def disturb(time: float, measure: mf.Density | mf.Measure) -> None:
+        if time >= 0.5:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run.h5"
+    with pytest.raises(KeyboardInterrupt):
+        mf.simulate(PROBLEM, 1.0, save=11, stop=late, output=path, callback=disturb)
+    assert mf.load(path).status == "interrupted at t = 0.5"
+    run = mf.simulate(PROBLEM, 1.0, save=11, stop=late, output=path, resume=True)
+    assert run.status == "stopped: late" and run.time[-1] == 0.5
+
+
+def test_resumed_run_obeys_its_new_rule(tmp_path: Path) -> None:
+    """Another function of the same name would end the run where the first one did."""
+    path = tmp_path / "run.h5"
+    for end in (0.5, 0.8):
+        run = mf.simulate(
+            PROBLEM, 1.0, save=11, stop=lambda t, m, end=end: t >= end, output=path, resume=True
+        )
+        assert run.status == "stopped: lambda" and run.time[-1] == pytest.approx(end)
+
+
+def test_stopped_run_without_states_is_done_at_once(tmp_path: Path) -> None:
+    """The rule cannot be asked again: the run would go on where it had ended."""
+    path = tmp_path / "run.h5"
+
+    def late(time: float, measure: mf.Density | mf.Measure) -> bool:
+        return time >= 0.5
+
+    for _ in range(2):
+        run = mf.simulate(PROBLEM, 1.0, save=11, stop=late, output=path, state="none", resume=True)
+        assert run.status == "stopped: late" and run.time[-1] == 0.5
+
+
+def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path: Path) -> None:
+    """What run files can, Python could not."""
+    call = mf.simulate(
+        PROBLEM,
+        1e6,
+        save=13,
+        spacing="log",
+        first=1.0,
+        stop="one_cluster",
+        tolerance=1e-8,
+        observables=["energy", "clusters"],
+    )
+    text = """
+        problem = { manifold = "circle", beta = 3.0 }
+        initial = { name = "perturbed_uniform", modes = [[2, 0.1, 0.0], [3, 0.0, 0.05]] }
+        representation = { tolerance = 1e-8 }
+        time = { end = 1e6, save = 13, spacing = "log", first = 1.0, stop = "one_cluster" }
+        output = { observables = ["energy", "clusters"] }
+    """
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    assert same(call, mf.run(path, problem={"beta": 4.0}))
+    assert call.observables["clusters/count"][-1] == 1 and len(call.time) < 13
+    assert not path.with_suffix(".h5").exists()
+    kept = mf.run(path, output=tmp_path / "kept.h5", time={"end": 10.0, "save": 3, "first": 1.0})
+    assert same(kept, mf.load(tmp_path / "kept.h5")) and kept.problem.kernel.beta == 3.0
+    other = mf.run(path, initial={"name": "uniform"}, time={"end": 2.0})
+    assert other.problem.initial == mf.uniform()
+
+
+def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path: Path) -> None:
+    """Files made in Python would not tell what they are."""
+    laws = [
+        LAW,
+        mf.uniform(),
+        mf.von_mises_fisher(2.0, mean=0.5),
+        mf.mixture([(0.25, 0.0, 3.0), (0.75, 2.0, 5.0)]),
+        mf.sampled(500, seed=2, max_degree=6),
+    ]
+    for law in laws:
+        problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law)
+        made = mf.simulate(problem, 1.0, save=2)
+        path = tmp_path / "again.toml"
+        path.write_text(made.attributes["config"])
+        again = mf.run(path)
+        assert again.problem == problem
+        assert np.array_equal(again.moments, made.moments)
+
+
+def test_progress_is_shown_and_happenings_are_logged(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A notebook would be silent for minutes."""
+    with caplog.at_level(logging.INFO, "meanfield"):
+        mf.simulate(PROBLEM, 40.0, save=5, progress=True, tolerance=1e-8)
+    assert "5/5" in capsys.readouterr().err
+    assert any("density -> characteristics" in record.message for record in caplog.records)
+    mf.simulate(PROBLEM, 1.0, save=2)
+    assert capsys.readouterr().err == ""
+
+
+def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing would happen without a word."""
+    mf.simulate(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), 1.0, save=2)
+    assert "uniform is stationary: nothing will happen" in caplog.text
+
+
+@together(
+    "wrong, message",
+    [
+        ({"until": -1.0}, "until must be positive and finite, got -1"),
+        ({"spacing": "log"}, 'spacing = "log" needs save = COUNT of at least 2 and first between'),
+        ({"first": 0.5}, 'first needs spacing = "log"'),
+        ({"step": 0.1}, "step = 0.1 cannot act: it is for noisy particles"),
+        ({"tolerence": 1e-8}, "tolerence is not known; did you mean tolerance?"),
+        ({"until": "1"}, r"until must be a number, got '1' \(str\)"),
+        ({"save": 2_000_000}, "save must be at most 1000000 times"),
+        ({"observables": ["enrgy"]}, "'enrgy' is not known. Did you mean energy"),
+        ({"representation": "densty"}, "did you mean 'density'"),
+    ],
+)
+def test_wrong_call_is_told(wrong: dict[str, Any], message: str) -> None:
+    """Each in the words of the call."""
+    with pytest.raises((ValueError, TypeError), match=message):
+        mf.simulate(PROBLEM, **{"until": 1.0, "save": 3, **wrong})
+
+
+def test_studies_show_how_far_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """A cell of a notebook would be silent for a minute."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
+    mf.ensemble(problem, tokens=30, runs=2, progress=True)
+    assert "100%" in capsys.readouterr().err
+    mf.convergence_study(problem, 0.5, save=2, tokens=(10, 20), repetitions=2, progress=True)
+    assert "100%" in capsys.readouterr().err
+    mf.predict_clusters(problem, 100, samples=50, corrected_samples=2, progress=True)
+    told = capsys.readouterr().err
+    assert "linear law: 100%" in told and "corrected law: 100%" in told

@@ -1,0 +1,73 @@
+"""Running a configuration end to end: starting and stopping, see `tests/resume` for going on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_folder import Folder
+
+import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.files.replacing import OutputError
+from meanfield.recording import execute
+from meanfield.runfile import load_config
+from meanfield.store.run_file import load
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A folder with a run file."""
+    return Folder(tmp_path)
+
+
+def test_existing_output_is_kept(folder: Folder) -> None:
+    """A run would be destroyed by the next one."""
+    folder.run(stop_after=1)
+    with pytest.raises(OutputError, match="exists: use --overwrite to replace it or --resume"):
+        folder.run()
+
+
+def test_one_cluster_ends_the_run(folder: Folder) -> None:
+    """The run would go on after everything has happened, or stop at several clusters."""
+    overrides = [
+        "representation.name=particles",
+        "representation.tokens=1000",
+        "problem.beta=1",
+        "time.stop=one_cluster",
+    ]
+    overrides += ["initial={name='von_mises_fisher', concentration=1.0}", "time.save=41"]
+    times = folder.run(*overrides)
+    run = load(folder.output)
+    assert run.status == "stopped: one_cluster" and run.finished and 1.0 < times[-1] < 20.0
+    counts, order = run.observables["clusters/count"], run.observables["order_parameter"]
+    # Radius 0.25 / sqrt(beta) of the cluster rule.
+    single = (counts == 1) & (order >= np.cos(0.25))
+    assert single.tolist() == [False] * (len(times) - 1) + [True]
+    # It is over, also for those who ask again or for more.
+    assert folder.run(*overrides, resume=True) == []
+    assert folder.run(*overrides, "time.end=30", resume=True) == []
+    checks = {check.name: check for check in mf.verify(run).checks}
+    assert checks["complete"].passed and checks["complete"].note == "status: stopped: one_cluster"
+
+
+def test_failure_is_raised_after_it_was_written(folder: Folder) -> None:
+    """The reason would be known to the terminal only."""
+    with pytest.raises(SimulationError, match="under-resolved"):
+        folder.run(
+            "representation.name=density",
+            "representation.max_degree=24",
+            "time.end=300",
+            "time.save=301",
+        )
+    assert load(folder.output).status.startswith("under-resolved at t = ")
+
+
+def test_evaluations_are_all_right_hand_sides(folder: Folder) -> None:
+    """States at saved times are computed too: a count without them says 312 in place of 2,019."""
+    calls: list[int] = []
+    config = load_config(folder.config, (), folder.output)
+    for snapshot in execute(config, watch=lambda: calls.append(1)):
+        assert snapshot.diagnostics["evaluations"] == len(calls)
+    assert len(calls) > 100
