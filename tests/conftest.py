@@ -24,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slice", default="0/1", metavar="K/N")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let interrupts reach the children of tests, also where a shell started this in background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(trylast=True)  # after -m and -k
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests of the slice."""
