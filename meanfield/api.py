@@ -15,16 +15,10 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers import Options
 from meanfield.carriers.axes import carried
 from meanfield.carriers.effects import STATIONARY, check_options, is_stationary
-from meanfield.carriers.options import MOST_NODES
+from meanfield.carriers.options import MOST_NODES, FluctuationOptions
 from meanfield.checks import checked
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
-from meanfield.finite.fluctuations import (
-    FluctuationOptions,
-    fluctuations_at,
-    settings_of,
-    with_bar,
-)
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
 from meanfield.problem import Problem
@@ -231,6 +225,8 @@ def simulate(
     tables = written(problem, options, arguments) | {"output": {"observables": ours}}
     linearised = None if fluctuations is None else FluctuationOptions(fluctuations)
     if linearised is not None:
+        from meanfield.finite.fluctuations import settings_of
+
         settings_of(problem, times, linearised, unit=unit)
         tables["fluctuations"] = {"degree": linearised.degree}
     record = Record(_path(output) or Path(), state, "simulate", tables)
@@ -347,6 +343,8 @@ def _run(
         collected = _collected(evolution, record, callback, progress)
         if linearised is None or collected.scaled_time[-1] == 0.0:
             return collected
+        from meanfield.finite.fluctuations import fluctuations_at, with_bar
+
         times, unit = collected.scaled_time, evolution.unit
         follow = with_bar if progress else None
         try:

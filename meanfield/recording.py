@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers import represent, resumed
+from meanfield.carriers.options import FluctuationOptions
 from meanfield.engines.threads import one_blas_thread
-from meanfield.finite.fluctuations import FluctuationOptions, Follow, fluctuations_at, settings_of
 from meanfield.observables import chosen_observables
 from meanfield.runfile import Config, ConfigError
 from meanfield.runfile.config import check_continues
@@ -32,6 +32,9 @@ from meanfield.store.recorder import add_fluctuations, conclude, record
 from meanfield.store.run_file import load, read_checkpoint
 from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.version import __version__
+
+if TYPE_CHECKING:
+    from meanfield.finite.fluctuations import Follow
 
 # Sections and keys in which a resumed run may differ from the one it continues.
 _FREE_KEYS = {"time": ("end", "save"), "output": None, "fluctuations": None}
@@ -180,6 +183,8 @@ def complete_fluctuations(
 
     Returns whether there was anything to do.
     """
+    from meanfield.finite.fluctuations import fluctuations_at, settings_of
+
     with writer_lock(record.path) as output:
         run = load(record.path, states="none")
         fluctuations, times = run.fluctuations, run.scaled_time

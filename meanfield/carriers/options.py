@@ -22,6 +22,22 @@ _USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
 _FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
 
 
+MOMENTS_DEGREE = 4
+"""Degree of the moments whose fluctuations are computed, unless another one is given."""
+
+
+@dataclass(frozen=True)
+class FluctuationOptions:
+    """Section [fluctuations] of a run file; see `meanfield.fluctuations`."""
+
+    degree: int = MOMENTS_DEGREE
+    tokens: int | None = None
+    max_degree: int | None = None
+
+    def __post_init__(self) -> None:
+        at_least(1, degree=self.degree, tokens=1 if self.tokens is None else self.tokens)
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of a representation; each uses those that concern it."""

@@ -14,7 +14,7 @@ from meanfield.bases.coordinates import coordinate_count
 from meanfield.carriers import Representation, represent
 from meanfield.carriers.automatic import carriers, hands_over, largest_degree
 from meanfield.carriers.effects import STATIONARY, is_stationary
-from meanfield.carriers.options import usual_degree
+from meanfield.carriers.options import FluctuationOptions, usual_degree
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
 from meanfield.commands.report import facts
@@ -23,7 +23,7 @@ from meanfield.commands.truncation import truncation_told
 from meanfield.errors import SimulationError
 from meanfield.figures.data.saved_times import is_logarithmic
 from meanfield.finite.covariance import covariance_bytes
-from meanfield.finite.fluctuations import FluctuationOptions, settings_of
+from meanfield.finite.fluctuations import settings_of
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
 from meanfield.recording import evolution_of

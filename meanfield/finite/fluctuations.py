@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinate_count, coordinates
-from meanfield.checks import at_least, checked
+from meanfield.carriers.options import MOMENTS_DEGREE, FluctuationOptions
+from meanfield.checks import checked
 from meanfield.engines.limits import available_memory
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
@@ -23,8 +24,6 @@ from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.simulation import timing
 
-MOMENTS_DEGREE = 4
-"""Degree of the moments whose fluctuations are told, unless said otherwise."""
 # Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
 # 192 takes half a second, one of 24 on the sphere six, and both grow like the fifth power or so.
 _LARGEST = {1: 192, 2: 36}
@@ -37,18 +36,6 @@ _AGREED = 1e-4
 
 Follow = Callable[[Iterable[Moments], int], Iterable[Moments]]
 """Passes moments at saved times through, as many as it is told, and shows how far it is."""
-
-
-@dataclass(frozen=True)
-class FluctuationOptions:
-    """Section [fluctuations] of a run file; see `fluctuations`."""
-
-    degree: int = MOMENTS_DEGREE
-    tokens: int | None = None
-    max_degree: int | None = None
-
-    def __post_init__(self) -> None:
-        at_least(1, degree=self.degree, tokens=1 if self.tokens is None else self.tokens)
 
 
 @checked

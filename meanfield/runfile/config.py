@@ -13,8 +13,8 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers import REPRESENTATIONS, Options, represent
 from meanfield.carriers.axes import carried
 from meanfield.carriers.effects import idle_options, idle_told
+from meanfield.carriers.options import FluctuationOptions
 from meanfield.errors import known_names
-from meanfield.finite.fluctuations import FluctuationOptions, settings_of
 from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
@@ -249,6 +249,8 @@ def _config(
     if "fluctuations" in tables:
         with located(f"{where}: [fluctuations]"):
             fluctuations = FluctuationOptions(**values["fluctuations"])
+            from meanfield.finite.fluctuations import settings_of
+
             settings_of(problem, times, fluctuations, unit=values["time"]["unit"])
     idle = _idle_keys(problem, options, study == "compare" or "compare" in tables)
     for section, keys in idle.items():

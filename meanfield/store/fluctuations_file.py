@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.finite.results import Fluctuations, real_fluctuations
 from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 from meanfield.store.layout import dataset
@@ -19,6 +18,8 @@ from meanfield.store.reading import plain_attributes
 
 if TYPE_CHECKING:
     import h5py
+
+    from meanfield.finite.results import Fluctuations
 
 GROUP = "fluctuations"
 _LAYOUTS = {
@@ -72,6 +73,8 @@ def read_fluctuations(
     """
     if GROUP not in file:
         return None
+    from meanfield.finite.results import Fluctuations, real_fluctuations
+
     group = file[GROUP]
     attributes = plain_attributes(group, *_NUMBERS, "note")
     rows, degree = len(times), int(attributes["degree"])

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meanfield.arrays import FloatArray
 from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.files.replacing import OutputError
 from meanfield.files.signals import uninterrupted
-from meanfield.finite.results import Fluctuations
 from meanfield.runs import Run
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_finished, stopped
@@ -27,6 +26,9 @@ from meanfield.store.provenance import FACTS
 from meanfield.store.result_hash import result_hash
 from meanfield.store.run_file import file_results
 from meanfield.store.wall_time import WallTime
+
+if TYPE_CHECKING:
+    from meanfield.finite.results import Fluctuations
 
 _FLUSH_SHARE = 10.0
 # Attributes that may change when a run is resumed.

@@ -22,7 +22,6 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers import density, particles
 from meanfield.carriers.options import DEFAULT_TOLERANCE, Options
 from meanfield.carriers.step_limits import check_no_layers, check_step
-from meanfield.certificates.radius import growth
 from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
@@ -35,7 +34,6 @@ from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
 from meanfield.trajectory import trajectory
-from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
 
 # Relative width of a bracket: below what systems of one size differ by, whose distances are of
 # the size n^{-1/2} of sampling or larger. Narrower ones would cost more and say no more.
@@ -48,6 +46,8 @@ def _wasserstein(p: int) -> Metric:
     def metric(
         first: Measure | Density, second: Measure | Density, problem: Problem
     ) -> tuple[float, float]:
+        from meanfield.transport import Bracket, wasserstein
+
         distance = wasserstein(first, second, p, tolerance=_TOLERANCE)
         if isinstance(distance, Bracket):
             return distance.value, distance.width
@@ -56,14 +56,27 @@ def _wasserstein(p: int) -> Metric:
     return metric
 
 
+def _sobolev(
+    first: Measure | Density, second: Measure | Density, problem: Problem
+) -> tuple[float, float]:
+    from meanfield.transport import sobolev_distance
+
+    return sobolev_distance(first, second), 0.0
+
+
+def _mmd(
+    first: Measure | Density, second: Measure | Density, problem: Problem
+) -> tuple[float, float]:
+    from meanfield.transport import maximum_mean_discrepancy
+
+    return maximum_mean_discrepancy(first, second, problem.beta), 0.0
+
+
 METRICS: dict[str, Metric] = {
     "W1": _wasserstein(1),
     "W2": _wasserstein(2),
-    "sobolev": lambda first, second, problem: (sobolev_distance(first, second), 0.0),
-    "mmd": lambda first, second, problem: (
-        maximum_mean_discrepancy(first, second, problem.beta),
-        0.0,
-    ),
+    "sobolev": _sobolev,
+    "mmd": _mmd,
 }
 """Each answers with the distance and the width of the interval in which it is known to lie."""
 
@@ -284,6 +297,8 @@ def certified_exponents(problem: Problem, reference: Reference, metric: str) -> 
     NaN of other metrics than W_1 and W_2, of noisy tokens, and where no bound is proved; of
     softmax from the smallest Z of the density.
     """
+    from meanfield.certificates.radius import growth
+
     unknown = np.full(len(reference.times), np.nan)
     # Noisy tokens are no solution of the equation of the density.
     if metric not in ("W1", "W2") or problem.flow.diffusivity:

@@ -27,9 +27,9 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.carriers.options import MOMENTS_DEGREE
 from meanfield.checks import at_least, checked
 from meanfield.engines.threads import one_blas_thread
-from meanfield.finite.fluctuations import MOMENTS_DEGREE
 from meanfield.finite.functionals import Functional, check_known, function_of, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path

@@ -1,0 +1,77 @@
+"""Each wing can be removed: runs, stability and run files work without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WINGS = (
+    "certificates",
+    "explore",
+    "finite",
+    "models",
+    "papers",
+    "stationary",
+    "transport",
+    "verification",
+)
+
+WITHOUT = """
+import sys
+
+class Removed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "meanfield.WING" or name.startswith("meanfield.WING."):
+            raise ImportError(f"removed: {name}")
+
+sys.meta_path.insert(0, Removed())
+
+import meanfield as mf
+
+law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
+print(mf.simulate(problem, until=1.0, save=2))
+tokens = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA)
+print(mf.simulate(tokens, until=0.5, save=2, representation="particles", tokens=20))
+print(mf.growth_rates(problem, 4), mf.linear_operator(problem))
+print(mf.run("run.toml"))
+"""
+
+RUN = """
+[problem]
+manifold = "circle"
+beta = 5.0
+normalization = "none"
+
+[initial]
+name = "perturbed_uniform"
+modes = [[3, 0.1, 0.0]]
+
+[time]
+end = 1.0
+save = 2
+"""
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_the_core_works_without_a_wing(wing: str, tmp_path: Path) -> None:
+    """The package could not be read, or carried on, without its wings."""
+    (tmp_path / "run.toml").write_text(RUN)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.replace("WING", wing)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("completed") == 3
+
+
+def test_the_list_of_wings_is_whole() -> None:
+    """A folder that was removed or renamed would be blocked in vain."""
+    import meanfield
+
+    assert set(WINGS) < {path.name for path in Path(meanfield.__file__).parent.iterdir()}
