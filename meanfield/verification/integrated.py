@@ -17,7 +17,6 @@ from meanfield.carriers import REPRESENTATIONS, Representation, represent, resum
 from meanfield.errors import SimulationError
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
-from meanfield.runs import stored_section
 from meanfield.simulation import Evolution, evolve
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.verification.result import Check, measured, not_applicable
@@ -42,7 +41,7 @@ class _TooLongError(Exception):
 def integrated(subject: Subject) -> Iterator[Check]:
     """Check of intervals between stored states."""
     problem, run = subject.problem, subject.run
-    if problem is None or stored_section(run, "representation") is None:
+    if problem is None or "config" not in run.attributes:
         yield not_applicable(_NAME, subject.no_problem or "the run does not hold its run file")
         return
     saves = set(subject.kept)

@@ -46,6 +46,8 @@ def test_sound_run_passes(output: Path, capsys: pytest.CaptureFixture[str]) -> N
     rows = {row["name"]: row for row in found["checks"]}
     assert rows["hash"]["passed"] is True and rows["mean angle"]["passed"] is None
     assert rows["energy"]["measured"] <= rows["energy"]["allowed"]
+    # The run file has no [representation] section: the usual options apply.
+    assert rows["integrated again"]["passed"] is True
 
 
 def test_altered_file_fails(
