@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import pytest
 import meanfield as mf
 from meanfield.runs import Run
 from meanfield.store.run_file import found_observables
-from meanfield.verification import bounds, verify
-from meanfield.verification.subject import motion
+from meanfield.verification import CHECKS, Check, bounds, checked_run, verify
+from meanfield.verification.checked_run import motion
 
 LAW = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.0, 0.02]])
 USA, SA = (mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW) for flow in (mf.USA, mf.SA))
@@ -231,6 +231,36 @@ def test_disturbed_start_passes() -> None:
     run = mf.simulate(replace(USA, initial=law), 4.0, save=3, perturb=1e-3)
     found = verify(run)
     assert found.passed and found["integrated again"].result == "pass"
+
+
+def test_large_runs_are_checked_at_a_sample_of_their_saves(
+    tokens: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums over the pairs of many tokens at many saves would take minutes, unsaid."""
+    # 40 tokens have 1,600 pairs: room for five of 21 saves.
+    monkeypatch.setattr(checked_run, "_SAMPLE_WORK", 5 * 1600.0)
+    assert checked_run.CheckedRun(tokens).sample == (0, 4, 8, 16, 20)
+    checks = verify(tokens)
+    assert checks.passed, str(checks)
+    for name in ("observables", "torque", "dissipation", "action bound"):
+        assert checks[name].note.endswith("5 of 21 states, as all would take long")
+    rate = tokens.diagnostics["energy_dissipation"].copy()
+    rate[8] *= 1.001
+    altered = replace(tokens, diagnostics=tokens.diagnostics | {"energy_dissipation": rate})
+    assert "dissipation" in failed(altered)
+
+
+def test_progress_has_every_check(density: Run) -> None:
+    """A caller would count checks that never come, or lose one."""
+    seen: list[str] = []
+
+    def watch(checks: Iterable[Check]) -> Iterator[Check]:
+        for check in checks:
+            seen.append(check.name)
+            yield check
+
+    checks = verify(density, progress=watch)
+    assert seen == [check.name for check in checks.checks] and len(seen) == len(CHECKS)
 
 
 def test_under_resolved_density_fails(density: Run) -> None:

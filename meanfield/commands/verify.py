@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from meanfield.commands.progress import shown
 from meanfield.commands.report import Report
-from meanfield.verification import Check, Verification, verify
+from meanfield.verification import CHECKS, Check, Verification, verify
 
 
 def execute(options: argparse.Namespace) -> int:
     """Print all checks; exit status 1 if one fails."""
-    verification = verify(options.file)
+    verification = verify(
+        options.file,
+        progress=lambda checks: shown(
+            checks, len(CHECKS), "verify", note=lambda check: check.name, first_line=2.0
+        ),
+    )
     verification_report(verification, options.file).show(options)
     return 0 if verification.passed else 1
 
@@ -22,11 +28,11 @@ def verification_report(verification: Verification, path: str) -> Report:
         "file": str(path),
         "passed": verification.passed,
         "failed": [check.name for check in verification.failed],
-        "checks": [_told(check) for check in verification.checks],
+        "checks": [_row(check) for check in verification.checks],
     }
     return Report([str(verification)], data)
 
 
-def _told(check: Check) -> dict[str, Any]:
+def _row(check: Check) -> dict[str, Any]:
     names = ("name", "passed", "measured", "allowed", "note")
     return {name: getattr(check, name) for name in names}

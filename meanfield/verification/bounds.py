@@ -22,13 +22,6 @@ def power_rates(problem: Problem) -> tuple[float, float] | None:
     """Rates (A, B) with -A P <= dP/dt <= B P of P = int |v|^2 dmu; None where none are known.
 
     Of an unnormalised kernel alone, without noise.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> falls, grows = power_rates(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA))
-    >>> falls, round(grows, 6)
-    (2.0, 0.832792)
     """
     if problem.flow.diffusivity:
         return None

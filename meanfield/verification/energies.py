@@ -12,7 +12,6 @@ Reference: Ambrosio, Gigli, Savare, Gradient Flows, chapters 8 and 11 (speed and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -27,9 +26,9 @@ from meanfield.observables.head_energies import energy_told
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed, mean_inverse_partition, power_rates
+from meanfield.verification.checked_run import ROUNDING, CheckedRun
 from meanfield.verification.motions import mean_distances
 from meanfield.verification.result import Check, measured, not_applicable
-from meanfield.verification.subject import ROUNDING, Subject
 
 # Points on the sphere whose distances take a millisecond or so.
 _FEW_POINTS = 64
@@ -39,26 +38,8 @@ _FEW_PAIRS = 6
 _SAME = 1e-11
 
 
-def climbed(subject: Subject) -> Iterator[Check]:
-    """Checks of energies."""
-    yield value(subject)
-    yield direction(subject)
-    yield dissipation(subject)
-    yield balance(subject)
-    yield path(subject)
-    yield action(subject)
-
-
 def no_gradient(problem: Problem) -> str | None:
-    """Why a flow climbs no energy; None if it does.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> causal = mf.Attention([mf.Head()], beta=3.0, mask="causal")
-    >>> no_gradient(mf.Problem(mf.Circle(), causal))
-    'tokens have labels, and do not see each other alike'
-    """
+    """Why a flow climbs no energy; None if it does."""
     if problem.has_labels:
         return "tokens have labels, and do not see each other alike"
     if problem.layers is not None and not problem.layers.keeps_time:
@@ -76,55 +57,59 @@ def _strength(problem: Problem) -> float:
     return 1.0 if problem.attention is not None else problem.flow.strength
 
 
-def value(subject: Subject) -> Check:
+def value(checked: CheckedRun) -> Check:
     """Stored energies equal the energies of the stored moments or states."""
-    name, run = "energy", subject.run
-    if subject.problem is None:
-        return not_applicable(name, subject.no_problem)
+    name, run = "energy", checked.run
+    if checked.problem is None:
+        return not_applicable(name, checked.no_problem)
     stored = run.observables.get("energy")
     if stored is None or not np.any(np.isfinite(stored)):
-        return not_applicable(name, no_gradient(subject.staged[0]) or "no energy was stored")
+        return not_applicable(name, no_gradient(checked.staged[0]) or "no energy was stored")
     worst, count, allowed = 0.0, 0, _SAME
     for save, energy in enumerate(stored):
-        problem, measure = subject.problem_at(save), run.measures[save]
+        problem = checked.problem_at(save)
+        measure = run.measures[save] if save in checked.sample else None
         if problem is None or not np.isfinite(energy):
             continue
         try:
-            computed = interaction_energy(problem, _felt(subject, problem, save), measure)
+            computed = interaction_energy(
+                problem, _moments_to_degree(checked, problem, save), measure
+            )
         except ValueError:
-            # That of a measure, which was not kept.
+            # The energy needs a state that is not there.
             continue
         if np.isfinite(computed):
             count += 1
             allowed = max(allowed, _SAME * abs(energy))
             worst = max(worst, abs(computed - energy))
     if not count:
-        return not_applicable(name, subject.no_states)
+        return not_applicable(name, checked.no_states)
     return measured(
         name, worst, allowed,
-        f"stored against computed again, {count} of {len(stored)} saves; rounding of sums",
+        f"stored against computed again, {count} of {len(stored)} saves; rounding of sums"
+        f"{checked.sample_note}",
     )  # fmt: skip
 
 
-def _felt(subject: Subject, problem: Problem, save: int) -> ModalArray:
+def _moments_to_degree(checked: CheckedRun, problem: Problem, save: int) -> ModalArray:
     space = problem.space
-    moments: ModalArray = subject.moments[save]
+    moments: ModalArray = checked.moments[save]
     if space.family == "vectors":
         return moments
     return space.resize(moments, max(space.degree_of(moments), problem.kernel_degree))
 
 
-def _heights(subject: Subject) -> tuple[FloatArray, str] | str:
+def _heights(checked: CheckedRun) -> tuple[FloatArray, str] | str:
     """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name; or a reason.
 
     Scaled so that its rate is int Z |v|^2 dmu, the free energy's with minus.
     """
-    run, problem = subject.run, subject.problem
+    run, problem = checked.run, checked.problem
     if problem is None:
-        return subject.no_problem
+        return checked.no_problem
     if len(run.scaled_time) < 2:
         return "one saved time"
-    if len(subject.staged) > 1:
+    if len(checked.staged) > 1:
         return "each stage climbs an energy of its own"
     reason = no_gradient(problem)
     if reason:
@@ -140,19 +125,19 @@ def _heights(subject: Subject) -> tuple[FloatArray, str] | str:
     return energy_unit(problem) * stored, "energy"
 
 
-def direction(subject: Subject) -> Check:
+def direction(checked: CheckedRun) -> Check:
     """The energy never goes the wrong way."""
-    name, rising = "energy direction", _heights(subject)
+    name, rising = "energy direction", _heights(checked)
     if isinstance(rising, str):
         return not_applicable(name, rising)
     heights, what = rising
-    problem = subject.problem
+    problem = checked.problem
     if problem is None:
-        return not_applicable(name, subject.no_problem)
+        return not_applicable(name, checked.no_problem)
     size = _size(problem)
     wrong = float(np.max(np.maximum.accumulate(heights) - heights)) / size
     way = "rise" if problem.flow.strength > 0 or problem.attention is not None else "fall"
-    allowed = max(subject.grown(save) for save in range(len(heights)))
+    allowed = max(checked.grown(save) for save in range(len(heights)))
     message = f"{what} must {way if what == 'energy' else 'rise'}: largest step back"
     return measured(
         name, wrong, allowed, f"{message}; errors of steps, in tolerances, may grow to 100"
@@ -164,19 +149,19 @@ def _size(problem: Problem) -> float:
     return abs(energy_unit(problem)) + problem.flow.diffusivity
 
 
-def dissipation(subject: Subject) -> Check:
+def dissipation(checked: CheckedRun) -> Check:
     """Stored rates of energy equal the rates of the stored states."""
-    name, run = "dissipation", subject.run
-    if subject.problem is None:
-        return not_applicable(name, subject.no_problem)
+    name, run = "dissipation", checked.run
+    if checked.problem is None:
+        return not_applicable(name, checked.no_problem)
     stored = run.diagnostics.get("energy_dissipation")
     if stored is None or not np.any(np.isfinite(stored)):
         return not_applicable(name, "none was stored: it is of kernels alone")
     rates = run.diagnostics.get("energy_rate", np.full(len(stored), np.nan))
     worst = count = 0
     for save in range(len(stored)):
-        problem, motion = subject.problem_at(save), subject.motions.get(save)
-        unit = _rate_unit(subject, problem, save)
+        problem, motion = checked.problem_at(save), checked.motions.get(save)
+        unit = _rate_unit(checked, problem, save)
         both = [abs(stored[save] - rates[save])]
         comparable = problem is not None and not problem.flow.diffusivity and not problem.terms
         if comparable and motion is not None and problem is not None:
@@ -187,35 +172,36 @@ def dissipation(subject: Subject) -> Check:
             count += 1
             worst = max(worst, max(differences) / unit)
     if not count:
-        return not_applicable(name, subject.still or "noise adds to it")
+        return not_applicable(name, checked.still or "noise adds to it")
     return measured(
         name, worst, 1.0,
         f"stored dE/dt, by moments and by int Z |v|^2 dmu, against that of the stored states, "
-        f"{count} of {len(stored)} saves; in units of tolerance times the largest rate",
+        f"{count} of {len(stored)} saves; in units of tolerance times the largest rate"
+        f"{checked.sample_note}",
     )  # fmt: skip
 
 
-def _rate_unit(subject: Subject, problem: Problem | None, save: int) -> float:
+def _rate_unit(checked: CheckedRun, problem: Problem | None, save: int) -> float:
     """Error of a rate of energy: velocities err by the tolerance times the largest."""
     if problem is None:
         return 1.0
     fastest = largest_speed(problem.undriven) or 1.0
-    error = max(subject.tolerance_at(save), ROUNDING)
+    error = max(checked.tolerance_at(save), ROUNDING)
     # |v|^2 twice as much, and Z as much again.
     return 4.0 * error * fastest**2 / abs(_strength(problem))
 
 
-def balance(subject: Subject) -> Check:
+def balance(checked: CheckedRun) -> Check:
     """Differences of energy lie between what the rates at both ends allow."""
-    name, rising = "energy balance", _heights(subject)
+    name, rising = "energy balance", _heights(checked)
     if isinstance(rising, str):
         return not_applicable(name, rising)
-    problem = subject.problem
+    problem = checked.problem
     rates = None if problem is None or problem.terms else power_rates(problem)
     if problem is None or rates is None:
         return not_applicable(name, "no bound of a rate between saves is known")
-    heights, t = rising[0], subject.run.scaled_time
-    power, errors = _power(subject, problem)
+    heights, t = rising[0], checked.run.scaled_time
+    power, errors = _power(checked, problem)
     falls, grows = rates
     worst, tightest = -np.inf, np.inf
     for k in range(len(t) - 1):
@@ -229,7 +215,7 @@ def balance(subject: Subject) -> Check:
         margin = np.array([errors[k], errors[k + 1]])
         highest = float(((ends + margin) * up).min())
         lowest = float(((ends - margin) * down).max())
-        slack = _size(problem) * subject.grown(k + 1)
+        slack = _size(problem) * checked.grown(k + 1)
         worst = max(worst, (gained - highest) / slack, (lowest - gained) / slack)
         if gained > slack:
             tightest = min(tightest, highest / max(lowest, 1e-300))
@@ -250,38 +236,38 @@ def _integral(exponent: float, duration: float) -> float:
     return duration * float(np.expm1(exponent)) / exponent
 
 
-def _power(subject: Subject, problem: Problem) -> tuple[FloatArray, FloatArray]:
+def _power(checked: CheckedRun, problem: Problem) -> tuple[FloatArray, FloatArray]:
     """P = int |v|^2 dmu at every save, of the states where they are kept, and its errors."""
-    run = subject.run
+    run = checked.run
     power = np.full(len(run.scaled_time), np.nan)
     stored = run.diagnostics.get("energy_dissipation")
     if stored is not None:
         power = _strength(problem) * stored
-    for save, motion in subject.motions.items():
+    for save, motion in checked.motions.items():
         power[save] = motion.power
-    errors = [_rate_unit(subject, problem, save) for save in range(len(power))]
+    errors = [_rate_unit(checked, problem, save) for save in range(len(power))]
     return power, abs(_strength(problem)) * np.array(errors)
 
 
-def path(subject: Subject) -> Check:
+def path(checked: CheckedRun) -> Check:
     """Moments have moved no further than the energy that was gained allows."""
-    name, rising = "path of moments", _heights(subject)
+    name, rising = "path of moments", _heights(checked)
     if isinstance(rising, str):
         return not_applicable(name, rising)
     heights, _ = rising
-    problem, t = subject.problem, subject.run.scaled_time
+    problem, t = checked.problem, checked.run.scaled_time
     factor = None if problem is None else mean_inverse_partition(problem)
     if problem is None or factor is None:
         return not_applicable(name, "no bound of 1/Z is known")
-    if not subject.space.is_sphere:
+    if not checked.space.is_sphere:
         return not_applicable(name, "moments have no bound in R^d")
     worst = 0.0
     for first in range(len(t) - 1):
         for last in _partners(first, len(t)):
-            gained = float(heights[last] - heights[first]) + _size(problem) * subject.grown(last)
+            gained = float(heights[last] - heights[first]) + _size(problem) * checked.grown(last)
             far = np.sqrt(factor * abs(float(t[last] - t[first])) * max(gained, 0.0))
-            distance = mean_distances(subject, first, last)
-            worst = max(worst, distance / (far + subject.grown(last)))
+            distance = mean_distances(checked, first, last)
+            worst = max(worst, distance / (far + checked.grown(last)))
     return measured(
         name, worst, 1.0,
         "farthest that moments have moved, no more than W_2(mu_s, mu_t), over the root of (t - s) "
@@ -289,25 +275,25 @@ def path(subject: Subject) -> Check:
     )  # fmt: skip
 
 
-def action(subject: Subject) -> Check:
+def action(checked: CheckedRun) -> Check:
     """W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s) / min Z, of the stored states."""
-    name, problem = "action bound", subject.problem
+    name, problem = "action bound", checked.problem
     if problem is None:
-        return not_applicable(name, subject.no_problem)
-    if problem.flow.diffusivity and any(isinstance(e, Measure) for e in subject.run.measures):
+        return not_applicable(name, checked.no_problem)
+    if problem.flow.diffusivity and any(isinstance(e, Measure) for e in checked.run.measures):
         return not_applicable(name, "points with noise have no free energy")
-    stretches = [each for each in _stretches(subject) if len(each) > 1]
+    stretches = [each for each in _stretches(checked) if len(each) > 1]
     if not stretches:
         return not_applicable(
             name, "no two saves beside each other whose distance is known: nodes stand for a "
             f"density, more than {_FEW_POINTS} points on the sphere take long"
-            if subject.kept else subject.no_states
+            if checked.saves else checked.no_states
         )  # fmt: skip
     worst, count = 0.0, 0
     for saves in stretches:
-        off = max(max(subject.grown(save) for save in saves), TOLERANCE)
+        off = max(max(checked.grown(save) for save in saves), TOLERANCE)
         try:
-            bound = action_bound(_part(subject, problem, saves), tolerance=off)
+            bound = action_bound(_part(checked, problem, saves), tolerance=off)
         except ValueError as error:
             return not_applicable(name, str(error).removeprefix("no bound: ").removesuffix("."))
         moved = bound.squared_distance > 0.0
@@ -320,35 +306,36 @@ def action(subject: Subject) -> Check:
     return measured(
         name, worst, 1.0,
         f"W_2(mu_s, mu_t)^2 over (t - s) times the energy gained, over min Z; {count} pairs of "
-        "saves of densities or points",
+        f"saves of densities or points{checked.sample_note}",
     )  # fmt: skip
 
 
-def _stretches(subject: Subject) -> list[list[int]]:
+def _stretches(checked: CheckedRun) -> list[list[int]]:
     """Saves beside each other whose distances are known, and do not take long.
 
     Nodes of characteristics are no points: as such they are apart by their gaps.
     """
     stretches: list[list[int]] = [[]]
-    for save, measure in enumerate(subject.run.measures):
-        usable = measure is not None and subject.run.representation[save] != "characteristics"
-        if usable and subject.space.family == "sphere":
+    for save, measure in enumerate(checked.run.measures):
+        usable = measure is not None and checked.run.representation[save] != "characteristics"
+        if usable and checked.space.family == "sphere":
             usable = isinstance(measure, Measure) and len(measure.points) <= _FEW_POINTS
         if usable:
             stretches[-1].append(save)
         elif stretches[-1]:
             stretches.append([])
-    if subject.space.family != "axial":
+    axial = checked.space.family == "axial"
+    if not axial and len(checked.sample) == len(checked.saves):
         return stretches
     # A few pairs, each for itself.
     pairs = [[first, last] for each in stretches for first, last in pairwise(each)]
-    step = max(1, -(-len(pairs) // _FEW_PAIRS))
+    step = max(1, -(-len(pairs) // (_FEW_PAIRS if axial else len(checked.sample))))
     return pairs[::step]
 
 
-def _part(subject: Subject, problem: Problem, saves: list[int]) -> Run:
+def _part(checked: CheckedRun, problem: Problem, saves: list[int]) -> Run:
     """A run of some of the saves."""
-    run = subject.run
+    run = checked.run
     return replace(
         run,
         scaled_time=run.scaled_time[saves],

@@ -7,7 +7,6 @@ time from a disturbed state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +18,8 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.simulation import Evolution, evolve
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.verification.checked_run import CheckedRun, spread_over
 from meanfield.verification.result import Check, measured, not_applicable
-from meanfield.verification.subject import Subject
 
 # Right-hand sides times operations of each, of all intervals: some seconds.
 _WORK = 5e8
@@ -38,45 +37,41 @@ class _TooLongError(Exception):
     """An interval takes many times the right-hand sides that it took the run."""
 
 
-def integrated(subject: Subject) -> Iterator[Check]:
+def integrated(checked: CheckedRun) -> Check:
     """Check of intervals between stored states."""
-    problem, run = subject.problem, subject.run
+    problem, run = checked.problem, checked.run
     if problem is None or "config" not in run.attributes:
-        yield not_applicable(_NAME, subject.no_problem or "the run does not hold its run file")
-        return
-    saves = set(subject.kept)
+        return not_applicable(_NAME, checked.no_problem or "the run does not hold its run file")
+    saves = set(checked.saves)
     intervals = [save for save in range(len(run.scaled_time) - 1) if {save, save + 1} <= saves]
     if not intervals:
-        yield not_applicable(_NAME, "no two saves beside each other hold states")
-        return
+        return not_applicable(_NAME, "no two saves beside each other hold states")
     worst, done, reason = 0.0, [], ""
-    for save in _sample(subject, intervals):
+    for save in _sample(checked, intervals):
         try:
-            excess = _excess(subject, problem, save)
+            excess = _excess(checked, problem, save)
         except (ValueError, SimulationError, _TooLongError) as error:
             reason = str(error).removesuffix(".")
             continue
         done.append(save)
         worst = max(worst, excess)
     if not done:
-        reason = reason or "each interval takes long: save more often"
-        yield not_applicable(_NAME, reason)
-        return
+        return not_applicable(_NAME, reason or "each interval takes long: save more often")
     which = f"all {len(done)} intervals"
     if len(done) < len(run.scaled_time) - 1:
         some = ", ".join(f"{run.time[save]:.6g}" for save in sorted(done)[:6])
         more = ", ..." if len(done) > 6 else ""
         which = f"{len(done)} of {len(run.scaled_time) - 1} intervals, from t = {some}{more}"
-    yield measured(
+    return measured(
         _NAME, worst, 1.0,
         f"stored states integrated to the next saved time, against those stored there: {which}; in "
         "units of 100 tolerances, times what the flow makes of a disturbance",
     )  # fmt: skip
 
 
-def _size(subject: Subject, save: int) -> float:
+def _size(checked: CheckedRun, save: int) -> float:
     """Operations of a right-hand side."""
-    measure = subject.run.measures[save]
+    measure = checked.run.measures[save]
     numbers = 0
     if isinstance(measure, LabelledDensity):
         numbers = measure.parts.size
@@ -87,34 +82,26 @@ def _size(subject: Subject, save: int) -> float:
     return _LEAST_WORK + numbers * min(numbers, 2000.0)
 
 
-def _steps(subject: Subject, save: int) -> float:
+def _steps(checked: CheckedRun, save: int) -> float:
     """Right-hand sides of an interval, as the run counted them."""
-    counts = subject.run.diagnostics.get("evaluations", np.zeros(save + 2))
+    counts = checked.run.diagnostics.get("evaluations", np.zeros(save + 2))
     return float(max(counts[save + 1] - counts[save], 0.0)) + _FIRST_STEP
 
 
-def _sample(subject: Subject, intervals: list[int]) -> list[int]:
+def _sample(checked: CheckedRun, intervals: list[int]) -> list[int]:
     """Intervals all over the run, as many as take some seconds."""
-    work = {save: _steps(subject, save) * _size(subject, save) for save in intervals}
-    # Van der Corput's order: every beginning of it is spread evenly.
-    bits = max(len(intervals) - 1, 1).bit_length()
-    order = sorted(range(len(intervals)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))
-    chosen, spent = [], 0.0
-    for save in [intervals[i] for i in order]:
-        if spent + work[save] <= _WORK:
-            chosen.append(save)
-            spent += work[save]
-    return chosen
+    work = [_steps(checked, save) * _size(checked, save) for save in intervals]
+    return spread_over(intervals, work, _WORK)
 
 
-def _excess(subject: Subject, problem: Problem, save: int) -> float:
+def _excess(checked: CheckedRun, problem: Problem, save: int) -> float:
     """Distance of the next stored state from where this one leads, over what is allowed."""
-    run, there, measure = subject.run, save + 1, subject.run.measures[save]
-    evolution = Evolution(problem, subject.options, run.scaled_time[[there]], run.unit)
-    most = _PATIENCE * _steps(subject, save)
+    run, there, measure = checked.run, save + 1, checked.run.measures[save]
+    evolution = Evolution(problem, checked.options, run.scaled_time[[there]], run.unit)
+    most = _PATIENCE * _steps(checked, save)
 
     def reached(measure: Density | Measure | None) -> Snapshot:
-        start, carrier = _begin(subject, evolution, save, measure)
+        start, carrier = _begin(checked, evolution, save, measure)
         calls = 0
 
         def watch() -> None:
@@ -129,19 +116,19 @@ def _excess(subject: Subject, problem: Problem, save: int) -> float:
     here = reached(measure)
     # Nodes that a density begins in the interval are not those of the run.
     nodes = run.measures[there] if isinstance(measure, Measure) else None
-    far = _distance(subject, here, nodes, subject.moments[there])
-    allowed = subject.grown(there)
+    far = _distance(checked, here, nodes, checked.moments[there])
+    allowed = checked.grown(there)
     if run.representation[save] == "particles" and problem.flow.diffusivity:
         allowed = max(allowed, _NOISE)
     if not far <= allowed:
-        other = reached(_disturbed(subject, measure))
-        allowed *= max(1.0, _distance(subject, here, other.measure, other.moments) / _DISTURBANCE)
+        other = reached(_disturbed(checked, measure))
+        allowed *= max(1.0, _distance(checked, here, other.measure, other.moments) / _DISTURBANCE)
     return far / allowed
 
 
-def _disturbed(subject: Subject, measure: Density | Measure | None) -> Density | Measure | None:
+def _disturbed(checked: CheckedRun, measure: Density | Measure | None) -> Density | Measure | None:
     """State beside a state, without its symmetries."""
-    space = subject.space
+    space = checked.space
     if isinstance(measure, Density):
         low = space.resize(measure.coefficients, 4)
         low = _DISTURBANCE * np.cos(1.7 * np.arange(len(low))) * (1.0 + 0.0 * low)
@@ -158,10 +145,10 @@ def _disturbed(subject: Subject, measure: Density | Measure | None) -> Density |
 
 
 def _begin(
-    subject: Subject, evolution: Evolution, save: int, measure: Density | Measure | None
+    checked: CheckedRun, evolution: Evolution, save: int, measure: Density | Measure | None
 ) -> tuple[Checkpoint, Representation]:
     """State at a save as the start of a step, and what carries it."""
-    run, options = subject.run, evolution.options
+    run, options = checked.run, evolution.options
     time, name, number = float(run.scaled_time[save]), run.representation[save], 0
     problem = evolution.problem_after(time)
     if isinstance(measure, LabelledDensity):
@@ -189,7 +176,7 @@ def _begin(
                 raise ValueError("noise is drawn for whole steps, and the state lies in one")
         carrier = _tokens(evolution, problem, measure, time)
     else:
-        raise ValueError(subject.no_states)
+        raise ValueError(checked.no_states)
     return Checkpoint(time, carrier.state, steps=number, fixed=carrier.fixed), carrier
 
 
@@ -210,9 +197,9 @@ def _tokens(
     return resumed(problem, evolution.options, "particles", np.ravel(points), fixed)
 
 
-def _distance(subject: Subject, reached: Snapshot, measure: Any, moments: Any) -> float:
+def _distance(checked: CheckedRun, reached: Snapshot, measure: Any, moments: Any) -> float:
     """Distance of two states: of moments over their slopes, of the same tokens in the mean."""
-    space, degree = subject.space, subject.space.degree_of(moments)
+    space, degree = checked.space, checked.space.degree_of(moments)
     sizes = space.sizes_by_degree(reached.moments - moments)
     if space.is_sphere:
         sizes = sizes / (space.largest_sizes(degree) * np.maximum(np.arange(len(sizes)), 1))

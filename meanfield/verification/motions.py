@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from meanfield.arrays import EPS
@@ -12,49 +10,41 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed
+from meanfield.verification.checked_run import ROUNDING, CheckedRun
 from meanfield.verification.result import Check, measured, not_applicable
-from meanfield.verification.subject import ROUNDING, Subject
 
 _TURN = 2.0 * np.pi
 
 
-def moved(subject: Subject) -> Iterator[Check]:
-    """Checks of speeds and of what is conserved."""
-    yield speed(subject)
-    yield torque(subject)
-    yield mean_angle(subject)
-    yield order(subject)
-
-
-def mean_distances(subject: Subject, first: int, last: int) -> float:
+def mean_distances(checked: CheckedRun, first: int, last: int) -> float:
     """Lower bound of W_1 between the measures at two saves, from their moments alone.
 
     On the circle max_k |c_k(t) - c_k(s)| / k, as e^{ik theta} has the slope k; elsewhere how far
     the mean vector has moved.
     """
-    space = subject.space
-    sizes = space.sizes_by_degree(subject.moments[last] - subject.moments[first])
+    space = checked.space
+    sizes = space.sizes_by_degree(checked.moments[last] - checked.moments[first])
     if space.family == "circle":
         return float((sizes[1:] / np.arange(1, len(sizes))).max(initial=0.0))
     # One point has the mean vector of length 1.
     return float(sizes[1] / space.largest_sizes(1)[1])
 
 
-def speed(subject: Subject) -> Check:
+def speed(checked: CheckedRun) -> Check:
     """Neither moments nor tokens have moved further than the largest speed allows."""
-    run = subject.run
-    if subject.problem is None:
-        return not_applicable("speed", subject.no_problem)
-    bounds = [largest_speed(problem) for problem in subject.staged]
+    run = checked.run
+    if checked.problem is None:
+        return not_applicable("speed", checked.no_problem)
+    bounds = [largest_speed(problem) for problem in checked.staged]
     if any(bound is None for bound in bounds):
-        return not_applicable("speed", _unbounded(subject.problem))
+        return not_applicable("speed", _unbounded(checked.problem))
     worst = 0.0
     for save in range(1, len(run.scaled_time)):
-        between = subject.problems_between(save - 1, save)
+        between = checked.problems_between(save - 1, save)
         fastest = max(largest_speed(problem) or 0.0 for problem in between)
         far = fastest * float(run.scaled_time[save] - run.scaled_time[save - 1])
-        far += subject.grown(save)
-        distance = max(mean_distances(subject, save - 1, save), _farthest(subject, save))
+        far += checked.grown(save)
+        distance = max(mean_distances(checked, save - 1, save), _farthest(checked, save))
         worst = max(worst, distance / far) if np.isfinite(distance) else np.inf
     return measured(
         "speed", worst, 1.0,
@@ -63,9 +53,9 @@ def speed(subject: Subject) -> Check:
     )  # fmt: skip
 
 
-def _farthest(subject: Subject, save: int) -> float:
+def _farthest(checked: CheckedRun, save: int) -> float:
     """Farthest that a token has moved since the save before, 0 of what are no tokens."""
-    run = subject.run
+    run = checked.run
     if run.representation[save - 1 : save + 1] != ("particles", "particles"):
         return 0.0
     old, new = run.measures[save - 1 : save + 1]
@@ -73,7 +63,7 @@ def _farthest(subject: Subject, save: int) -> float:
         return 0.0
     if old.points.shape != new.points.shape:
         return 0.0
-    return float(subject.space.distance(old.points, new.points).max())
+    return float(checked.space.distance(old.points, new.points).max())
 
 
 def _unbounded(problem: Problem) -> str:
@@ -91,14 +81,6 @@ def not_balanced(problem: Problem) -> str | None:
 
     It is iint w(x, y) x ^ V y dmu dmu, and changes its sign with x and y for symmetric weights and
     values V = c I.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> print(not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)))
-    None
-    >>> not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA))
-    'softmax weights are not symmetric'
     """
     if problem.has_labels:
         return "tokens have labels, and do not see each other alike"
@@ -123,32 +105,33 @@ def not_balanced(problem: Problem) -> str | None:
     return None
 
 
-def torque(subject: Subject) -> Check:
+def torque(checked: CheckedRun) -> Check:
     """The mean rotation int x ^ v dmu vanishes at every saved state."""
     name = "torque"
-    if subject.still:
-        return not_applicable(name, subject.still)
-    reasons = [not_balanced(problem) for problem in subject.staged]
+    if checked.still:
+        return not_applicable(name, checked.still)
+    reasons = [not_balanced(problem) for problem in checked.staged]
     reason = next((each for each in reasons if each), None)
     if reason:
         return not_applicable(name, reason)
-    motions = {save: each for save, each in subject.motions.items() if np.isfinite(each.torque)}
+    motions = {save: each for save, each in checked.motions.items() if np.isfinite(each.torque)}
     if not motions:
         return not_applicable(name, "measures with an axis have none")
     worst = allowed = 0.0
     for save, each in motions.items():
-        unit = ROUNDING * _speed_unit(subject, save)
+        unit = ROUNDING * _speed_unit(checked, save)
         worst, allowed = max(worst, each.torque), max(allowed, unit)
     return measured(
         name, worst, allowed,
-        "|int x ^ v dmu| of saved states: 0 for symmetric weights; rounding of velocities",
+        "|int x ^ v dmu| of saved states: 0 for symmetric weights; rounding of velocities"
+        f"{checked.sample_note}",
     )  # fmt: skip
 
 
-def _speed_unit(subject: Subject, save: int) -> float:
-    problem = subject.problem_at(save)
+def _speed_unit(checked: CheckedRun, save: int) -> float:
+    problem = checked.problem_at(save)
     bound = None if problem is None else largest_speed(problem)
-    return max(1.0 if bound is None else bound, subject.motions[save].fastest)
+    return max(1.0 if bound is None else bound, checked.motions[save].fastest)
 
 
 def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
@@ -160,14 +143,14 @@ def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
     ]
 
 
-def mean_angle(subject: Subject) -> Check:
+def mean_angle(checked: CheckedRun) -> Check:
     """The mean of unwrapped angles of tokens stays what it was."""
-    name, run, problem = "mean angle", subject.run, subject.problem
+    name, run, problem = "mean angle", checked.run, checked.problem
     if problem is None:
-        return not_applicable(name, subject.no_problem)
-    if subject.space.family != "circle":
+        return not_applicable(name, checked.no_problem)
+    if checked.space.family != "circle":
         return not_applicable(name, "only angles have a mean that is conserved")
-    reason = next((each for each in map(not_balanced, subject.staged) if each), None)
+    reason = next((each for each in map(not_balanced, checked.staged) if each), None)
     if problem.flow.diffusivity:
         reason = reason or "noise moves it"
     if reason:
@@ -184,7 +167,7 @@ def mean_angle(subject: Subject) -> Check:
     last = tokens[-1][0]
     elapsed = float(run.scaled_time[last] - run.scaled_time[begin])
     steps = float(run.diagnostics.get("steps", np.zeros(last + 1))[last])
-    speed_ = max((largest_speed(each) or 0.0 for each in subject.staged), default=0.0)
+    speed_ = max((largest_speed(each) or 0.0 for each in checked.staged), default=0.0)
     # Runge-Kutta methods keep linear invariants: what is left is rounding, of velocities over
     # the whole time and of positions in each step.
     allowed = ROUNDING * speed_ * elapsed + 4 * EPS * (1.0 + largest) * (1.0 + steps)
@@ -195,12 +178,12 @@ def mean_angle(subject: Subject) -> Check:
     )  # fmt: skip
 
 
-def order(subject: Subject) -> Check:
+def order(checked: CheckedRun) -> Check:
     """Tokens of one field do not pass each other on the circle."""
-    name, run, problem = "order", subject.run, subject.problem
+    name, run, problem = "order", checked.run, checked.problem
     if problem is None:
-        return not_applicable(name, subject.no_problem)
-    reason = _may_pass(subject, problem)
+        return not_applicable(name, checked.no_problem)
+    reason = _may_pass(checked, problem)
     if reason:
         return not_applicable(name, reason)
     tokens = _saved_tokens(run)
@@ -209,14 +192,14 @@ def order(subject: Subject) -> Check:
     begin, start = tokens[0]
     within = np.mod(start.points, _TURN)
     ranks, turns = np.argsort(within, kind="stable"), start.points - within
-    worst, allowed, at = 0.0, subject.grown(begin), begin
+    worst, allowed, at = 0.0, checked.grown(begin), begin
     for save, each in tokens[1:]:
         angles = (each.points - turns)[ranks]
         # Those behind a token, and the same a turn back.
         ahead = np.maximum.accumulate(np.concatenate([angles - _TURN, angles]))[len(angles) :]
         passed = float(each.mass[ranks] @ (ahead - angles))
         if not passed <= worst:
-            worst, allowed, at = passed, subject.grown(save), save
+            worst, allowed, at = passed, checked.grown(save), save
     return measured(
         name, worst, allowed,
         f"how far tokens are past others once ahead, in the mean, at t = {run.time[at]:.6g}: all "
@@ -224,14 +207,14 @@ def order(subject: Subject) -> Check:
     )  # fmt: skip
 
 
-def _may_pass(subject: Subject, problem: Problem) -> str:
+def _may_pass(checked: CheckedRun, problem: Problem) -> str:
     """Why tokens may pass each other; empty where they cannot."""
-    if subject.space.family != "circle":
+    if checked.space.family != "circle":
         return "only on the circle tokens have an order"
     if problem.has_labels or problem.frequencies is not None:
         return "tokens have labels, and do not move in one field"
     if problem.layers is not None and not problem.layers.keeps_time:
         return "a layer may carry tokens past each other"
-    if any(each.flow.diffusivity for each in subject.staged):
+    if any(each.flow.diffusivity for each in checked.staged):
         return "noise carries tokens past each other"
     return ""

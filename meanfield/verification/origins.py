@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import numpy as np
 
 from meanfield.runs import known_rates, problem_attributes
 from meanfield.store.output_file import seal_of
 from meanfield.store.result_hash import result_hash, run_results
-from meanfield.verification.result import Check, measured, not_applicable, told
-from meanfield.verification.subject import Subject
+from meanfield.verification.checked_run import CheckedRun
+from meanfield.verification.result import Check, measured, not_applicable, verdict
 
 # Far above what another version of a library changes.
 _SAME = 1e-9
@@ -21,44 +20,41 @@ _FACTS = (
 )  # fmt: skip
 
 
-def known(subject: Subject) -> Iterator[Check]:
-    """Checks of status, hash, problem and growth rates."""
-    yield told("complete", subject.run.finished, f"status: {subject.run.status}")
-    yield unchanged(subject)
-    yield facts(subject)
-    yield rates(subject)
-
-
 def sealed(path: str | os.PathLike[str]) -> Check:
     """No other program has written into the file: any that does removes the seal."""
     note = "the checksum at the end of the file fits all that it holds"
     if seal_of(path):
-        return told("seal", True, note)
+        return verdict("seal", True, note)
     note = "the file has no checksum at its end: another program has written into it"
-    return told("seal", False, note)
+    return verdict("seal", False, note)
 
 
-def unchanged(subject: Subject) -> Check:
+def complete(checked: CheckedRun) -> Check:
+    """The run finished."""
+    return verdict("complete", checked.run.finished, f"status: {checked.run.status}")
+
+
+def unchanged(checked: CheckedRun) -> Check:
     """The numbers are those that were written."""
-    run, name = subject.run, "hash"
+    run, name = checked.run, "hash"
     stored = run.attributes.get("result_hash")
     if stored is None and run.given_problem is not None:
         return not_applicable(name, "the run was not read from a file")
     if stored is None:
-        return told(name, False, "the file has no result_hash, which finished runs have")
+        return verdict(name, False, "the file has no result_hash, which finished runs have")
     digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
     note = f"hash of the results {digest[:8]}, written {str(stored)[:8]}"
-    return told(name, digest == stored, note)
+    return verdict(name, digest == stored, note)
 
 
-def facts(subject: Subject) -> Check:
+def facts(checked: CheckedRun) -> Check:
     """The file's facts on the problem agree with its run file."""
-    name, run = "problem", subject.run
+    name, run = "problem", checked.run
     if run.given_problem is None and "config" not in run.attributes:
-        return told(name, False, "the file holds no run file: attribute config is missing")
-    if subject.problem is None:
-        return not_applicable(name, subject.no_problem)
-    expected, attributes = problem_attributes(subject.problem), run.attributes
+        return verdict(name, False, "the file holds no run file: attribute config is missing")
+    if checked.problem is None:
+        return not_applicable(name, checked.no_problem)
+    expected, attributes = problem_attributes(checked.problem), run.attributes
     wrong = [
         key
         for key in _FACTS
@@ -70,7 +66,7 @@ def facts(subject: Subject) -> Check:
             f"{key} = {attributes[key]}, expected {expected[key]}" for key in wrong[:3]
         )
         note = f"beside the run file stands {listing}"
-    return told(name, not wrong, note)
+    return verdict(name, not wrong, note)
 
 
 def _same(expected: object, value: object) -> bool:
@@ -79,17 +75,17 @@ def _same(expected: object, value: object) -> bool:
     return bool(np.isclose(float(expected), float(value), rtol=_SAME, atol=0, equal_nan=True))  # type: ignore[arg-type]
 
 
-def rates(subject: Subject) -> Check:
+def rates(checked: CheckedRun) -> Check:
     """Stored growth rates equal the problem's."""
     name = "growth rates"
-    if subject.problem is None:
-        return not_applicable(name, subject.no_problem)
-    expected, stored = known_rates(subject.problem), subject.run.growth_rates
+    if checked.problem is None:
+        return not_applicable(name, checked.no_problem)
+    expected, stored = known_rates(checked.problem), checked.run.growth_rates
     if len(expected) <= 1 and len(stored) <= 1:
         return not_applicable(name, "none are known in closed form")
     if expected.shape != stored.shape:
         note = f"{len(stored)} are stored, the problem has {len(expected)}"
-        return told(name, False, note)
+        return verdict(name, False, note)
     worst = float(np.abs(expected - stored).max() / max(float(np.abs(expected).max()), 1e-300))
     return measured(
         name, worst, _SAME,

@@ -16,7 +16,7 @@ _WIDTH, _BENEATH = 79, 4 * " "
 class Check:
     """One check of a run.
 
-    measured, allowed: what was found, and the most that it may be; None where nothing is measured.
+    measured, allowed: a number and its bound; None where nothing is measured.
     """
 
     name: str  # what was checked
@@ -32,20 +32,12 @@ class Check:
 
 
 def measured(name: str, value: float, allowed: float, note: str) -> Check:
-    """Check of a number that may be so much at most; what is no number fails.
-
-    Examples
-    --------
-    >>> measured("mass", 1e-16, 1e-9, "|mass - 1|").passed
-    True
-    >>> measured("mass", float("nan"), 1e-9, "|mass - 1|").passed
-    False
-    """
+    """Check that a number is at most `allowed`; NaN fails."""
     return Check(name, bool(value <= allowed), float(value), float(allowed), note)
 
 
-def told(name: str, passed: bool, note: str) -> Check:
-    """Check of something that is no number."""
+def verdict(name: str, passed: bool, note: str) -> Check:
+    """Check that holds or not, without a number."""
     return Check(name, bool(passed), None, None, note)
 
 
@@ -60,10 +52,10 @@ class Verification:
 
     Examples
     --------
-    >>> found = Verification([measured("mass", 0.0, 1e-9, "|mass - 1|")])
-    >>> found.passed, found["mass"].result
+    >>> verification = Verification([measured("mass", 0.0, 1e-9, "|mass - 1|")])
+    >>> verification.passed, verification["mass"].result
     (True, 'pass')
-    >>> print(found)
+    >>> print(verification)
     check  result  measured  allowed
     mass   pass           0    1e-09
         |mass - 1|

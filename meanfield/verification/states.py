@@ -11,8 +11,8 @@ from meanfield.arrays import EPS
 from meanfield.carriers.step_limits import GROWN
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES, observe
-from meanfield.verification.result import Check, measured, not_applicable, told
-from meanfield.verification.subject import ROUNDING, Subject
+from meanfield.verification.checked_run import ROUNDING, CheckedRun
+from meanfield.verification.result import Check, measured, not_applicable, verdict
 
 # Weights of a measure are read, and made to add up, within this.
 _MASS = 1e-9
@@ -20,28 +20,17 @@ _MASS = 1e-9
 _SAME = 1e-11
 
 
-def stored(subject: Subject) -> Iterator[Check]:
-    """Checks of times, numbers, masses and moments."""
-    yield times(subject)
-    yield finite(subject)
-    yield masses(subject)
-    yield possible(subject)
-    yield recomputed(subject)
-    yield observables(subject)
-    yield start(subject)
-
-
-def times(subject: Subject) -> Check:
+def times(checked: CheckedRun) -> Check:
     """Saved times increase, from 0 or later."""
-    t = subject.run.scaled_time
+    t = checked.run.scaled_time
     sound = len(t) > 0 and bool(np.all(np.isfinite(t))) and t[0] >= 0.0
     sound = sound and bool(np.all(np.diff(t) > 0.0))
-    return told("times", sound, f"{len(t)} saved times, finite, not negative and increasing")
+    return verdict("times", sound, f"{len(t)} saved times, finite, not negative and increasing")
 
 
-def finite(subject: Subject) -> Check:
+def finite(checked: CheckedRun) -> Check:
     """Moments are numbers, and so are the observables that always are."""
-    run = subject.run
+    run = checked.run
     wrong = [] if np.all(np.isfinite(run.moments)) else ["moments"]
     for name in ("order_parameter", "clusters/count"):
         if name in run.observables and not np.all(np.isfinite(run.observables[name])):
@@ -53,16 +42,16 @@ def finite(subject: Subject) -> Check:
     if rows != {len(run.scaled_time)}:
         wrong.append("rows")
     note = f"not so: {', '.join(wrong)}" if wrong else "moments and observables, a row a time"
-    return told("finite", not wrong, note)
+    return verdict("finite", not wrong, note)
 
 
-def masses(subject: Subject) -> Check:
+def masses(checked: CheckedRun) -> Check:
     """Mass 1; weights not negative, points where they belong, densities not below 0."""
-    run, worst, what = subject.run, 0.0, "mass 1"
-    if not subject.kept:
-        return not_applicable("mass", subject.no_states)
-    for save in subject.kept:
-        for defect, of in _defects(subject, save):
+    run, worst, what = checked.run, 0.0, "mass 1"
+    if not checked.saves:
+        return not_applicable("mass", checked.no_states)
+    for save in checked.saves:
+        for defect, of in _defects(checked, save):
             if not defect <= worst:
                 worst, what = defect, f"{of} at t = {run.time[save]:.6g}"
     return measured(
@@ -72,9 +61,9 @@ def masses(subject: Subject) -> Check:
     )  # fmt: skip
 
 
-def _defects(subject: Subject, save: int) -> Iterator[tuple[float, str]]:
+def _defects(checked: CheckedRun, save: int) -> Iterator[tuple[float, str]]:
     """Defects of a saved state over what is allowed, and their names."""
-    measure, space = subject.run.measures[save], subject.space
+    measure, space = checked.run.measures[save], checked.space
     if isinstance(measure, LabelledDensity):
         excess = float(np.abs(measure.parts[:, 0] - 1.0).max())
         yield excess / _MASS, "mass of a label"
@@ -84,7 +73,7 @@ def _defects(subject: Subject, save: int) -> Iterator[tuple[float, str]]:
         yield abs(complex(measure.coefficients[0]) - 1.0) / _MASS, "mass"
         lowest = float(grid.to_nodal(measure.coefficients).min())
         # What errors of all degrees together move a value by.
-        error = subject.grown(save) * float(space.largest_sizes(measure.max_degree).sum())
+        error = checked.grown(save) * float(space.largest_sizes(measure.max_degree).sum())
         yield -lowest / (2.0 * error), f"density {lowest:.2g}"
         return
     if isinstance(measure, Measure):
@@ -96,15 +85,15 @@ def _defects(subject: Subject, save: int) -> Iterator[tuple[float, str]]:
             yield float(np.abs(lengths - 1.0).max()) / _MASS, "point off the sphere"
 
 
-def possible(subject: Subject) -> Check:
+def possible(checked: CheckedRun) -> Check:
     """No moment is larger than that of a single point, and the mass is 1."""
-    space = subject.space
+    space = checked.space
     if not space.is_sphere:
         return not_applicable("moments possible", "in R^d moments have no bound")
-    sizes = np.array([space.sizes_by_degree(moments) for moments in subject.moments])
+    sizes = np.array([space.sizes_by_degree(moments) for moments in checked.moments])
     excess = sizes / space.largest_sizes(sizes.shape[1] - 1)
     excess[:, 0] = 1.0 + np.abs(sizes[:, 0] - 1.0)
-    allowed = max((subject.grown(save) for save in range(len(sizes))), default=0.0)
+    allowed = max((checked.grown(save) for save in range(len(sizes))), default=0.0)
     excess_largest = float(excess.max(initial=0.0)) - 1.0
     return measured(
         "moments possible", max(excess_largest, 0.0), allowed,
@@ -113,14 +102,14 @@ def possible(subject: Subject) -> Check:
     )  # fmt: skip
 
 
-def recomputed(subject: Subject) -> Check:
+def recomputed(checked: CheckedRun) -> Check:
     """Stored moments equal the moments of the stored states."""
-    run, space = subject.run, subject.space
-    if not subject.kept:
-        return not_applicable("moments", subject.no_states)
+    run, space = checked.run, checked.space
+    if not checked.saves:
+        return not_applicable("moments", checked.no_states)
     worst, allowed = 0.0, ROUNDING
-    for save in subject.kept:
-        measure, moments = run.measures[save], subject.moments[save]
+    for save in checked.saves:
+        measure, moments = run.measures[save], checked.moments[save]
         if measure is None:
             continue
         degree = space.degree_of(moments)
@@ -135,22 +124,22 @@ def recomputed(subject: Subject) -> Check:
         worst = max(worst, float((sizes / unit).max()))
     return measured(
         "moments", worst, allowed,
-        f"stored against those of the stored states, {len(subject.kept)} of "
+        f"stored against those of the stored states, {len(checked.saves)} of "
         f"{len(run.scaled_time)} saves; rounding of sums",
     )  # fmt: skip
 
 
-def observables(subject: Subject) -> Check:
+def observables(checked: CheckedRun) -> Check:
     """Stored observables agree with the stored states; `energies.value` checks the energy."""
-    name, run = "observables", subject.run
+    name, run = "observables", checked.run
     ours = {key: key.split("/")[0] for key in run.observables if key.split("/")[0] in OBSERVABLES}
-    if subject.problem is None:
-        return not_applicable(name, subject.no_problem)
+    if checked.problem is None:
+        return not_applicable(name, checked.no_problem)
     worst, what = 0.0, "none differs"
     for save, measure in enumerate(run.measures):
-        problem, moments = run.problem_at(save), subject.moments[save]
+        problem, moments = run.problem_at(save), checked.moments[save]
         values: dict[str, Any] = {"order_parameter": problem.space.order_parameter(moments)}
-        if measure is not None:
+        if measure is not None and save in checked.sample:
             values |= observe(problem, measure, moments, sorted(set(ours.values())))
         if isinstance(measure, LabelledDensity):
             values["label_order"] = measure.label_order
@@ -162,8 +151,9 @@ def observables(subject: Subject) -> Check:
     beside = f"; not {', '.join(own)}, whose functions are not stored" if own else ""
     return measured(
         name, worst, _SAME,
-        f"stored against those of the stored states, {len(subject.kept)} of "
-        f"{len(run.scaled_time)} saves, elsewhere the order parameter ({what}){beside}; rounding",
+        f"stored against those of the stored states, {len(checked.sample)} of "
+        f"{len(run.scaled_time)} saves, elsewhere the order parameter ({what}){beside}; rounding"
+        f"{checked.sample_note}",
     )  # fmt: skip
 
 
@@ -181,11 +171,11 @@ def _difference(stored: Any, value: Any) -> float:
     return float(np.nanmax(np.abs(stored - padded) / size, initial=0.0))
 
 
-def start(subject: Subject) -> Check:
+def start(checked: CheckedRun) -> Check:
     """The first moments equal the initial law's, unless it draws tokens."""
-    name, run, problem = "start", subject.run, subject.problem
+    name, run, problem = "start", checked.run, checked.problem
     if problem is None:
-        return not_applicable(name, subject.no_problem)
+        return not_applicable(name, checked.no_problem)
     if not len(run.scaled_time) or run.scaled_time[0] != 0.0:
         return not_applicable(name, "time 0 was not saved")
     if problem.has_labels:
@@ -196,12 +186,12 @@ def start(subject: Subject) -> Check:
         return not_applicable(name, str(error).removesuffix("."))
     if isinstance(law, Density) and run.representation[0] == "particles":
         return not_applicable(name, "tokens were drawn from the law")
-    space, first = subject.space, subject.moments[0]
+    space, first = checked.space, checked.moments[0]
     degree = space.degree_of(first)
     sizes = space.sizes_by_degree(law.moments(degree) - first)
     unit = space.largest_sizes(degree) if space.is_sphere else np.ones(len(sizes))
-    allowed = subject.grown(0) if run.representation[0] == "characteristics" else 10 * ROUNDING
-    allowed += GROWN * (subject.options.perturb or 0.0)
+    allowed = checked.grown(0) if run.representation[0] == "characteristics" else 10 * ROUNDING
+    allowed += GROWN * (checked.options.perturb or 0.0)
     return measured(
         name, float((sizes / unit).max()), allowed,
         "first moments against those of the initial law; rounding, of nodes 100 tolerances",

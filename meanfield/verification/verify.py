@@ -3,55 +3,82 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from meanfield.checks import checked
+from meanfield.progress import followed
 from meanfield.runs import Run
 from meanfield.store.result_file import load
-from meanfield.verification.drawn import drawn
-from meanfield.verification.energies import climbed
-from meanfield.verification.integrated import integrated
-from meanfield.verification.motions import moved
-from meanfield.verification.origins import known, sealed
-from meanfield.verification.resolved import resolved
-from meanfield.verification.result import Check, Verification
-from meanfield.verification.states import stored
-from meanfield.verification.subject import Subject
-from meanfield.verification.symmetries import kept
-
-CHECKS: tuple[Callable[[Subject], Iterator[Check]], ...] = (
-    known,
-    stored,
-    moved,
-    climbed,
-    kept,
-    resolved,
+from meanfield.verification import (
+    energies,
+    fluctuations,
     integrated,
-    drawn,
+    motions,
+    origins,
+    resolution,
+    states,
+    symmetries,
 )
-"""What makes checks, in their order."""
+from meanfield.verification.checked_run import CheckedRun
+from meanfield.verification.result import Check, Verification
+
+CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
+    origins.complete,
+    origins.unchanged,
+    origins.facts,
+    origins.rates,
+    states.times,
+    states.finite,
+    states.masses,
+    states.possible,
+    states.recomputed,
+    states.observables,
+    states.start,
+    motions.speed,
+    motions.torque,
+    motions.mean_angle,
+    motions.order,
+    energies.value,
+    energies.direction,
+    energies.dissipation,
+    energies.balance,
+    energies.path,
+    energies.action,
+    symmetries.symmetry,
+    resolution.tails,
+    resolution.cells,
+    resolution.degrees,
+    integrated.integrated,
+)
+"""Checks of every run, in their order."""
 
 
 @checked
-def verify(run: Run | str | os.PathLike[str]) -> Verification:
+def verify(
+    run: Run | str | os.PathLike[str],
+    *,
+    progress: bool | Callable[[Iterable[Check]], Iterable[Check]] = False,
+) -> Verification:
     """Put a run to all checks that its mathematics allows.
 
-    Whether it is complete, unchanged and of its problem; times, masses, moments and observables of
-    the states; some intervals, integrated again from the stored state, for some seconds;
-    speeds; int x ^ v dmu = 0 and the mean angle where weights are symmetric; the energy, its
-    direction, dE/dt = int Z |v|^2 dmu / strength and W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s);
-    the symmetry of the start; tails, cells and degrees; fluctuations, where there are some.
-    What does not apply says why.
+    The checks cover the file (complete, unchanged, of its problem) and the stored states: times,
+    masses, moments, observables, resolution. They cover the motion: speeds, int x ^ v dmu = 0 and
+    the mean angle for symmetric weights, the symmetry of the start. They cover the energy: its
+    direction, dE/dt = int Z |v|^2 dmu / strength, W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s). Some
+    intervals are integrated again. A check that does not apply says why. Large runs are checked at
+    a sample of their saves, and the notes say so.
 
     Parameters
     ----------
     run : Run or path
-        A run, or a file of one. States that were not kept or loaded are not looked at.
+        A run, or a file of one. States that are not stored or loaded are not checked.
+    progress : bool or callable (checks) -> checks
+        Show a bar, or pass the checks through the callable as they come.
 
     Returns
     -------
     Verification
-        Truth of all in `passed`, a `Check` each in `checks` and by its name, a table in print.
+        `passed` for all, a `Check` each in `checks` and by its name, a table in print.
 
     Raises
     ------
@@ -63,18 +90,30 @@ def verify(run: Run | str | os.PathLike[str]) -> Verification:
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    >>> found = verify(mf.simulate(problem, until=6.0, save=7))
-    >>> found.passed, found["energy balance"].result, found["symmetry"].result
-    (True, 'pass', 'pass')
+    >>> verification = verify(mf.simulate(problem, until=6.0, save=7))
+    >>> verification.passed, verification["energy balance"].result
+    (True, 'pass')
     """
-    first: tuple[Check, ...] = ()
+    path = None
     if not isinstance(run, Run):
-        loaded = load(run)
-        if not isinstance(loaded, Run):
+        path, run = run, load(run)
+        if not isinstance(run, Run):
             raise ValueError(
-                f"{os.fspath(run)} holds a study or a replay, and no times of one run: verify a "
+                f"{os.fspath(path)} holds a study or a replay, and no times of one run: verify a "
                 "file of meanfield run."
             )
-        first, run = (sealed(run),), loaded
-    subject = Subject(run)
-    return Verification((*first, *(check for make in CHECKS for check in make(subject))))
+    checks: Iterable[Check] = _checks(run, path)
+    if callable(progress):
+        checks = progress(checks)
+    elif progress:
+        checks = followed(checks, len(CHECKS), "verify", note=lambda check: check.name)
+    return Verification(tuple(checks))
+
+
+def _checks(run: Run, path: str | os.PathLike[str] | None) -> Iterator[Check]:
+    if path is not None:
+        yield origins.sealed(path)
+    checked_run = CheckedRun(run)
+    for check in CHECKS:
+        yield check(checked_run)
+    yield from fluctuations.fluctuation_checks(checked_run)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from meanfield.bases.coordinates import coordinates
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Density
-from meanfield.verification.result import Check, measured, told
-from meanfield.verification.subject import Subject
+from meanfield.verification.checked_run import CheckedRun
+from meanfield.verification.result import Check, measured, verdict
 
 # Rounding of sums over nodes; what steps and truncation leave in covariances, as shares; and in the
 # limit, which tails of influence functions allow to be coarser than the run.
@@ -20,26 +20,26 @@ _SHARE = 1e-8
 _LIMIT = 1e-6
 
 
-def drawn(subject: Subject) -> Iterator[Check]:
+def fluctuation_checks(checked: CheckedRun) -> Iterator[Check]:
     """Checks of the covariance, of its start and of the limit; none without fluctuations."""
-    fluctuations = subject.run.fluctuations
+    fluctuations = checked.run.fluctuations
     if fluctuations is None or not fluctuations.resolved.any():
         return
     yield spread(fluctuations)
-    initial = None if subject.problem is None else subject.problem.initial_measure()
+    initial = None if checked.problem is None else checked.problem.initial_measure()
     if fluctuations.times[0] == 0.0 and isinstance(initial, Density):
-        yield beginning(subject, fluctuations, initial)
-    carried = [each == "density" for each in subject.run.representation]
+        yield beginning(checked, fluctuations, initial)
+    carried = [each == "density" for each in checked.run.representation]
     rows = fluctuations.resolved & np.array(carried)
     if rows.any():
-        yield limits(subject, fluctuations, rows)
+        yield limits(checked, fluctuations, rows)
 
 
 def spread(fluctuations: Fluctuations) -> Check:
     """Covariances are symmetric and not negative in any direction."""
     covariance = fluctuations.real_covariance[fluctuations.resolved]
     if not np.isfinite(covariance).all():
-        return told("fluctuations: covariance", False, "not all of its entries are finite")
+        return verdict("fluctuations: covariance", False, "not all of its entries are finite")
     scale = np.abs(covariance).max(axis=(1, 2), initial=1e-300)
     skew = np.abs(covariance - covariance.mT).max(axis=(1, 2))
     least = np.linalg.eigvalsh((covariance + covariance.mT) / 2)[:, 0]
@@ -49,9 +49,9 @@ def spread(fluctuations: Fluctuations) -> Check:
     )  # fmt: skip
 
 
-def beginning(subject: Subject, fluctuations: Fluctuations, initial: Density) -> Check:
+def beginning(checked: CheckedRun, fluctuations: Fluctuations, initial: Density) -> Check:
     """Tokens begin independent: C = int Y Y^T dmu_0 - m m^T, and no shift."""
-    space, of = subject.space, coordinates(subject.space.dimension, fluctuations.degree)
+    space, of = checked.space, coordinates(checked.space.dimension, fluctuations.degree)
     grid = space.grid(initial.max_degree + 2 * fluctuations.degree)
     fields = space.resize(of.to_coefficients(np.eye(of.size)), grid.max_degree)
     density = space.resize(initial.coefficients, grid.max_degree)
@@ -67,9 +67,9 @@ def beginning(subject: Subject, fluctuations: Fluctuations, initial: Density) ->
     )  # fmt: skip
 
 
-def limits(subject: Subject, fluctuations: Fluctuations, rows: npt.NDArray[np.bool_]) -> Check:
+def limits(checked: CheckedRun, fluctuations: Fluctuations, rows: npt.NDArray[np.bool_]) -> Check:
     """Their limit is the run."""
-    moments = subject.space.resize(subject.moments[rows], fluctuations.degree)
+    moments = checked.space.resize(checked.moments[rows], fluctuations.degree)
     return measured(
         "fluctuations: limit", float(np.abs(fluctuations.limit[rows] - moments).max()), _LIMIT,
         "their limit against the stored moments of densities",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -26,6 +27,25 @@ ROUNDING = 1e-12
 accurate to 1e-13 and their sums to a few times that."""
 
 
+# Pairs of points of all states together, some 1e-7 s each; pairs that a density's number costs.
+_SAMPLE_WORK, _TRANSFORM = 6e7, 100.0
+
+
+def spread_over(items: Sequence[int], work: Sequence[float], most: float) -> list[int]:
+    """Items all over a sequence, as many as the work allows.
+
+    In van der Corput's order every beginning is spread evenly.
+    """
+    bits = max(len(items) - 1, 1).bit_length()
+    order = sorted(range(len(items)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))
+    chosen, spent = [], 0.0
+    for i in order:
+        if spent + work[i] <= most:
+            chosen.append(items[i])
+            spent += work[i]
+    return chosen
+
+
 @dataclass(frozen=True, eq=False)
 class Motion:
     """How a saved measure moves, in the field that it creates."""
@@ -39,8 +59,8 @@ class Motion:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
-    """A run with what its checks share."""
+class CheckedRun:
+    """A run, its problem, and the motion of its states; computed once, shared by the checks."""
 
     run: Run
 
@@ -83,9 +103,31 @@ class Subject:
         return self.staged[ends[0] : ends[1] + 1]
 
     @cached_property
-    def kept(self) -> tuple[int, ...]:
-        """Saves whose states are there."""
+    def saves(self) -> tuple[int, ...]:
+        """Saves whose states are loaded."""
         return tuple(i for i, each in enumerate(self.run.measures) if each is not None)
+
+    @cached_property
+    def sample(self) -> tuple[int, ...]:
+        """Saves whose velocities and energies are computed: all, or some where all take long."""
+        chosen = spread_over(self.saves, [self.size(save) for save in self.saves], _SAMPLE_WORK)
+        return tuple(sorted(chosen)) or self.saves[:1]
+
+    @property
+    def sample_note(self) -> str:
+        """Which states are checked, if not all."""
+        if len(self.sample) == len(self.saves):
+            return ""
+        return f"; {len(self.sample)} of {len(self.saves)} states, as all would take long"
+
+    def size(self, save: int) -> float:
+        """Operations of a velocity: pairs of points, transforms of densities."""
+        measure = self.run.measures[save]
+        if isinstance(measure, LabelledDensity):
+            return _TRANSFORM * measure.parts.size
+        if isinstance(measure, Density):
+            return _TRANSFORM * measure.coefficients.size
+        return float(len(measure.points) * min(len(measure.points), MOST_PAIRED)) if measure else 0
 
     @property
     def no_states(self) -> str:
@@ -141,7 +183,7 @@ class Subject:
         """Why velocities of saved states are not asked for; empty where they are."""
         if self.problem is None:
             return self.no_problem
-        if not self.kept:
+        if not self.saves:
             return self.no_states
         if self.problem.has_labels:
             return "tokens have labels, and see different measures"
@@ -151,11 +193,11 @@ class Subject:
 
     @cached_property
     def motions(self) -> dict[int, Motion]:
-        """Motions of the saves that are kept, by save; none where `still` says why."""
+        """Motions of the sampled states, by save; empty where `still` gives the reason."""
         if self.still:
             return {}
         by_save = {}
-        for save in self.kept:
+        for save in self.sample:
             problem, measure = self.problem_at(save), self.run.measures[save]
             if problem is not None and measure is not None:
                 by_save[save] = motion(problem, measure, self.tolerance)
@@ -163,16 +205,7 @@ class Subject:
 
 
 def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Motion:
-    """Motion of a measure under a problem without labels.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> pair = mf.Measure(mf.Circle(), [0.0, 1.0])
-    >>> found = motion(mf.Problem(mf.Circle(), mf.linear(), mf.USA), pair, 1e-10)
-    >>> round(found.power, 12), round(float(np.sin(1.0)) ** 2 / 4, 12), found.torque
-    (0.177018354568, 0.177018354568, 0.0)
-    """
+    """Motion of a measure under a problem without labels."""
     if isinstance(measure, LabelledDensity):
         raise ValueError("labels see different measures: their motion is not one of theirs.")
     if isinstance(measure, Density):
