@@ -173,15 +173,6 @@ def energy_gained(
 
     Strength times the difference of energies in scaled time; with diffusion minus that of free
     energies, which is NaN for points.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
-    >>> apart, merged = mf.Measure(mf.Circle(), [0.0, 2.0]), mf.Measure(mf.Circle(), [1.0, 1.0])
-    >>> gained, _ = energy_gained(problem, apart, merged)
-    >>> round(gained * 12.0 + np.exp(3.0 * (np.cos(2.0) - 1.0)), 12)
-    np.float64(1.0)
     """
     flow, space = problem.flow, problem.space
     degree = max(problem.kernel_degree, 1)

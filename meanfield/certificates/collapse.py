@@ -186,13 +186,7 @@ def _of_measure(
 
 
 def arc_length(angles: FloatArray) -> float:
-    """Length of the shortest arc that holds all angles.
-
-    Examples
-    --------
-    >>> round(arc_length(np.array([0.1, -0.2, 6.5])), 12)
-    0.41681469282
-    """
+    """Length of the shortest arc that holds all angles."""
     at = np.sort(np.mod(angles, 2.0 * math.pi))
     gaps = np.diff(np.concatenate([at, at[:1] + 2.0 * math.pi]))
     return 2.0 * math.pi - float(gaps.max())

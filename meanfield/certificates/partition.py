@@ -63,17 +63,7 @@ def softmax_head(problem: Problem) -> HeadMatrices:
 
 
 def smallest_partition(problem: Problem, measure: Density | Measure) -> SmallestPartition:
-    """Lower bound of log Z over the support, scaled: points by sums, else over all places.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA)
-    >>> opposite = mf.Measure(mf.Circle(), [0.0, np.pi], [0.9, 0.1])
-    >>> bound = smallest_partition(problem, opposite)
-    >>> round(math.exp(bound.log), 9) == round(0.1 + 0.9 * math.exp(-4.0), 9)
-    True
-    """
+    """Lower bound of log Z over the support, scaled: points by sums, else over all places."""
     head = softmax_head(problem)
     s, space = head.sharpness, problem.space
     rate, floor = s * float(np.linalg.norm(head.value, 2)), -2.0 * s
@@ -135,13 +125,7 @@ def _over_all_places(
 
 
 def lowest_between(first: SmallestPartition, second: SmallestPartition, length: float) -> float:
-    """Lower bound of log Z over the support in a stretch of time between two that are known.
-
-    Examples
-    --------
-    >>> lowest_between(SmallestPartition(-1.0, 2.0, -9.0), SmallestPartition(-2.0, 2.0, -9.0), 1.0)
-    -2.5
-    """
+    """Lower bound of log Z over the support in a stretch of time between two that are known."""
     logs, rate = sorted((first.log, second.log)), max(first.rate, second.rate)
     # From both sides they meet there, if they do before the end.
     meets = 0.5 * (logs[0] + logs[1] - rate * length)
@@ -154,12 +138,6 @@ def integral_of_inverse(
     """Upper bound of the integral of 1 / min Z over a stretch of time between two that are known.
 
     From each side 1 / Z grows like e^{rate t}, until both meet or it reaches e^{-floor}.
-
-    Examples
-    --------
-    >>> known = SmallestPartition(0.0, 0.0, -9.0)
-    >>> integral_of_inverse(known, known, 2.0)
-    2.0
     """
     rate = max(first.rate, second.rate)
     floor = max(first.floor, -LARGEST_LOG)

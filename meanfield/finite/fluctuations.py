@@ -162,7 +162,7 @@ def fluctuations_at(
             if whole:
                 raise
             note = f"the covariance ends: {error.reason}"
-    moments_row = _kept(part.path.coordinates, of)
+    moments_row = _indices(part.path.coordinates, of)
     count, size = len(times), np.zeros(of.size)
     covariance = _rows(
         [each.covariance[np.ix_(moments_row, moments_row)] for each in along],
@@ -170,10 +170,10 @@ def fluctuations_at(
         np.outer(size, size),
     )
     agreement, tail = np.nan, np.nan
-    if part.found is not None and len(along) == len(part.path.saves):
-        adjoint = part.found.covariance
+    if part.value is not None and len(along) == len(part.path.saves):
+        adjoint = part.value.covariance
         difference = np.abs(covariance[len(along) - 1] - adjoint).max()
-        agreement, tail = float(difference / np.abs(adjoint).max()), part.found.tail
+        agreement, tail = float(difference / np.abs(adjoint).max()), part.value.tail
         if not agreement <= _AGREED:
             raise SimulationError(
                 float(times[len(along) - 1]),
@@ -237,7 +237,7 @@ def _rows(parts: Sequence[ModalArray], count: int, some: ModalArray) -> ModalArr
     return rows
 
 
-def _kept(all_of: Coordinates, some: Coordinates) -> IntArray:
+def _indices(all_of: Coordinates, some: Coordinates) -> IntArray:
     """Where coordinates up to one degree are among those up to a larger one."""
     largest = int(some.degrees.max())
     return np.flatnonzero(all_of.vector_degrees <= largest)

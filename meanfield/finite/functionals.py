@@ -47,15 +47,7 @@ class Variation:
 
 
 def variation(problem: Problem, observable: Functional, moments: ModalArray) -> Variation:
-    """Value and first variation of an observable, from moments of some degree.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-    >>> variation(problem, lambda m: abs(m[1]) ** 2, np.array([1.0, 0.5])).field.round(12)
-    array([0. +0.j, 0.5+0.j])
-    """
+    """Value and first variation of an observable, from moments of some degree."""
     value = function_of(problem, observable)
     space = problem.space
     of = coordinates(space.dimension, space.degree_of(moments))
@@ -70,15 +62,7 @@ def variation(problem: Problem, observable: Functional, moments: ModalArray) -> 
 def bent(
     problem: Problem, observable: Functional, moments: ModalArray, covariance: FloatArray
 ) -> float:
-    """tr(j'' C), C in real coordinates of moments of some degree.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-    >>> round(bent(problem, lambda m: abs(m[1]) ** 4, np.array([1.0, 0.1]), 2.0 * np.eye(2)), 9)
-    0.16
-    """
+    """tr(j'' C), C in real coordinates of moments of some degree."""
     value = function_of(problem, observable)
     of = coordinates(problem.space.dimension, problem.space.degree_of(moments))
     # Along its own directions a covariance is a sum of squares.
@@ -172,7 +156,7 @@ def finite_variation(problem: Problem, observable: Functional, moments: ModalArr
     return result
 
 
-def check_known(problem: Problem, observable: Functional, degree: int) -> None:
+def check_degrees(problem: Problem, observable: Functional, degree: int) -> None:
     """Refuse the energy, a function of all moments that are felt, where they end below."""
     kernel_degree = problem.kernel_degree
     if observable == "energy" and degree < kernel_degree:
@@ -184,15 +168,7 @@ def check_known(problem: Problem, observable: Functional, degree: int) -> None:
 
 
 def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
-    """Observable as a function of packed moments, by its name too.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-    >>> function_of(problem, lambda m: m[1].imag)(np.array([1.0, 0.5j]))
-    0.5
-    """
+    """Observable as a function of packed moments, by its name too."""
     if not isinstance(observable, str):
         return partial(_number, observable)
     if observable not in NAMED:

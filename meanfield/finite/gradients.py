@@ -142,9 +142,9 @@ def gradient(
     >>> def problem(p):
     ...     law = mf.from_density([1.0, 0.0, 1e-9])
     ...     return mf.Problem(mf.Circle(), mf.exponential(p[0]), mf.SA, law)
-    >>> found = mf.gradient(problem, [5.0], lambda m: 1e9 * m[2].real, until=1.0)
+    >>> slope = mf.gradient(problem, [5.0], lambda m: 1e9 * m[2].real, until=1.0)
     >>> rate = [mf.growth_rates(problem([b]), 2)[2] for b in (5 - 1e-4, 5.0, 5 + 1e-4)]
-    >>> found.gradient.round(6), np.round(np.exp(rate[1]) * (rate[2] - rate[0]) / 2e-4, 6)
+    >>> slope.gradient.round(6), np.round(np.exp(rate[1]) * (rate[2] - rate[0]) / 2e-4, 6)
     (array([-0.088738]), np.float64(-0.088738))
     """
     at = np.array(parameters, dtype=np.float64)
@@ -156,7 +156,7 @@ def gradient(
     end = until * time_unit(problem, unit)
     settings = Settings(problem, (0.0, end), degree, tolerance, unit=unit)
 
-    def found(path: Path) -> Gradient:
+    def gradient_along(path: Path) -> Gradient:
         last = finite_variation(path.ended_in, observable, path.last)
         sums = _Sums(path, near)
         sweep = swept(path, last.field[None], settings.allowed, sums.add)
@@ -171,7 +171,7 @@ def gradient(
         )
 
     with one_blas_thread():
-        return resolved(settings, found)
+        return resolved(settings, gradient_along)
 
 
 def _start(problem: Problem, path: Path, psi: ModalArray) -> FloatArray:
@@ -192,13 +192,13 @@ def _steps(at: FloatArray, sizes: npt.ArrayLike | None) -> FloatArray:
 
 
 class _Neighbours:
-    """Problems about p, each made once, and differences of what they say."""
+    """Problems about p, each built once, and differences of their numbers."""
 
     def __init__(
         self, problem_of: Callable[[FloatArray], Problem], at: FloatArray, steps: FloatArray
     ) -> None:
         self._of, self._at, self._steps = problem_of, at, steps
-        self.problem = self._made(at)
+        self.problem = self._problem(at)
         self._about = [
             [
                 (s * weight / step, self._shifted(i, s * n * step))
@@ -241,14 +241,14 @@ class _Neighbours:
                     f"steps of {self._steps[i]:g}: {what}"
                 )
 
-    def _made(self, at: FloatArray) -> Problem:
+    def _problem(self, at: FloatArray) -> Problem:
         return made("problem_of(parameters)", self._of(at.copy()), Problem)  # type: ignore[no-any-return]
 
     def _shifted(self, i: int, change: float) -> Problem:
         at = self._at.copy()
         at[i] += change
         try:
-            neighbour = self._made(at)
+            neighbour = self._problem(at)
         except ValueError as error:
             raise ValueError(
                 f"problem_of fails near parameter {i} = {self._at[i]:g}, at {at[i]:g}: {error} "

@@ -149,7 +149,7 @@ def influence(
         raise ValueError("influence: observables must hold at least one, got none.")
     settings = Settings(problem, (0.0, until), degree, tolerance)
 
-    def made(path: Path) -> Influence:
+    def influence_along(path: Path) -> Influence:
         variations = [finite_variation(path.ended_in, each, path.last) for each in wanted]
         fields = np.array([each.field for each in variations])
         sweep = swept(path, fields, settings.allowed)
@@ -157,7 +157,7 @@ def influence(
         return Influence(problem, until, values, sweep.coefficients, sweep.covariance, sweep.tail)
 
     with one_blas_thread():
-        return resolved(settings, made)
+        return resolved(settings, influence_along)
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,7 @@ class Path:
         return coordinates(self.space.dimension, self.degree)
 
     @cached_property
-    def _felt(self) -> tuple[Felt, ...]:
+    def _mean_fields(self) -> tuple[Felt, ...]:
         return tuple(felt_by(problem) for problem in self.problems)
 
     @property
@@ -134,7 +134,7 @@ class Path:
     def flow(self, leg: int, state: ModalArray) -> LinearisedFlow:
         """The linearised flow at a state."""
         diffusivity = self.problems[leg].flow.diffusivity
-        return LinearisedFlow(self._felt[leg], self.grid, state, diffusivity)
+        return LinearisedFlow(self._mean_fields[leg], self.grid, state, diffusivity)
 
     def stages(self, step: Step, state: ModalArray) -> tuple[list[LinearisedFlow], ModalArray]:
         """Linearised flows at the stages of a step, and the state at its end."""

@@ -96,10 +96,10 @@ class Settings:
 
 
 def resolved(settings: Settings, compute: Callable[[Path], R]) -> R:
-    """Value of `made` along a run, at the first degree at which it does not raise `Unresolved`."""
+    """Value of `compute` along a run, at the first degree that resolves it."""
     part = resolved_part(settings, compute, whole=True)
-    assert part.found is not None
-    return part.found
+    assert part.value is not None
+    return part.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +107,14 @@ class Part(Generic[R]):
     """As much of a run as is resolved."""
 
     path: Path  # to the last resolved time; its `saves` are those up to there, maybe none
-    found: R | None  # what was made of it; None where no time is resolved
+    value: R | None  # computed along the path; None where no time is resolved
     note: str  # why it ends before the last time; empty where it does not
 
 
 def resolved_part(
     settings: Settings, compute: Callable[[Path], R], *, whole: bool = False
 ) -> Part[R]:
-    """Value of `made` along a run, or along its longest part that can be resolved.
+    """Value of `compute` along a run, or along its longest part that can be resolved.
 
     The degree rises until the run is resolved to its end. If none resolves it, bisection finds the
     last time up to which the largest does.

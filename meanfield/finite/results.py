@@ -16,7 +16,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.checks import checked
-from meanfield.finite.functionals import Functional, bent, check_known, variation
+from meanfield.finite.functionals import Functional, bent, check_degrees, variation
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.spaces.manifold import Manifold
@@ -37,8 +37,8 @@ class Fluctuations:
 
     Attributes
     ----------
-    made_from : Problem or callable () -> Problem
-        The problem, or what makes it when it is asked for.
+    source : Problem or callable () -> Problem
+        The problem, or a function that returns it.
     space : Manifold
     times : ndarray, shape (n_times,)
         Scaled.
@@ -67,7 +67,7 @@ class Fluctuations:
         Unit of the ends of stages.
     """
 
-    made_from: Problem | Callable[[], Problem]
+    source: Problem | Callable[[], Problem]
     space: Manifold
     times: FloatArray
     degree: int
@@ -96,7 +96,7 @@ class Fluctuations:
     @cached_property
     def problem(self) -> Problem:
         """The problem; of a run from a file as `Run.problem`, which may raise ValueError."""
-        return self.made_from if isinstance(self.made_from, Problem) else self.made_from()
+        return self.source if isinstance(self.source, Problem) else self.source()
 
     @cached_property
     def _coordinates(self) -> Coordinates:
@@ -164,7 +164,7 @@ class Fluctuations:
         >>> found.of(lambda m: abs(m[1]) ** 2).shift[0].round(12)
         np.float64(1.0)
         """
-        check_known(self.problem, observable, self.degree)
+        check_degrees(self.problem, observable, self.degree)
         rows = [
             self._observable(observable, n) if is_resolved else (np.nan,) * 3
             for n, is_resolved in enumerate(self.resolved)
@@ -235,18 +235,7 @@ def moments_of_coordinates(space: Manifold, degree: int) -> ModalArray:
 def real_fluctuations(
     space: Manifold, degree: int, covariance: ModalArray, relation: ModalArray, shift: ModalArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Covariance and shift in real coordinates, from covariance and shift of moments.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
-    >>> found = mf.fluctuations(problem, until=1.0, save=2, degree=2)
-    >>> covariance, _ = real_fluctuations(
-    ...     found.space, 2, found.covariance, found.relation, found.shift)
-    >>> bool(np.allclose(covariance, found.real_covariance, rtol=1e-14))
-    True
-    """
+    """Covariance and shift in real coordinates, from covariance and shift of moments."""
     basis = moments_of_coordinates(space, degree)
     # For parts a + ib: E a a' = Re (C + P) / 2, E b b' = Re (C - P) / 2, E a b' = Im (P - C) / 2.
     both, mixed = (relation + covariance) / 2, (relation - covariance).imag / 2

@@ -40,13 +40,7 @@ class Affine(NamedTuple):
 
 
 class LayerNorm(NamedTuple):
-    """x -> g (x - mean x) / sqrt(var x + eps) + b, along the last axis.
-
-    Examples
-    --------
-    >>> LayerNorm(np.ones(2), np.zeros(2), 0.0)(np.array([[1.0, 3.0]]))
-    array([[-1.,  1.]])
-    """
+    """x -> g (x - mean x) / sqrt(var x + eps) + b, along the last axis."""
 
     gain: FloatArray
     bias: FloatArray
@@ -218,24 +212,12 @@ class Encoder:
 
 
 def listed(texts: str | Sequence[Text]) -> list[str | Text]:
-    """One text, or several, as a list.
-
-    Examples
-    --------
-    >>> listed("one"), listed(("one", "two"))
-    (['one'], ['one', 'two'])
-    """
+    """One text, or several, as a list."""
     return [texts] if isinstance(texts, str) else list(texts)
 
 
 def softmax(scores: FloatArray) -> FloatArray:
-    """e^{s_ij} / sum_j e^{s_ij}, along the last axis.
-
-    Examples
-    --------
-    >>> softmax(np.log([[1.0, 3.0]])).round(12)
-    array([[0.25, 0.75]])
-    """
+    """e^{s_ij} / sum_j e^{s_ij}, along the last axis."""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 

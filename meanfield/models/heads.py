@@ -31,13 +31,7 @@ _ROUNDING = 1e-13
 
 
 def on_sphere(x: FloatArray) -> Measure:
-    """Directions of tokens (n, d) with equal masses, on the unit sphere of R^d.
-
-    Examples
-    --------
-    >>> on_sphere(np.array([[0.0, 3.0, 4.0]])).points
-    array([[0. , 0.6, 0.8]])
-    """
+    """Directions of tokens (n, d) with equal masses, on the unit sphere of R^d."""
     return Measure(Sphere(x.shape[1]), unit_vectors(x))
 
 
@@ -133,13 +127,6 @@ def entropic_beta(cosines: FloatArray, entropy: float) -> float:
     """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy.
 
     Returns 0 where even beta = 0 has less, infinity where the sharpest softmax has more.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
-    >>> weights = softmax(2.0 * x)
-    >>> round(entropic_beta(x, float(row_entropies(weights).mean())), 9)
-    2.0
     """
     from scipy.optimize import brentq
 
@@ -163,14 +150,7 @@ def value_spectrum(layer: EncoderLayer) -> ComplexArray:
 
 
 def slope(scores: FloatArray, centred: FloatArray) -> float:
-    """Slope of scores on cosines with centred rows; NaN where these are rounding alone.
-
-    Examples
-    --------
-    >>> cosines = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    >>> slope(3.0 * cosines, cosines), slope(3.0 * cosines, 1e-16 * cosines)
-    (3.0, nan)
-    """
+    """Slope of scores on cosines with centred rows; NaN where these are rounding alone."""
     if np.max(np.abs(centred)) < _ROUNDING:
         return math.nan
     return _ratio(np.vdot(scores, centred), np.vdot(centred, centred))

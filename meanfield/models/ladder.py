@@ -103,17 +103,6 @@ def equiangular_by_layer(
     """Cosine of equiangular tokens at depths 0, 1, ..., with beta and c of each layer.
 
     Step by step, as c may be negative: the quadrature of `papers.equiangular` only goes ahead.
-
-    Examples
-    --------
-    The closed form of one layer (`mf.equiangular_cosine`):
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.SA)
-    >>> exact = mf.equiangular_cosine(problem, 8, 0.5, start=0.1)
-    >>> ours = equiangular_by_layer(8, 0.1, np.array([2.0]), np.array([0.5]))[-1]
-    >>> bool(abs(ours - exact) < 1e-11)
-    True
     """
     from scipy.integrate import solve_ivp
 

@@ -35,13 +35,6 @@ class WordPiece:
     ----------
     Devlin, Chang, Lee, Toutanova, BERT, arXiv:1810.04805 (section 3). Schuster, Nakajima, Japanese
     and Korean voice search, ICASSP 2012 (pieces of words).
-
-    Examples
-    --------
-    >>> known = ["[UNK]", "[CLS]", "[SEP]", "clust", "##er", "##s", "token", "."]
-    >>> pieces = WordPiece({piece: number for number, piece in enumerate(known)})
-    >>> pieces.of("Tokens cluster.")
-    ['[CLS]', 'token', '##s', 'clust', '##er', '.', '[SEP]']
     """
 
     numbers: Mapping[str, int]  # piece -> its number

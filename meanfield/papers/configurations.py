@@ -217,15 +217,7 @@ def pair_energy(vectors: FloatArray, beta: float) -> float:
 
 
 def polynomials(dimension: int, cosines: FloatArray, max_degree: int) -> FloatArray:
-    """Gegenbauer polynomials P_l of S^{d-1}, P_l(1) = 1, shape (max_degree + 1, len(cosines)).
-
-    Examples
-    --------
-    >>> polynomials(3, np.array([0.0, 1.0]), 2)
-    array([[ 1. ,  1. ],
-           [ 0. ,  1. ],
-           [-0.5,  1. ]])
-    """
+    """Gegenbauer polynomials P_l of S^{d-1}, P_l(1) = 1, shape (max_degree + 1, len(cosines))."""
     d = dimension
     values = np.ones((max_degree + 1, len(cosines)))
     if max_degree > 0:

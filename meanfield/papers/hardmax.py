@@ -30,15 +30,7 @@ _SUM = 1e4
 
 
 def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
-    """Matrices B and V of a head as users give them: a number, a diagonal, or rows.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> score_and_value(mf.Space(2), 1.0, [2.0, 3.0])[1]
-    array([[2., 0.],
-           [0., 3.]])
-    """
+    """Matrices B and V of a head as users give them: a number, a diagonal, or rows."""
     if space.family == "axial":
         raise ValueError(f"tokens are on mf.Circle(), mf.Sphere(d) or mf.Space(d), got {space!r}.")
     matrices = {"score": score, "value": value}
@@ -85,7 +77,7 @@ def full_support_velocity(
     >>> -np.sin([0.2, 1.4]).round(6)
     array([-0.198669, -0.98545 ])
     """
-    m, _, value = _seen(space, points, score, value)
+    m, _, value = _effective_points(space, points, score, value)
     return space.project(space.check_points(points), m @ value.T)
 
 
@@ -132,12 +124,12 @@ def uniform_velocity(
     """
     if not beta > 0.0:
         raise ValueError(f"beta must be positive, got {beta:g}.")
-    m, lengths, value = _seen(space, points, score, value)
+    m, lengths, value = _effective_points(space, points, score, value)
     share = np.array([float(bessel_ratio(0.5 * space.ambient, beta * each)) for each in lengths])
     return space.project(space.check_points(points), share[:, None] * (m @ value.T))
 
 
-def _seen(
+def _effective_points(
     space: Manifold, points: FloatArray, score: Any, value: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Directions m of B^T x, lengths |B^T x|, and V."""

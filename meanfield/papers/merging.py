@@ -395,13 +395,7 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
 
 
 def time_unit(options: DiagramOptions, beta: float) -> float:
-    """Unit of the step of layers: without normalisation that of the published figures.
-
-    Examples
-    --------
-    >>> time_unit(DiagramOptions(), 9.0), time_unit(DiagramOptions(normalization="none"), 0.1)
-    (1.0, 1.0)
-    """
+    """Unit of the step of layers: without normalisation that of the published figures."""
     if options.normalization == "softmax":
         return 1.0
     return 1.0 / max(math.sqrt(abs(beta)) * math.exp(abs(beta) - 0.5), 1.0)

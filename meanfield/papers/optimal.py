@@ -219,10 +219,10 @@ def optimal_configuration(
     Five tokens on the sphere, for which no proof is known, change their shape near beta = 6.886:
 
     >>> import meanfield as mf
-    >>> found = mf.optimal_configuration(mf.Sphere(), 5, beta=5.0, starts=4)
-    >>> found
+    >>> best = mf.optimal_configuration(mf.Sphere(), 5, beta=5.0, starts=4)
+    >>> best
     Configuration(5 tokens on the sphere, beta 5: P = 0.0421323350347; found by 4 of 4 starts)
-    >>> round(found.lower_bound, 7), found.design, round(found.gap, 7)
+    >>> round(best.lower_bound, 7), best.design, round(best.gap, 7)
     (0.0332737, 1, 0.0206148)
     >>> mf.optimal_configuration(mf.Sphere(8), 240, beta=5.0, starts=0).sharp.name
     'e8'
@@ -261,7 +261,7 @@ def optimal_configuration(
     if sharp is None:
         best = next(answer for answer in met if answer.pair_energy <= minima[0][0] * (1.0 + _SAME))
     else:
-        best = _known(manifold, sharp, beta)
+        best = _sharp_minimum(manifold, sharp, beta)
     same = [answer for answer in met if answer.pair_energy <= best.pair_energy * (1.0 + _SAME)]
     return Configuration(
         manifold=manifold,
@@ -282,7 +282,7 @@ class _Minimum(NamedTuple):
     gradient: float
 
 
-def _known(manifold: Manifold, sharp: Sharp, beta: float) -> _Minimum:
+def _sharp_minimum(manifold: Manifold, sharp: Sharp, beta: float) -> _Minimum:
     family = {"polygon": {"tokens": sharp.tokens}, "simplex": {"dimension": sharp.tokens - 1}}
     vectors, _ = shape_points(sharp.name, manifold.ambient, **family.get(sharp.name, {}))
     return _Minimum(manifold.points_of(vectors), sharp.pair_energy(beta), 0.0)

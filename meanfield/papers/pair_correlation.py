@@ -462,13 +462,6 @@ def pair_basis(dimension: int, max_degree: int, angles: FloatArray) -> FloatArra
     dimension: 1 for the circle, 2 for the sphere; angles (n,): radians.
 
     Returns (max_degree + 1, n).
-
-    Examples
-    --------
-    >>> pair_basis(2, 2, np.array([0.0, np.pi])).round(12)
-    array([[ 1.,  1.],
-           [ 3., -3.],
-           [ 5.,  5.]])
     """
     l = np.arange(max_degree + 1)[:, None]
     if dimension == 1:
@@ -478,24 +471,12 @@ def pair_basis(dimension: int, max_degree: int, angles: FloatArray) -> FloatArra
 
 
 def correlations_of(second_moments: FloatArray, tokens: int) -> FloatArray:
-    """Correlations psi^_l of second moments E|c_l|^2 of N tokens, equation (1).
-
-    Examples
-    --------
-    >>> correlations_of(np.array([1.0, 0.5, 0.25]), 2)
-    array([ 1. ,  0. , -0.5])
-    """
+    """Correlations psi^_l of second moments E|c_l|^2 of N tokens, equation (1)."""
     return np.asarray((second_moments - 1.0 / tokens) / (1.0 - 1.0 / tokens))
 
 
 def second_moments_of(correlations: FloatArray, tokens: int) -> FloatArray:
-    """Second moments E|c_l|^2 of correlations psi^_l of N tokens, equation (1).
-
-    Examples
-    --------
-    >>> second_moments_of(np.array([1.0, 0.0, -0.5]), 2)
-    array([1.  , 0.5 , 0.25])
-    """
+    """Second moments E|c_l|^2 of correlations psi^_l of N tokens, equation (1)."""
     return np.asarray(1.0 / tokens + (1.0 - 1.0 / tokens) * correlations)
 
 
@@ -547,11 +528,6 @@ def _second_difference(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> 
     A quotient of differences where the outer points are further apart than 1; else
     e^a sum_n h_n(b - a, c - a) / (n + 2)!, h_n the sum of all monomials of degree n: positive
     terms from the lowest point a.
-
-    Examples
-    --------
-    >>> _second_difference([0.0, 0.0], [0.0, 1.0], [0.0, 2.0]).round(12)
-    array([0.5       , 1.47624622])
     """
     low, middle, high = np.sort(np.array(np.broadcast_arrays(a, b, c), dtype=np.float64), axis=0)
     width = high - low

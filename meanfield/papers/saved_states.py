@@ -25,12 +25,6 @@ def saved_states(
     times (saves,): not negative, in order.
 
     Returns (saves, n).
-
-    Examples
-    --------
-    >>> saved_states(lambda t, y: -y, np.ones(1), np.array([0.0, 1.0])).round(12)
-    array([[1.        ],
-           [0.36787944]])
     """
     from scipy.integrate import solve_ivp
 

@@ -162,8 +162,8 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
         modes = _uniform(problem.zonal, max_degree)
     else:
         check_no_diffusion(problem)
-        found = _closed(problem, law, max_degree) if isinstance(law, configuration) else None
-        closed, modes = found is not None, found or _clusters(problem)
+        closed_modes = _closed(problem, law, max_degree) if isinstance(law, configuration) else None
+        closed, modes = closed_modes is not None, closed_modes or _clusters(problem)
     modes = sorted((mode for mode in modes if mode[1] > 0), key=lambda mode: -mode[0])
     if all(abs(rate) < _LEAST for rate, _, _ in modes):
         raise ValueError(

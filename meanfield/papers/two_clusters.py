@@ -110,14 +110,7 @@ def two_cluster_time(
 
 
 def attraction(problem: Problem, angle: float) -> float:
-    """Positive if two clusters at this angle come closer, negative if they go apart.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> attraction(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA), 3.0) < 0
-    True
-    """
+    """Positive if two clusters at this angle come closer, negative if they go apart."""
     kernel, strength = problem.zonal.kernel, problem.zonal.strength
     # Kernels in closed form are positive even where they underflow.
     if kernel.log_slope is not None:

@@ -93,21 +93,6 @@ def follow(
     References
     ----------
     Keller, in Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
-
-    Examples
-    --------
-    The circle x^2 + p^2 = 1, whose folds are at p = 1 and p = -1:
-
-    >>> from meanfield.stationary.bordered import first_point
-    >>> circle = System(
-    ...     lambda x, p: x**2 + p**2 - 1.0,
-    ...     lambda x, p: 2.0 * x[:, None],
-    ...     lambda x, p: np.array([2.0 * p]),
-    ... )
-    >>> start = first_point(circle, np.array([1.0]), 0.0, np.array([0.0, 1.0]))
-    >>> curve = follow(circle, start, stop=lambda point: point.state[0] < -0.5)
-    >>> [(found.kind, round(found.point.parameter, 12)) for found in curve.located]
-    [('fold', 1.0)]
     """
     pace = pace or Pace()
     if not bounds[0] <= start.parameter <= bounds[1]:

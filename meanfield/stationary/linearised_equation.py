@@ -29,16 +29,6 @@ class LinearisedEquation:
 
     The density itself keeps its own degree: products with it are free of aliasing when the flow is
     not normalised, so that L is the exact operator between the degrees 1 to max_degree.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-    >>> equation = LinearisedEquation(problem, mf.uniform().build(mf.Circle()), 2)
-    >>> np.diag(equation.matrix()).round(4)
-    array([0.0328, 0.0944, 0.0328, 0.0944])
-    >>> mf.growth_rates(problem, 2).round(4)
-    array([0.    , 0.0328, 0.0944])
     """
 
     problem: Problem  # with its diffusivity; its initial measure is not used

@@ -19,7 +19,7 @@ _ATTEMPTS = 12
 # The residual near uniform is cubic in the moments: below this it says nothing.
 _UNIFORM = 3e-5
 # An eigenvalue of the Jacobian this little below 0 is rounding.
-_KEPT = -1e-7
+_SMALLEST_EIGENVALUE = -1e-7
 # From far away damped steps are many; near a state five are enough.
 _NEWTON_STEPS = 40
 # A step of 1/32 that does not help will not at 1/64: the residual is rounding, or a minimum.
@@ -72,7 +72,7 @@ def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
         solution = newton(equation, moments, diffusivity)
         if solution is not None and not _is_uniform(solution):
             eigenvalues = np.linalg.eigvals(equation.jacobian(solution, diffusivity))
-            if eigenvalues.real.min() > _KEPT and solution @ moments > 0:
+            if eigenvalues.real.min() > _SMALLEST_EIGENVALUE and solution @ moments > 0:
                 return solution
         if _is_uniform(moments) or equation.rounding(moments, diffusivity) > _LOST:
             break

@@ -67,11 +67,6 @@ def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None)
     name: groups of 12, 24 and 60 rotations.
     max_degree: largest degree of the basis; the kernel's for stationary states.
     grid_degree: degree of the grid, to which densities are resolved; default 2 max_degree.
-
-    Examples
-    --------
-    >>> polyhedral_basis("icosahedral", 16).symmetry.degrees
-    array([ 6, 10, 12, 15, 16])
     """
     if grid_degree is None:
         grid_degree = _OVERSAMPLING * max_degree
@@ -124,15 +119,6 @@ def polyhedral_density(
 
     The moments of a state stop at the kernel's degree; the density exp(V) / <exp(V)> goes on. It
     is taken on finer grids until its highest degrees are rounding.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> from meanfield.stationary.states import stationary_state
-    >>> flow = mf.Flow("none", diffusivity=0.02)
-    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=4.0), flow)
-    >>> stationary_state(problem, "tetrahedral", [0.0]).density()  # uniform
-    Density(degree 0 on the sphere)
     """
     symmetry = equation.symmetry
     max_degree = int(symmetry.degrees[-1])

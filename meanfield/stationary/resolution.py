@@ -31,12 +31,6 @@ def stationary_symmetry(
     diffusivity: the smallest for which states are wanted; positive.
     fold: as in `axisymmetric`.
     max_degree: largest degree of the basis; default `carrying_degree`.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> stationary_symmetry(mf.Problem(mf.Sphere(), mf.exponential(beta=2.0), mf.USA), 0.1).name
-    'axisymmetric'
     """
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")

@@ -85,15 +85,6 @@ def stationary_growth_rates(
 
     Returns largest first. Rates of the order m > 0 stand for all harmonics of that order: m = 1 of
     an ordered state holds the rate 0 of rotations.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> from meanfield.stationary.states import stationary_state
-    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.4))
-    >>> state = stationary_state(kuramoto)
-    >>> [(found.order, round(abs(found.rate), 6)) for found in state.growth_rates(1)]
-    [(1, 0.0)]
     """
     symmetry = equation.symmetry
     if not symmetry.is_axisymmetric:

@@ -154,12 +154,6 @@ def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
     """Quadrature for axisymmetric fields: polar angles and logarithms of weights, sum 1.
 
     Exact for polynomials in cos(theta) of degree 2 nodes - dimension. Angles increase.
-
-    Examples
-    --------
-    >>> angles, log_weights = polar_rule(3, 8)
-    >>> float(np.exp(log_weights) @ np.cos(angles) ** 2).__round__(12)  # 1/d
-    0.25
     """
     if dimension % 2:
         # Chebyshev nodes carry dt / sqrt(1 - t^2) = d theta.
@@ -191,11 +185,6 @@ def gegenbauer(
     Orthonormal for the density (1 - t^2)^{index - 1/2}, normalised, index = d/2 - 1.
 
     Returns (max_degree + 1, len(t)).
-
-    Examples
-    --------
-    >>> gegenbauer(0.5, np.array([1.0]), 2)[:, 0] ** 2  # 2 l + 1
-    array([1., 3., 5.])
     """
     k = np.arange(2, max_degree + 1)
     squares = k * (k + 2 * index - 1) / (4 * (k + index) * (k + index - 1))
@@ -211,13 +200,7 @@ def gegenbauer(
 
 
 def harmonic_counts(dimension: int, max_degree: int) -> FloatArray:
-    """Number N_l of independent harmonics of each degree on S^dimension, as floats; p_l(1)^2.
-
-    Examples
-    --------
-    >>> harmonic_counts(2, 3)
-    array([1., 3., 5., 7.])
-    """
+    """Number N_l of independent harmonics of each degree on S^dimension, as floats; p_l(1)^2."""
     return np.asarray(np.cumprod(_count_ratios(dimension, max_degree)))
 
 

@@ -30,7 +30,7 @@ from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.carriers.options import MOMENTS_DEGREE
 from meanfield.checks import at_least, checked
 from meanfield.engines.threads import one_blas_thread
-from meanfield.finite.functionals import Functional, check_known, function_of, variation
+from meanfield.finite.functionals import Functional, check_degrees, function_of, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import Settings, resolved
@@ -131,7 +131,7 @@ class EnsembleMoments:
             If "energy" is asked for and the moments end below what is felt.
         """
         of, space = self._coordinates, self.problem.space
-        check_known(self.problem, observable, space.degree_of(self.limit))
+        check_degrees(self.problem, observable, space.degree_of(self.limit))
         here = [variation(self.problem, observable, each) for each in self.limit]
         estimates = np.array([each.value for each in here])
         slopes = np.array([of.to_vector(space.resize(each.field, space.degree_of(self.limit)))

@@ -58,11 +58,6 @@ def minimise_convex(
     low, high, start: bracket of the minimum and first position. With integers only integers are
     tried, and the minimum is exact if all kinks lie on integers.
     tolerance: allowed excess over the minimum, relative to it.
-
-    Examples
-    --------
-    >>> minimise_convex(lambda x: (abs(x - 0.25) + 1, 1 if x >= 0.25 else -1, 0), -1.0, 1.0, 0.0)
-    Minimum(value=1.0, position=0.25)
     """
     position = min(max(start, low), high)
     left: _Tangent | None = None

@@ -19,13 +19,7 @@ _DIRECT = 8192
 
 
 def reduce_angles(points: FloatArray) -> FloatArray:
-    """Angles in [0, 2 pi), as a new array.
-
-    Examples
-    --------
-    >>> reduce_angles(np.array([1.0, -1.0, 2 * np.pi])).round(3)
-    array([1.   , 5.283, 0.   ])
-    """
+    """Angles in [0, 2 pi), as a new array."""
     reduced: FloatArray = _reduced(points)
     return reduced
 

@@ -63,13 +63,7 @@ def token_cells(points: FloatArray, masses: IntArray) -> Cells:
 
 
 def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
-    """Weights as integers with this sum; each moves by one unit of rounding, or 1 / total.
-
-    Examples
-    --------
-    >>> integer_masses(np.array([0.5, 0.25, 0.25]), 10).tolist()
-    [5, 3, 2]
-    """
+    """Weights as integers with this sum; each moves by one unit of rounding, or 1 / total."""
     if len(weights) == 0:
         return np.zeros(0, dtype=np.int64)
     levels = np.cumsum(weights)

@@ -20,14 +20,7 @@ _SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 
 
 def keys_of(points: FloatArray) -> IntArray:
-    """Key of the smallest cell that holds each point, shape (n,).
-
-    Examples
-    --------
-    >>> keys = keys_of(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
-    >>> (keys >> 2 * DEPTH).tolist()
-    [0, 3]
-    """
+    """Key of the smallest cell that holds each point, shape (n,)."""
     rows = np.arange(len(points))
     axis = np.abs(points).argmax(axis=1)
     normal = points[rows, axis]

@@ -196,11 +196,6 @@ def sample_floor(tokens: int) -> float:
     References
     ----------
     .. [1] Ajtai, Komlos, Tusnady, On optimal matchings, Combinatorica 4 (1984), 259-264.
-
-    Examples
-    --------
-    >>> round(sample_floor(1000), 3)
-    0.11
     """
     if tokens < 1:
         raise ValueError(f"tokens = {tokens}, expected at least 1.")
