@@ -1,6 +1,6 @@
 """How far a measure may go for the energy that it gains.
 
-Where the flow is that of a gradient, in scaled time and with E in its unit,
+Where the flow is a gradient flow, in scaled time and with E in its unit,
 
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu dt
                       <= (t - s) (E(t) - E(s)) / min Z,
@@ -91,9 +91,9 @@ def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
     Parameters
     ----------
     run : Run
-        With its states: attention without normalisation (also with diffusion, then E is minus the
-        free energy, and with fixed fields that have a potential), one head of softmax without
-        diffusion, or one of doubly stochastic attention.
+        With its states. Attention has no normalisation, one head of softmax without diffusion, or
+        one doubly stochastic head. Without normalisation diffusion (E is then minus the free
+        energy) and fixed fields with a potential are allowed.
     tolerance : float
         How far a mean position may be off, radians.
 

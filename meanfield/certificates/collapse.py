@@ -2,11 +2,11 @@
 
 Attention with V = 1, a positive strength c and no noise, scaled time:
 
-- on the circle, beta >= 0, all mass in an arc l < pi: l' <= -c h(l), h(l) = a(cos l) sin l, so that
-  no arc is longer than that of two clusters that begin at its ends (inside, e^{beta cos u} is at
-  least e^{beta cos l}, and sin u + sin(l - u) at least sin l);
-- on any sphere, beta >= 0, least cosine r >= 0 of all pairs, least mass m of a token: with n = 1/m
-  r' >= (2 c / n) a(r) (1 - r) ((n - 1) r + 1), so that r is at least the cosine of n equiangular
+- on the circle, beta >= 0, all mass in an arc l < pi: l' <= -c h(l), h(l) = a(cos l) sin l. No arc
+  is longer than that of two clusters that begin at its ends: inside, e^{beta cos u} is at least
+  e^{beta cos l}, and sin u + sin(l - u) at least sin l;
+- on any sphere, beta >= 0, least cosine r >= 0 of all pairs, least mass m of a token: with n = 1/m,
+  r' >= (2 c / n) a(r) (1 - r) ((n - 1) r + 1). So r is at least the cosine of n equiangular
   tokens that begin with it;
 - in an open hemisphere tokens come together whatever beta is, at a rate that is not known.
 
@@ -94,10 +94,6 @@ def certified_collapse(
         Tokens or clusters, of a problem; a density is everywhere, and there is no proof.
     within : float, optional
         Angle in radians that counts as one cluster; by default the radius of the cluster rule.
-
-    Returns
-    -------
-    Collapse or None
 
     Raises
     ------

@@ -6,8 +6,8 @@ smallest Z over the support of one of the two,
     W_1(t) <= exp(c int_0^t [stretch + source / z] dt) W_1(0),
 
 a bound a posteriori: the run gives z, between saves by `certificates.partition`.
-Proof: follow an optimal coupling of mu and nu; v[mu] parts its ends at c stretch at most, and
-v[nu] - v[mu] = (c / Z_nu) int a(<x, y>) (P_x y - v_mu(x) / c) d(nu - mu)(y) at the end of nu.
+Proof: follow an optimal coupling of mu and nu. v[mu] parts its ends at c stretch at most. At the
+end of nu v[nu] - v[mu] = (c / Z_nu) int a(<x, y>) (P_x y - v_mu(x) / c) d(nu - mu)(y).
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def gradient(
     Parameters
     ----------
     problem_of : callable (parameters) -> Problem
-        A problem of densities on the circle or the sphere, smooth in p, on the same manifold and
-        with as many stages and heads for all p.
+        A problem of densities on the circle or the sphere, smooth in p. The manifold, and the
+        numbers of stages and heads, are the same for all p.
     parameters : array_like, shape (n,)
         p.
     observable : str or callable (moments) -> float
@@ -115,10 +115,6 @@ def gradient(
     step : float or array, optional
         Of differences in p, problems are made up to three of them away; by default 4e-3 of each
         parameter, at least 4e-5 and at most 4e-3, and 4e-3 where it is 0.
-
-    Returns
-    -------
-    Gradient
 
     Raises
     ------

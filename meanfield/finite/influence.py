@@ -120,10 +120,6 @@ def influence(
     tolerance : float
         Of steps, and of what truncation may leave out.
 
-    Returns
-    -------
-    Influence
-
     Raises
     ------
     TypeError

@@ -161,10 +161,7 @@ class Encoder:
     def tokens(self, text: str) -> IntArray:
         """Numbers of the pieces of a text.
 
-        Raises
-        ------
-        ValueError
-            If this encoder has no vocabulary.
+        ValueError if this encoder has no vocabulary.
         """
         if self.pieces is None:
             raise ValueError(
@@ -175,10 +172,7 @@ class Encoder:
     def embedded(self, tokens: IntArray, positions: IntArray | None = None) -> FloatArray:
         """Tokens at depth 0, (n, d); at positions 0, 1, ... unless others are given.
 
-        Raises
-        ------
-        ValueError
-            If there are more tokens than positions, or a number is out of range.
+        ValueError if there are more tokens than positions, or a number is out of range.
         """
         if positions is None:
             if len(tokens) > self.longest:

@@ -91,10 +91,7 @@ class Replay:
 
         For observables, or as the start of a run: `mf.from_points(replay.measure(0).points)`.
 
-        Raises
-        ------
-        ValueError
-            If there is no such layer, 0 to `depth`, or text, from 0 on.
+        ValueError if there is no such layer, 0 to `depth`, or text, from 0 on.
         """
         for name, value, end in (
             ("layer", layer, self.depth),
@@ -128,10 +125,7 @@ class Replay:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write it into a file at once, as `meanfield replay` does; `mf.load` reads it.
 
-        Raises
-        ------
-        ValueError
-            If the file exists and `overwrite` is not given, or cannot be written.
+        ValueError if the file exists and `overwrite` is not given, or cannot be written.
         """
         VIEWS["Replay.save"](self, path, overwrite=overwrite)
 
@@ -173,10 +167,6 @@ def replay(
         Each is read by itself; tokens attend only to tokens of their own text.
     progress : bool
         Show how far it is.
-
-    Returns
-    -------
-    Replay
 
     Raises
     ------

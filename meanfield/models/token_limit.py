@@ -118,10 +118,6 @@ def token_limit(
     progress : bool
         Show how far it is.
 
-    Returns
-    -------
-    TokenLimit
-
     Raises
     ------
     ValueError

@@ -31,10 +31,8 @@ FIRST, LAST, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
 class WordPiece:
     """Pieces of a vocabulary, by number.
 
-    References
-    ----------
-    Devlin, Chang, Lee, Toutanova, BERT, arXiv:1810.04805 (section 3). Schuster, Nakajima, Japanese
-    and Korean voice search, ICASSP 2012 (pieces of words).
+    References: Devlin, Chang, Lee, Toutanova, BERT, arXiv:1810.04805 (section 3). Schuster,
+    Nakajima, Japanese and Korean voice search, ICASSP 2012 (pieces of words).
     """
 
     numbers: Mapping[str, int]  # piece -> its number

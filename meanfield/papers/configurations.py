@@ -5,13 +5,13 @@ n equal tokens under USA with strength -1 descend along the gradient of their pa
     P = sum_{i < j} e^{beta (s_ij - 1)},    eps_n = (n + 2 P) / n^2,    x_i' = -grad_i P / (n beta)
 
 in scaled time, s_ij = <x_i, x_j>: eps_n is int int a dmu dmu, which of uniform is a_0, below all of
-them. A configuration with m cosines between its points that is a (2 m - 1)-design is sharp, and
-sharp configurations and the 600-cell have the least P among all n points for every beta > 0.
+them. A configuration with m cosines between its points that is a (2 m - 1)-design is sharp. Sharp
+configurations and the 600-cell have the least P among all n points for every beta > 0.
 
 A t-design has int g dmu = int g dsigma for every polynomial of degree t, which is
 sum_ij P_l(s_ij) = 0 for l = 1 ... t, P_l the Gegenbauer polynomials with P_l(1) = 1.
 
-For any h = sum_l h_l P_l below f(s) = e^{beta (s - 1)} on [-1, 1] with h_l >= 0 for l >= 1
+For h = sum_l h_l P_l <= f(s) = e^{beta (s - 1)} on [-1, 1], h_l >= 0 for l >= 1,
 
     2 P >= sum_{i != j} h(s_ij) >= n^2 h_0 - n h(1),
 
@@ -363,10 +363,12 @@ def pair_energy_bound(
 ) -> PairEnergyBound:
     """Lower bound of P by the linear programme of Delsarte and Yudin.
 
-    max n^2 h_0 - n h(1) over polynomials h = sum_{l <= degree} h_l P_l with h_l >= 0 for l >= 1 and
-    h <= f on [-1, 1], f(s) = e^{beta (s - 1)}. What the programme answers is not trusted: intervals
-    are halved until Taylor's formula of order two with the remainder (sum_l h_l P_l'''(1) +
-    max f''') r^3 / 6 proves h - f <= shift on each, and n (n - 1) shift is taken off.
+        max n^2 h_0 - n h(1),    h = sum_{l <= degree} h_l P_l,    h_l >= 0 for l >= 1,
+        h <= f on [-1, 1],       f(s) = e^{beta (s - 1)}.
+
+    The programme's answer is not trusted. Intervals are halved until Taylor's formula of order two,
+    with the remainder (sum_l h_l P_l'''(1) + max f''') r^3 / 6, proves h - f <= shift on each.
+    Then n (n - 1) shift is taken off.
 
     Parameters
     ----------
@@ -464,8 +466,8 @@ def _touching(
 ) -> FloatArray | None:
     """The polynomial that nearby programmes tend to; None if these determine too little.
 
-    At the optimum h touches f at places t_i, and h_l > 0 for some l only, as many as there are
-    conditions h = f, h' = f' (at -1 the first alone). The dual says where, whatever f is:
+    At the optimum h touches f at places t_i, with h = f and h' = f' (at -1 the first alone). As
+    many h_l are positive as there are conditions. The dual has the places, for every f:
 
         sum_i w_i P_l(t_i) = n^2 [l = 0] - n    for these l.
     """

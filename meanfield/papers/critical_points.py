@@ -1,7 +1,7 @@
 """Critical points of the interaction energy of n equal tokens on the circle, and what is proved.
 
-E = (1 / 2 beta n^2) sum a(cos(theta_i - theta_j)), the potential cos in place of a / beta for
-beta = 0, has the gradient v_i / n with v the velocity without normalisation, and the Jacobian
+The energy is E = (1 / 2 beta n^2) sum a(cos(theta_i - theta_j)); for beta = 0 the potential is cos
+in place of a / beta. Its gradient is v_i / n, v the velocity without normalisation. Its Jacobian:
 
     J_ij = h'(theta_i - theta_j) / n,    J_ii = -sum_{j != i} J_ij,    h(phi) = a(cos phi) sin phi,
 
@@ -9,8 +9,8 @@ of v, symmetric. Its positive eigenvalues are the ways up: their number is the i
 maximum. Softmax has the same critical points and indices, of a gradient in another metric. If all
 maxima are of one cluster, almost every start ends there (centre-stable manifolds; Lojasiewicz).
 
-For beta = 0, E = |R|^2 / 2: critical are R = 0, and opposite groups of p > m tokens, of index m,
-with the eigenvalues 1, R = (p - m) / n (m - 1 times), 0, -R (p - 1 times).
+For beta = 0, E = |R|^2 / 2. Critical are R = 0, and opposite groups of p > m tokens, of index m.
+Their eigenvalues are 1, R = (p - m) / n (m - 1 times), 0, -R (p - 1 times).
 """
 
 from __future__ import annotations

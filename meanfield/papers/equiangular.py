@@ -1,7 +1,7 @@
 """Tokens at equal angles: one cosine tells where all of them are, in any dimension.
 
-n equal tokens in R^d, d >= n, every two of which have the cosine gamma, keep doing so, and (Theorem
-6.8 of arXiv:2312.10794 for gamma_0 = 0, with the kernel a(s) = e^{beta s - |beta|} of this package)
+Take n equal tokens in R^d, d >= n, every two of which have the cosine gamma. They keep doing so.
+Theorem 6.8 of arXiv:2312.10794 (gamma_0 = 0), with the kernel a(s) = e^{beta s - |beta|}, has
 
     gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) a(gamma) / { n                              (USA)
                                                           { a(1) + (n - 1) a(gamma)        (SA).
@@ -190,9 +190,10 @@ def equiangular_cosine(
 ) -> float | FloatArray:
     """Cosine gamma(t) of every two of n equal tokens that began at equal angles.
 
-    gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) a(gamma) / Z with Z = n under USA and
-    Z = a(1) + (n - 1) a(gamma) under SA. By Theorem 6.9 of the source it is also the cosine of
-    tokens drawn at random from the uniform law, as d grows.
+        gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) a(gamma) / Z
+
+    Z = n under USA and Z = a(1) + (n - 1) a(gamma) under SA. By Theorem 6.9 of the source it
+    is also the cosine of tokens drawn at random from the uniform law, as d grows.
 
     Parameters
     ----------

@@ -187,8 +187,8 @@ def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> Fl
 
         c_{2k} = tanh^k t - (k^2 tanh^k t - k t tanh^{k-1} t / (2 cosh^2 t)) / beta + O(beta^-2)
 
-    and odd ones 0. With kappa = beta, as |B^T x| = 1, softmax moves points with (1 - 1/(2 beta)) v
-    and the gradient of log f at m, over beta (Laplace's method), so that
+    and odd ones 0. With kappa = beta, as |B^T x| = 1, softmax moves points with (1 - 1/(2 beta)) v.
+    It adds the gradient of log f at m, over beta (Laplace's method), so that
 
         c_{2k}' = k (1 - 1/(2 beta)) (c_{2k-2} - c_{2k+2})
                   - (k / beta) ((2k - 2) c_{2k-2} + (2k + 2) c_{2k+2}) + O(beta^-2),
@@ -239,8 +239,8 @@ def inclusion_distance(
 ) -> FloatArray:
     """How far velocities of tokens are from those that (1) allows: zero of every solution.
 
-    The least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|, over y of the convex hull of the tokens
-    whose score with token i is the largest.
+    It is the least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|. Here y runs over the convex hull of
+    the tokens whose score with token i is the largest.
 
     Parameters
     ----------

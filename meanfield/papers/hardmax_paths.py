@@ -136,10 +136,7 @@ class HardmaxRun:
     def at(self, time: float) -> FloatArray:
         """Tokens at any time of the run, as the space stores points.
 
-        Raises
-        ------
-        ValueError
-            If the run does not reach the time.
+        ValueError if the run does not reach the time.
         """
         return self.space.points_of(self._vectors(time)[1][self._copies])
 
@@ -147,10 +144,7 @@ class HardmaxRun:
     def velocities(self, time: float) -> FloatArray:
         """Velocities at any time, vectors of shape (n, d); at events those that follow.
 
-        Raises
-        ------
-        ValueError
-            If the run does not reach the time.
+        ValueError if the run does not reach the time.
         """
         piece, x = self._vectors(time)
         head = HardmaxHead(self.space, self.score, self.value)
@@ -160,10 +154,7 @@ class HardmaxRun:
     def measure(self, time: float) -> Measure:
         """Tokens at any time with equal masses.
 
-        Raises
-        ------
-        ValueError
-            If the run does not reach the time.
+        ValueError if the run does not reach the time.
         """
         return Measure(self.space, self.at(time))
 
@@ -234,10 +225,6 @@ def hardmax(
         as exact symmetry would have it.
     max_events : int
         The run ends with an error after so many.
-
-    Returns
-    -------
-    HardmaxRun
 
     Raises
     ------

@@ -253,9 +253,9 @@ def meeting_share(
     """Share of the way walked by the first of two clusters alone, until they meet.
 
     USA, and doubly stochastic attention, conserve the mean angle: m_2 / (m_1 + m_2). Under SA, with
-    b = a(cos phi) / a(1), the first moves at m_2 b / (m_1 + m_2 b) while the second does at
-    m_1 b / (m_2 + m_1 b); far apart that is as m_2^2 : m_1^2, which would be the share for large
-    beta were not the last stretch, some beta^{-1/2} long, as m_2 : m_1.
+    b = a(cos phi) / a(1), the first moves at m_2 b / (m_1 + m_2 b), the second at
+    m_1 b / (m_2 + m_1 b). Far apart that is as m_2^2 : m_1^2. It would be the share for large beta
+    but for the last stretch, some beta^{-1/2} long, which is as m_2 : m_1.
 
     Parameters
     ----------
@@ -266,10 +266,6 @@ def meeting_share(
         Geodesic angles between them, radians, 0 <= until < angle <= pi.
     masses : (float, float)
         As for `two_cluster_time`.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -323,9 +319,9 @@ def log_pair_time(
         G = 1 / (1 - u_0^2), G' = 2 u_0 G^2, G'' = (2 + 6 u_0^2) G^3, G''' = 24 u_0 (1 + u_0^2) G^4
 
     with u_0 = cos angle, over M = m_1 + m_2 (USA) or times m_1 m_2 / (m_1^2 + m_2^2) (SA). It is a
-    number where `two_cluster_time` overflows, and does not know when clusters count as met: what
-    it leaves out is of the next power of 1 / beta, and a few units of time. Where that may be more
-    than a tenth it refuses.
+    number where `two_cluster_time` overflows, and does not depend on when clusters count as met.
+    It leaves out the next power of 1 / beta, and a few units of time. Where that may be more than
+    a tenth it refuses.
 
     Parameters
     ----------

@@ -206,10 +206,10 @@ class LimitShape:
         How far the attention matrix is from one with a single 1 in each row: the largest
         of 1 - max_j P_ij.
     distance : float
-        Of the coordinates from the finite set that the theorem names, in units of it: of
-        "polytope" and "product" the largest 1 - <z, S z> / max_j <z, S v_j>, of "hyperplanes" the
-        largest distance from the nearest of min, 0 and max over max - min; of "origin" the largest
-        |x|. NaN elsewhere.
+        Of the coordinates from the finite set that the theorem names, in units of it. "polytope"
+        and "product": the largest 1 - <z, S z> / max_j <z, S v_j>. "hyperplanes": the largest
+        distance from the nearest of min, 0 and max, over max - min. "origin": the largest |x|. NaN
+        elsewhere.
     levels : ndarray, shape (k,)
         Of "hyperplanes" the values phi*(z) at which tokens gather, k = 1, 2 or 3; else
         none.
@@ -280,10 +280,6 @@ def limit_shape(
     tolerance : float
         Vertices, and levels, that are nearer than this to each other, over the size of the hull,
         are one.
-
-    Returns
-    -------
-    LimitShape
 
     Raises
     ------

@@ -231,10 +231,6 @@ def merging_diagram(
     progress : bool
         Show a bar, in a notebook or on a terminal.
 
-    Returns
-    -------
-    MergingDiagram
-
     Raises
     ------
     ValueError

@@ -3,7 +3,7 @@
 Alone a pair takes the time of `two_cluster_time`. Where one angle phi is clearly the smallest and
 the next is psi, all others change that by a share delta of about e^{-beta (cos phi - cos psi)}:
 they pull, and hardly move in the meantime. So the leading pairs move in the field of all others
-where these are now, with the angle between the two as the clock,
+where these are now. The angle between the two is the clock,
 
     dt / dphi = 1 / phi',    dx_i / dphi = v_i / phi',    dx_j / dphi = v_j / phi',
 

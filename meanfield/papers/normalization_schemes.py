@@ -267,9 +267,9 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
 def initial_cosine_speed(problem: Problem, tokens: int, start: float = 0.0) -> float:
     """Speed gamma' at time 0 of tokens at equal angles, wherever layers normalise, as h -> 0.
 
-    From orthogonal tokens under SA, in the papers' notation, 2 / (e^beta + n - 1) for post and
-    depth_scaled, that divided by r_0 for pre, and with N = sqrt(e^{2 beta} + n - 1) it is
-    2 / (r_0 N) for peri and 2 alpha / N for ngpt.
+    From orthogonal tokens under SA, in the papers' notation, it is 2 / (e^beta + n - 1) for post
+    and depth_scaled; pre divides that by r_0. With N = sqrt(e^{2 beta} + n - 1) it is 2 / (r_0 N)
+    for peri and 2 alpha / N for ngpt.
 
     Parameters
     ----------
@@ -371,9 +371,9 @@ def radius_at_cosine(
 def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
     """Time tau(t) of post at which uniform has been perturbed as much as at time t of a placement.
 
-    Moments of degree l near the uniform law are e^{lambda_l tau} times what they were,
-    lambda_l of `growth_rates`: attention of uniform is A(x) = R x with R = strength a_1 / Z, so
-    that every token has the same clock,
+    Moments of degree l near the uniform law are e^{lambda_l tau} times what they were, lambda_l of
+    `growth_rates`. Attention of uniform is A(x) = R x with R = strength a_1 / Z. Every token has
+    the same clock,
 
         tau = t (post), ln(1 + R t / r_0) / R (pre), ln(1 +- t / r_0) / R (peri, the sign of R),
               alpha t / |R| (ngpt), 2 sqrt(1 + t) - 2 (depth_scaled).

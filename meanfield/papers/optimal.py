@@ -113,10 +113,7 @@ class Configuration:
     def gap(self) -> float:
         """Least eigenvalue of the Hessian of P but for rotations.
 
-        Raises
-        ------
-        ValueError
-            Of so many tokens that the matrix is too large.
+        ValueError of so many tokens that the matrix is too large.
         """
         _check_unknowns(self.manifold, self.tokens, "the gap")
         with one_blas_thread():
@@ -198,10 +195,6 @@ def optimal_configuration(
         Where to search; in this process by default. The result is the same.
     progress : bool
         Show a bar.
-
-    Returns
-    -------
-    Configuration
 
     Raises
     ------

@@ -227,10 +227,6 @@ def pair_correlation(
     progress : bool
         Show a bar, in a notebook or on a terminal.
 
-    Returns
-    -------
-    PairCorrelation
-
     Raises
     ------
     TypeError

@@ -147,10 +147,6 @@ def expected_centres(manifold: Geometry, tokens: int, separation: float) -> floa
     separation : float
         Angle, from 0 to pi.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

@@ -1,8 +1,8 @@
 """Ridges of hardmax attention: tokens whose largest score several tokens share.
 
 There the field is the set of all v = P_x V y (in R^d V (y - x)), y = sum_j w_j x_j in the convex
-hull of the tied tokens T (Filippov). Of these velocities a solution takes one that does not leave
-its own tokens behind: with r_j(w) the rate of the score of token j,
+hull of the tied tokens T (Filippov). A solution takes one that leaves none of its own tokens
+behind. With r_j(w) the rate of the score of token j,
 
     w_j > 0  only where  r_j(w) = max_{k in T} r_k(w),                                        (1)
 

@@ -1,13 +1,13 @@
 """Spectra of stationary measures: uniform, subspheres, polygons, simplices, antipodal pairs.
 
-About uniform on S^{D-1} in S^{d-1}, with the multipliers a_l of the kernel there and Z = 1 or a_0,
-densities on it grow at the rates lambda_l of S^{D-1}, and a displacement Y_l(x) e, e normal to
-R^D, at
+Uniform on S^{D-1} in S^{d-1} has the multipliers a_l of the kernel there, and Z = 1 or a_0.
+Densities on it grow at the rates lambda_l of S^{D-1}. A displacement Y_l(x) e, e normal to R^D,
+grows at
 
     strength (a_l - a_1) / Z:    <x, y> stays, and P_x y leaves int a(s) [Y_l(y) - s Y_l(x)] dmu(y)
 
-(Funk and Hecke). l = 1 is a rotation; a test particle falls back at a_1 / Z. Of points with few
-cosines every symmetry has its rate: of simplex and cross-polytope in R^D with a = a(s), a' = a'(s),
+(Funk and Hecke). l = 1 is a rotation; a test particle falls back at a_1 / Z. Points with few
+cosines have a rate for every symmetry. Simplex and cross-polytope in R^D, a = a(s), a' = a'(s):
 
     simplex, s = -1/D       (D + 1) a' / D^2 + (D - 1) a / D     e_i = P_i w,  D modes
                             2 a' / D                             (D + 1)(D - 2) / 2 modes

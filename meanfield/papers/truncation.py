@@ -14,9 +14,9 @@ V_L = e^{-beta} (I_L + I_{L+1}). With N and Z above and below the quotient of so
 
     v - v_L = (N - N_L - v_L (Z - Z_L)) / Z    =>    |v - v_L| <= (V_L + |v_L| R_L) / (Z_L - R_L).
 
-A head with score S (beta included) and value V has, with z = S^T x, the kernel e^{<z, y>}, whose
+A head with score S (beta included) and value V has, with z = S^T x, the kernel e^{<z, y>}. Its
 R_L(|z|) is a power series in |z| with positive coefficients: it is at most R_L(|S|_2). Moments up
-to degree L give e^{<z, y>} y up to degree L - 1 of the first factor, so that outputs err by
+to degree L give e^{<z, y>} y up to degree L - 1 of the first factor. So outputs err by
 |V|_2 R_{L-1} at most, and Z by R_{L-1}.
 
 References
@@ -312,8 +312,8 @@ def positive_variance(beta: float, s: FloatArray | float, frequencies: int) -> F
     """Variance of a(s) from positive features, a(s)^2 (e^{2 beta (1 + s)} - 1) / D, beta > 0.
 
     The estimate of e^{beta <x, y> - beta} is e^{-beta} times the mean of f(x) f(y) over D vectors
-    omega, f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, which takes D features. It is positive, and
-    accurate where the kernel is small; where it is large the variance grows like e^{4 beta}.
+    omega. Here f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, which takes D features. It is positive,
+    and accurate where the kernel is small; where it is large the variance grows like e^{4 beta}.
 
     Parameters
     ----------
@@ -407,9 +407,9 @@ def _least_degree(dimension: int, beta: float, error: float) -> int:
 def _rates(problem: Problem) -> tuple[float, float] | None:
     """Largest rate at which test particles part, and Lipschitz constant in the measure times Z.
 
-    Without normalisation these are M- (M+ if tokens repel) and 1: across the great circle of the
-    two a test particle parts at -a(s) s at most, which is below M-, and the derivative of
-    a(s) P_x y by y is h' along it and a(s) across it.
+    Without normalisation these are M- (M+ if tokens repel) and 1. Across the great circle of the
+    two a test particle parts at -a(s) s at most, which is below M-. The derivative of a(s) P_x y by
+    y is h' along it and a(s) across it.
     """
     zonal = problem.zonal
     beta, strength = zonal.kernel.log_slope, abs(zonal.strength)

@@ -1,7 +1,7 @@
 """Two clusters alone: the time they take to come from one angle to another.
 
-Masses m_1, m_2 at the angle phi move along their great circle. In tau = ln tan(phi / 2), with
-m_1 + m_2 = M, P = m_1 m_2, Q = m_1^2 + m_2^2 and b = a(cos phi) / a(1),
+Masses m_1, m_2 at the angle phi move along their great circle. Let tau = ln tan(phi / 2),
+m_1 + m_2 = M, P = m_1 m_2, Q = m_1^2 + m_2^2 and b = a(cos phi) / a(1). Then
 
     dt = -d tau / strength * { 1 / (M a)                                              (USA)
                              { 1/2 + (P / Q) / b + (Q^2 - 4 P^2) / (2 Q (Q + 2 P b))   (SA).
@@ -11,10 +11,10 @@ integral of 1 / a = e^{2 beta sin^2(phi / 2)} is the sum of exponential integral
 
     1/2 [Ei(beta (1 - u)) + e^{2 beta} E1(beta (1 + u))],    u = cos phi,
 
-at the two ends, but as their difference it would lose its digits where the ends are near, and the
-last term has no such form. All terms are positive, and analytic in tau with no singularity nearer
-than about pi / 4 (for beta < 0 pi / (2 ln(Q / 2 P)) if that is less): Gauss-Legendre panels keep
-every digit, e^{largest exponent} taken out.
+at the two ends. Their difference would lose its digits where the ends are near, and the last term
+has no such form. All terms are positive, and analytic in tau with no singularity nearer than about
+pi / 4 (for beta < 0 pi / (2 ln(Q / 2 P)) if that is less). Gauss-Legendre panels keep every digit,
+e^{largest exponent} taken out.
 """
 
 from __future__ import annotations

@@ -118,9 +118,9 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     """Branch of ordered states that leaves uniform at the critical diffusivity D_#.
 
     Followed through its saddle nodes until the diffusivity is a share of D_#, or the state almost
-    a Dirac and uniform far behind in free energy, or until moments no longer hold the state: for SA
-    with beta < 0 it is densest where a*f vanishes. States are axisymmetric, and k-fold if degree k
-    is the critical one on the circle (even, if k is on the sphere).
+    a Dirac and uniform far behind in free energy. It ends earlier where moments no longer hold the
+    state: for SA with beta < 0 it is densest where a*f vanishes. States are axisymmetric, and
+    k-fold if degree k is the critical one on the circle (even, if k is on the sphere).
 
     Parameters
     ----------

@@ -90,9 +90,7 @@ def follow(
     tests: test functions by name, beside "fold" and "bifurcation".
     pace: steps.
 
-    References
-    ----------
-    Keller, in Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
+    Reference: Keller, in Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
     """
     pace = pace or Pace()
     if not bounds[0] <= start.parameter <= bounds[1]:

@@ -81,10 +81,7 @@ class StationaryState:
     def density(self) -> Density:
         """Density on the circle or the sphere, all digits; an axis goes through the origin.
 
-        Raises
-        ------
-        ValueError
-            If the state lives on another sphere, or is too sharp.
+        ValueError if the state lives on another sphere, or is too sharp.
         """
         if not self.symmetry.is_axisymmetric:
             return polyhedral_density(self.equation, self.moments, self.diffusivity)

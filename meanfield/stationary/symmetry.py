@@ -104,10 +104,6 @@ def axisymmetric(
         Number of quadrature nodes; default 2 max_degree + dimension / 2 + 32. Sharp densities
         need more, see `stationary_symmetry`.
 
-    Returns
-    -------
-    Symmetry
-
     Raises
     ------
     ValueError

@@ -25,8 +25,8 @@ def maximum_mean_discrepancy(
         MMD^2 = int int k dmu dmu + int int k dnu dnu - 2 int int k dmu dnu
               = sum_l a_l |m_l(mu) - m_l(nu)|^2,        k = e^{beta <x, y> - beta}
 
-    The largest difference of the means of a function of norm 1 in the space of k: in the papers'
-    unit e^{beta <x, y>} it is larger by e^{beta / 2}, and its square is then
+    The largest difference of the means of a function of norm 1 in the space of k. In the papers'
+    unit e^{beta <x, y>} it is larger by e^{beta / 2}. Its square is then
     2 beta (E[mu] + E[nu]) - 2 int int e^{beta <x, y>} dmu dnu. Unlike Wasserstein distances it
     falls like n^{-1/2} in every dimension, see `sampled_discrepancy`. It is no transport distance.
 

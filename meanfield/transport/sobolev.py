@@ -32,10 +32,6 @@ def sobolev_distance(
     max_degree : int
         L, at least 1.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     TypeError

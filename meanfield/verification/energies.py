@@ -1,8 +1,8 @@
 """Checks of energies: their values, their direction, their rates, and the distances they allow.
 
-Where a flow climbs an energy E, dE/dt = int Z |v|^2 dmu / strength, so that
+A flow that climbs an energy E has dE/dt = int Z |v|^2 dmu / strength, so that
 
-    W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu,
+    W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu.
 
 Without normalisation the kernel bounds the rates at which P = int |v|^2 dmu grows and falls
 (`bounds.power_rates`). So two saved rates bracket the difference of energies between them.

@@ -32,9 +32,9 @@ def wasserstein_axial(
 
     with F, G the masses within polar angles and Q_F, Q_G the angles that hold them: the distance of
     the laws of the polar angle on [0, pi]. It is that on the sphere. Whatever the coupling,
-    |theta_x - theta_y| <= d(x, y), since the polar angle is a distance, to the pole. And the
+    |theta_x - theta_y| <= d(x, y), since the polar angle is a distance, to the pole. Take the
     monotone coupling of the angles, with both points on one meridian that is uniform about the
-    axis, has these measures as marginals and d(x, y) = |theta_x - theta_y|: nothing is lost.
+    axis. It has these measures as marginals and d(x, y) = |theta_x - theta_y|: nothing is lost.
 
     Exact to rounding between rings; with densities to about 1e-12 of the distance.
 

@@ -50,9 +50,9 @@ def minimise_convex(
     """Minimum of a convex function on [low, high], to a relative `tolerance`.
 
     Newton's step where the function has a curvature. Else outwards until the minimum lies between
-    two positions; then in turn the point where their tangents meet (exact at a kink) and the
-    zero of the interpolated slope (superlinear where it is smooth), and bisection whenever three
-    evaluations have not shrunk the bracket to one quarter.
+    two positions. Then in turn the point where their tangents meet (exact at a kink) and the zero
+    of the interpolated slope (superlinear where it is smooth). Bisection whenever three evaluations
+    have not shrunk the bracket to one quarter.
 
     evaluate: position -> (value, slope from the right, curvature).
     low, high, start: bracket of the minimum and first position. With integers only integers are

@@ -12,8 +12,8 @@ with f at x and g at y, all periodic in u with period 4 pi. Hence
     J''(alpha) = int 4 pi / (f + g) du,
 
 by the trapezoidal rule, which converges geometrically; W_2^2 is the minimum of the convex J.
-J' needs no density: from J = int (Q_G(s + alpha) - Q_F(s))^2 ds follows J' = 2 int (y - x) dy, and
-int (y - x) d(y - x) = 0 over a period.
+J' needs no density. From J = int (Q_G(s + alpha) - Q_F(s))^2 ds follows J' = 2 int (y - x) dy,
+because int (y - x) d(y - x) = 0 over a period.
 """
 
 from __future__ import annotations

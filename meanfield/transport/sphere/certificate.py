@@ -10,7 +10,7 @@ bounds the mean of the logarithm, that of the tangential part being 0. E d <= (E
 chord E |x - y|^2 = |b_i - b_k|^2 + (1 - |b_i|^2) + (1 - |b_k|^2), exactly.
 
 Below. Potentials f_i + <u_i, x - b_i> on cell i and g_k + <v_k, y - b_k> on cell k have the means
-f_i and g_k, because b is the barycentre. `tangents` finds the largest f that is feasible with g.
+f_i and g_k: b is the barycentre. `tangents` finds the largest f that is feasible with g.
 """
 
 from __future__ import annotations

@@ -59,53 +59,25 @@ def wasserstein_sphere(
 ) -> Bracket:
     """Wasserstein distance W_p on the sphere, between certified bounds, p = 1 or 2.
 
-        W_p(mu, nu)^p = min over couplings of int d(x, y)^p,
+        W_p(mu, nu)^p = min over couplings of int d(x, y)^p
 
-    with d(x, y) the angle between x and y, or the chord |x - y|. The upper bound is the cost of a
-    plan, the lower one the value of feasible potentials, both including all that replacing a
-    density by masses in cells can do. Points against points, at most 4,000 each, are solved to the
-    optimum: the bounds agree to rounding (1e-13 of W_p^p; unequal weights are rounded to multiples
-    of 2^-60), but for mass that moves next to its antipode, whose angle is known to 6e-8 at worst.
+    The distance d is the angle between x and y ("geodesic") or the chord |x - y| ("chordal"). The
+    upper bound is the cost of a plan, the lower one the value of feasible potentials. Both include
+    all that replacing a density by masses in cells can do.
+
+    Points against points, at most 4,000 each, are solved to the optimum: the bounds agree to
+    rounding, 1e-13 of W_p^p. Unequal weights are rounded to multiples of 2^-60. Mass that moves
+    next to its antipode has an angle known to 6e-8 at worst.
+
     Otherwise the work stops when the bounds are within `tolerance` of each other, or after the
     finest cells: 96,000 for a density (384,000 where the bracket is still wider than 25 %), plans
-    between 25,600 cells a side. tests/benchmarks/transport_sphere.py measures what that reaches:
-    2 % for distances that are large against the spacing of the tokens, more where tokens are
-    compared with their own law. Where `tolerance` asks no more of few tokens (240 at 0.1), 6,000
-    cells come first. Cells of a density are kept as long as it is: many measures may be compared
-    with it.
+    between 25,600 cells a side. Where `tolerance` asks no more of few tokens (240 at 0.1), 6,000
+    cells come first. Cells of a density live as long as it does. Two densities get 6,000 cells
+    each, then 24,000, which takes ten times as long; a warning tells where the distance lies if the
+    bracket is going to stay wide. tests/benchmarks/transport_sphere.py measures the widths.
 
-    Two densities get 6,000 cells each, then 24,000, which takes ten times as long; a warning says
-    in between where the distance lies, if the bracket is going to stay wide.
-
-    - first, second: measures on the sphere.
-    - p: 1 or 2.
-    - cost: "geodesic" or "chordal".
-    - tolerance: relative width at which a bracket is narrow enough; points against points are exact
-      anyway.
-
-    Returns lower <= W_p <= upper, and the middle: W_p itself, not its power.
-
-    See Also
-    --------
-    sample_floor : how far two samples of the same law are apart.
-
-    References
-    ----------
-    .. [1] Schmitzer, A sparse multiscale algorithm for dense optimal transport, J. Math. Imaging
-       Vision 56 (2016), 238-259 (plans from coarse to fine).
-    .. [2] Villani, Optimal Transport, Springer 2009, theorem 5.10 (duality).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import meanfield as mf
-    >>> pole = mf.Measure(mf.Sphere(), [[0.0, 0.0, 1.0]])
-    >>> equator = mf.Measure(mf.Sphere(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    >>> bracket = wasserstein_sphere(pole, equator)
-    >>> round(bracket.value / (np.pi / 2), 12), round(bracket.width, 12)
-    (1.0, 0.0)
-    >>> round(wasserstein_sphere(pole, equator, p=2, cost="chordal").value**2, 12)
-    2.0
+    Plans from coarse to fine: Schmitzer, J. Math. Imaging Vision 56 (2016), 238-259. Duality:
+    Villani, Optimal Transport, Springer 2009, theorem 5.10.
     """
     from meanfield.transport.sphere.levels import bracket
 
@@ -187,15 +159,10 @@ def sample_floor(tokens: int) -> float:
 
         ((2.5 + 1.38 ln n) / n)^(1/2)
 
-    The matching theorem in two dimensions has this form [1]_. The numbers are fitted to exact
-    distances: n^(1/2) W_1 = 2.98, 3.33, 3.47, 3.62 and 3.74 at n = 100, 500, 1,000, 2,000 and
-    4,000, with deviations of 1 to 3 %. Two laws may agree if their tokens are closer than this.
-
-    tokens: size of each sample, at least 1.
-
-    References
-    ----------
-    .. [1] Ajtai, Komlos, Tusnady, On optimal matchings, Combinatorica 4 (1984), 259-264.
+    This is the form of the matching theorem in two dimensions (Ajtai, Komlos, Tusnady,
+    Combinatorica 4 (1984), 259-264). The numbers are fitted to exact distances: n^(1/2) W_1 = 2.98,
+    3.33, 3.47, 3.62 and 3.74 at n = 100, 500, 1,000, 2,000 and 4,000, within 1 to 3 %. Two laws may
+    agree if their tokens are closer than this.
     """
     if tokens < 1:
         raise ValueError(f"tokens = {tokens}, expected at least 1.")
