@@ -21,6 +21,7 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.runs import KEEP_STATES, Run, stored_section
 from meanfield.spaces import Manifold
+from meanfield.verification.result import NotApplicable
 
 ROUNDING = 1e-12
 """Of velocities and moments, relative to what they may be: transforms to scattered points are
@@ -65,42 +66,37 @@ class CheckedRun:
     run: Run
 
     @cached_property
-    def problem(self) -> Problem | None:
-        """Problem of the run; None if it does not tell, see `no_problem`."""
+    def problem(self) -> Problem:
+        """Problem of the run; checks without one do not apply."""
         try:
             return self.run.problem
-        except ValueError:
+        except ValueError as error:
+            raise NotApplicable(str(error).removesuffix(".")) from error
+
+    @cached_property
+    def problem_or_none(self) -> Problem | None:
+        """Problem of the run, for what does without."""
+        try:
+            return self.problem
+        except NotApplicable:
             return None
 
     @cached_property
-    def no_problem(self) -> str:
-        """Why there is no problem."""
-        try:
-            _ = self.run.problem
-        except ValueError as error:
-            return str(error).removesuffix(".")
-        return ""
-
-    @cached_property
     def space(self) -> Manifold:
-        """Manifold of the problem, of the file if the run does not tell the problem."""
-        return self.run.manifold if self.problem is None else self.problem.space
+        """Manifold of the problem, else of the file."""
+        return self.problem_or_none.space if self.problem_or_none else self.run.manifold
 
-    @cached_property
-    def staged(self) -> tuple[Problem, ...]:
-        """Problems of all stages, of none if the run does not tell."""
-        return () if self.problem is None else self.problem.staged
-
-    def problem_at(self, save: int) -> Problem | None:
+    def problem_at(self, save: int) -> Problem:
         """Problem of the stage in which a save lies."""
-        return None if self.problem is None else self.run.problem_at(save)
+        return self.run.problem_at(save) if self.problem.stages else self.problem
 
     def problems_between(self, first: int, last: int) -> tuple[Problem, ...]:
         """Problems of the stages between two saves."""
-        if len(self.staged) < 2:
-            return self.staged
-        ends = [self.staged.index(self.run.problem_at(save)) for save in (first, last)]
-        return self.staged[ends[0] : ends[1] + 1]
+        staged = self.problem.staged
+        if len(staged) < 2:
+            return staged
+        ends = [staged.index(self.run.problem_at(save)) for save in (first, last)]
+        return staged[ends[0] : ends[1] + 1]
 
     @cached_property
     def saves(self) -> tuple[int, ...]:
@@ -142,9 +138,9 @@ class CheckedRun:
     @cached_property
     def cell_tolerance(self) -> float:
         """Tolerance of characteristics."""
-        if self.problem is None:
+        if self.problem_or_none is None:
             return self.tolerance
-        return self.options.cell_tolerance(self.problem)
+        return self.options.cell_tolerance(self.problem_or_none)
 
     @cached_property
     def options(self) -> Options:
@@ -181,13 +177,12 @@ class CheckedRun:
     @cached_property
     def still(self) -> str:
         """Why velocities of saved states are not asked for; empty where they are."""
-        if self.problem is None:
-            return self.no_problem
+        problem = self.problem
         if not self.saves:
             return self.no_states
-        if self.problem.has_labels:
+        if problem.has_labels:
             return "tokens have labels, and see different measures"
-        if self.problem.layers is not None and not self.problem.layers.keeps_time:
+        if problem.layers is not None and not problem.layers.keeps_time:
             return "layers move tokens, no flow"
         return ""
 
@@ -198,9 +193,9 @@ class CheckedRun:
             return {}
         by_save = {}
         for save in self.sample:
-            problem, measure = self.problem_at(save), self.run.measures[save]
-            if problem is not None and measure is not None:
-                by_save[save] = motion(problem, measure, self.tolerance)
+            measure = self.run.measures[save]
+            if measure is not None:
+                by_save[save] = motion(self.problem_at(save), measure, self.tolerance)
         return by_save
 
 

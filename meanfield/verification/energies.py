@@ -28,7 +28,7 @@ from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed, mean_inverse_partition, power_rates
 from meanfield.verification.checked_run import ROUNDING, CheckedRun
 from meanfield.verification.motions import mean_distances
-from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.result import Check, NotApplicable, check, measured
 
 # Points on the sphere whose distances take a millisecond or so.
 _FEW_POINTS = 64
@@ -57,19 +57,18 @@ def _strength(problem: Problem) -> float:
     return 1.0 if problem.attention is not None else problem.flow.strength
 
 
+@check("energy")
 def value(checked: CheckedRun) -> Check:
     """Stored energies equal the energies of the stored moments or states."""
-    name, run = "energy", checked.run
-    if checked.problem is None:
-        return not_applicable(name, checked.no_problem)
+    run, staged = checked.run, checked.problem.staged
     stored = run.observables.get("energy")
     if stored is None or not np.any(np.isfinite(stored)):
-        return not_applicable(name, no_gradient(checked.staged[0]) or "no energy was stored")
+        raise NotApplicable(no_gradient(staged[0]) or "no energy was stored")
     worst, count, allowed = 0.0, 0, _SAME
     for save, energy in enumerate(stored):
         problem = checked.problem_at(save)
         measure = run.measures[save] if save in checked.sample else None
-        if problem is None or not np.isfinite(energy):
+        if not np.isfinite(energy):
             continue
         try:
             computed = interaction_energy(
@@ -83,9 +82,9 @@ def value(checked: CheckedRun) -> Check:
             allowed = max(allowed, _SAME * abs(energy))
             worst = max(worst, abs(computed - energy))
     if not count:
-        return not_applicable(name, checked.no_states)
+        raise NotApplicable(checked.no_states)
     return measured(
-        name, worst, allowed,
+        worst, allowed,
         f"stored against computed again, {count} of {len(stored)} saves; rounding of sums"
         f"{checked.sample_note}",
     )  # fmt: skip
@@ -99,49 +98,40 @@ def _moments_to_degree(checked: CheckedRun, problem: Problem, save: int) -> Moda
     return space.resize(moments, max(space.degree_of(moments), problem.kernel_degree))
 
 
-def _heights(checked: CheckedRun) -> tuple[FloatArray, str] | str:
-    """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name; or a reason.
+def _heights(checked: CheckedRun) -> tuple[FloatArray, str]:
+    """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name.
 
     Scaled so that its rate is int Z |v|^2 dmu, the free energy's with minus.
     """
     run, problem = checked.run, checked.problem
-    if problem is None:
-        return checked.no_problem
     if len(run.scaled_time) < 2:
-        return "one saved time"
-    if len(checked.staged) > 1:
-        return "each stage climbs an energy of its own"
+        raise NotApplicable("one saved time")
+    if len(problem.staged) > 1:
+        raise NotApplicable("each stage climbs an energy of its own")
     reason = no_gradient(problem)
     if reason:
-        return reason
+        raise NotApplicable(reason)
     if problem.flow.diffusivity:
         free = run.observables.get("free_energy")
         if not problem.has_free_energy or free is None or not np.all(np.isfinite(free)):
-            return "with noise a free energy is needed: of a density, without softmax"
+            raise NotApplicable("with noise a free energy is needed: of a density, without softmax")
         return -free, "minus the free energy"
     stored = run.observables.get("energy")
     if stored is None or not np.all(np.isfinite(stored)):
-        return "no energy was stored"
+        raise NotApplicable("no energy was stored")
     return energy_unit(problem) * stored, "energy"
 
 
+@check("energy direction")
 def direction(checked: CheckedRun) -> Check:
     """The energy never goes the wrong way."""
-    name, rising = "energy direction", _heights(checked)
-    if isinstance(rising, str):
-        return not_applicable(name, rising)
-    heights, what = rising
-    problem = checked.problem
-    if problem is None:
-        return not_applicable(name, checked.no_problem)
+    (heights, what), problem = _heights(checked), checked.problem
     size = _size(problem)
     wrong = float(np.max(np.maximum.accumulate(heights) - heights)) / size
     way = "rise" if problem.flow.strength > 0 or problem.attention is not None else "fall"
     allowed = max(checked.grown(save) for save in range(len(heights)))
     message = f"{what} must {way if what == 'energy' else 'rise'}: largest step back"
-    return measured(
-        name, wrong, allowed, f"{message}; errors of steps, in tolerances, may grow to 100"
-    )
+    return measured(wrong, allowed, f"{message}; errors of steps, in tolerances, may grow to 100")
 
 
 def _size(problem: Problem) -> float:
@@ -149,22 +139,20 @@ def _size(problem: Problem) -> float:
     return abs(energy_unit(problem)) + problem.flow.diffusivity
 
 
+@check("dissipation")
 def dissipation(checked: CheckedRun) -> Check:
     """Stored rates of energy equal the rates of the stored states."""
-    name, run = "dissipation", checked.run
-    if checked.problem is None:
-        return not_applicable(name, checked.no_problem)
+    run, _ = checked.run, checked.problem
     stored = run.diagnostics.get("energy_dissipation")
     if stored is None or not np.any(np.isfinite(stored)):
-        return not_applicable(name, "none was stored: it is of kernels alone")
+        raise NotApplicable("none was stored: it is of kernels alone")
     rates = run.diagnostics.get("energy_rate", np.full(len(stored), np.nan))
     worst = count = 0
     for save in range(len(stored)):
         problem, motion = checked.problem_at(save), checked.motions.get(save)
         unit = _rate_unit(checked, problem, save)
         both = [abs(stored[save] - rates[save])]
-        comparable = problem is not None and not problem.flow.diffusivity and not problem.terms
-        if comparable and motion is not None and problem is not None:
+        if motion is not None and not problem.flow.diffusivity and not problem.terms:
             rate = motion.dissipation / problem.flow.strength
             both += [abs(stored[save] - rate), abs(rates[save] - rate)]
         differences = [each for each in both if np.isfinite(each)]
@@ -172,35 +160,30 @@ def dissipation(checked: CheckedRun) -> Check:
             count += 1
             worst = max(worst, max(differences) / unit)
     if not count:
-        return not_applicable(name, checked.still or "noise adds to it")
+        raise NotApplicable(checked.still or "noise adds to it")
     return measured(
-        name, worst, 1.0,
+        worst, 1.0,
         f"stored dE/dt, by moments and by int Z |v|^2 dmu, against that of the stored states, "
         f"{count} of {len(stored)} saves; in units of tolerance times the largest rate"
         f"{checked.sample_note}",
     )  # fmt: skip
 
 
-def _rate_unit(checked: CheckedRun, problem: Problem | None, save: int) -> float:
+def _rate_unit(checked: CheckedRun, problem: Problem, save: int) -> float:
     """Error of a rate of energy: velocities err by the tolerance times the largest."""
-    if problem is None:
-        return 1.0
     fastest = largest_speed(problem.undriven) or 1.0
     error = max(checked.tolerance_at(save), ROUNDING)
     # |v|^2 twice as much, and Z as much again.
     return 4.0 * error * fastest**2 / abs(_strength(problem))
 
 
+@check("energy balance")
 def balance(checked: CheckedRun) -> Check:
     """Differences of energy lie between what the rates at both ends allow."""
-    name, rising = "energy balance", _heights(checked)
-    if isinstance(rising, str):
-        return not_applicable(name, rising)
-    problem = checked.problem
-    rates = None if problem is None or problem.terms else power_rates(problem)
-    if problem is None or rates is None:
-        return not_applicable(name, "no bound of a rate between saves is known")
-    heights, t = rising[0], checked.run.scaled_time
+    (heights, _), problem, t = _heights(checked), checked.problem, checked.run.scaled_time
+    rates = None if problem.terms else power_rates(problem)
+    if rates is None:
+        raise NotApplicable("no bound of a rate between saves is known")
     power, errors = _power(checked, problem)
     falls, grows = rates
     worst, tightest = -np.inf, np.inf
@@ -220,10 +203,10 @@ def balance(checked: CheckedRun) -> Check:
         if gained > slack:
             tightest = min(tightest, highest / max(lowest, 1e-300))
     if not np.isfinite(worst):
-        return not_applicable(name, "no rates of energy were stored, and no states")
+        raise NotApplicable("no rates of energy were stored, and no states")
     width = f", narrowest by a factor of {tightest:.3g}" if tightest < 100 else ""
     return measured(
-        name, max(worst, 0.0), 1.0,
+        max(worst, 0.0), 1.0,
         "differences of energy between saves beyond what the rates at both ends leave open"
         f"{width}; in units of 100 tolerances",
     )  # fmt: skip
@@ -249,18 +232,15 @@ def _power(checked: CheckedRun, problem: Problem) -> tuple[FloatArray, FloatArra
     return power, abs(_strength(problem)) * np.array(errors)
 
 
+@check("path of moments")
 def path(checked: CheckedRun) -> Check:
     """Moments have moved no further than the energy that was gained allows."""
-    name, rising = "path of moments", _heights(checked)
-    if isinstance(rising, str):
-        return not_applicable(name, rising)
-    heights, _ = rising
-    problem, t = checked.problem, checked.run.scaled_time
-    factor = None if problem is None else mean_inverse_partition(problem)
-    if problem is None or factor is None:
-        return not_applicable(name, "no bound of 1/Z is known")
+    (heights, _), problem, t = _heights(checked), checked.problem, checked.run.scaled_time
+    factor = mean_inverse_partition(problem)
+    if factor is None:
+        raise NotApplicable("no bound of 1/Z is known")
     if not checked.space.is_sphere:
-        return not_applicable(name, "moments have no bound in R^d")
+        raise NotApplicable("moments have no bound in R^d")
     worst = 0.0
     for first in range(len(t) - 1):
         for last in _partners(first, len(t)):
@@ -269,23 +249,22 @@ def path(checked: CheckedRun) -> Check:
             distance = mean_distances(checked, first, last)
             worst = max(worst, distance / (far + checked.grown(last)))
     return measured(
-        name, worst, 1.0,
+        worst, 1.0,
         "farthest that moments have moved, no more than W_2(mu_s, mu_t), over the root of (t - s) "
         "times the energy gained; pairs of saves",
     )  # fmt: skip
 
 
+@check("action bound")
 def action(checked: CheckedRun) -> Check:
     """W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s) / min Z, of the stored states."""
-    name, problem = "action bound", checked.problem
-    if problem is None:
-        return not_applicable(name, checked.no_problem)
+    problem = checked.problem
     if problem.flow.diffusivity and any(isinstance(e, Measure) for e in checked.run.measures):
-        return not_applicable(name, "points with noise have no free energy")
+        raise NotApplicable("points with noise have no free energy")
     stretches = [each for each in _stretches(checked) if len(each) > 1]
     if not stretches:
-        return not_applicable(
-            name, "no two saves beside each other whose distance is known: nodes stand for a "
+        raise NotApplicable(
+            "no two saves beside each other whose distance is known: nodes stand for a "
             f"density, more than {_FEW_POINTS} points on the sphere take long"
             if checked.saves else checked.no_states
         )  # fmt: skip
@@ -295,16 +274,17 @@ def action(checked: CheckedRun) -> Check:
         try:
             bound = action_bound(_part(checked, problem, saves), tolerance=off)
         except ValueError as error:
-            return not_applicable(name, str(error).removeprefix("no bound: ").removesuffix("."))
+            reason = str(error).removeprefix("no bound: ").removesuffix(".")
+            raise NotApplicable(reason) from error
         moved = bound.squared_distance > 0.0
         share = (bound.squared_distance / (bound.bound + bound.allowance))[moved]
         # What is no number is worse than any.
         worst = max([worst, *np.nan_to_num(share, nan=np.inf)])
         count += len(bound.times)
     if not count:
-        return not_applicable(name, "a stage ends between any two saves")
+        raise NotApplicable("a stage ends between any two saves")
     return measured(
-        name, worst, 1.0,
+        worst, 1.0,
         f"W_2(mu_s, mu_t)^2 over (t - s) times the energy gained, over min Z; {count} pairs of "
         f"saves of densities or points{checked.sample_note}",
     )  # fmt: skip

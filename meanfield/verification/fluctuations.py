@@ -11,7 +11,7 @@ from meanfield.bases.coordinates import coordinates
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Density
 from meanfield.verification.checked_run import CheckedRun
-from meanfield.verification.result import Check, measured, verdict
+from meanfield.verification.result import Check, check, measured, verdict
 
 # Rounding of sums over nodes; what steps and truncation leave in covariances, as shares; and in the
 # limit, which tails of influence functions allow to be coarser than the run.
@@ -26,7 +26,8 @@ def fluctuation_checks(checked: CheckedRun) -> Iterator[Check]:
     if fluctuations is None or not fluctuations.resolved.any():
         return
     yield spread(fluctuations)
-    initial = None if checked.problem is None else checked.problem.initial_measure()
+    problem = checked.problem_or_none
+    initial = None if problem is None else problem.initial_measure()
     if fluctuations.times[0] == 0.0 and isinstance(initial, Density):
         yield beginning(checked, fluctuations, initial)
     carried = [each == "density" for each in checked.run.representation]
@@ -35,20 +36,22 @@ def fluctuation_checks(checked: CheckedRun) -> Iterator[Check]:
         yield limits(checked, fluctuations, rows)
 
 
+@check("fluctuations: covariance")
 def spread(fluctuations: Fluctuations) -> Check:
     """Covariances are symmetric and not negative in any direction."""
     covariance = fluctuations.real_covariance[fluctuations.resolved]
     if not np.isfinite(covariance).all():
-        return verdict("fluctuations: covariance", False, "not all of its entries are finite")
+        return verdict(False, "not all of its entries are finite")
     scale = np.abs(covariance).max(axis=(1, 2), initial=1e-300)
     skew = np.abs(covariance - covariance.mT).max(axis=(1, 2))
     least = np.linalg.eigvalsh((covariance + covariance.mT) / 2)[:, 0]
     return measured(
-        "fluctuations: covariance", float((np.maximum(skew, -least) / scale).max()), _SHARE,
+        float((np.maximum(skew, -least) / scale).max()), _SHARE,
         "how far covariances are from symmetric and not negative, a share of their largest entry",
     )  # fmt: skip
 
 
+@check("fluctuations: start")
 def beginning(checked: CheckedRun, fluctuations: Fluctuations, initial: Density) -> Check:
     """Tokens begin independent: C = int Y Y^T dmu_0 - m m^T, and no shift."""
     space, of = checked.space, coordinates(checked.space.dimension, fluctuations.degree)
@@ -60,17 +63,17 @@ def beginning(checked: CheckedRun, fluctuations: Fluctuations, initial: Density)
     covariance = (grid.weights * grid.to_nodal(density) * nodal) @ nodal.T
     defect = np.abs(fluctuations.real_covariance[0] - covariance).max()
     return measured(
-        "fluctuations: start",
         float(max(defect, np.abs(fluctuations.real_shift[0]).max())),
         _ROUNDING,
         "covariance and shift against those of independent tokens of the initial law",
     )  # fmt: skip
 
 
+@check("fluctuations: limit")
 def limits(checked: CheckedRun, fluctuations: Fluctuations, rows: npt.NDArray[np.bool_]) -> Check:
     """Their limit is the run."""
     moments = checked.space.resize(checked.moments[rows], fluctuations.degree)
     return measured(
-        "fluctuations: limit", float(np.abs(fluctuations.limit[rows] - moments).max()), _LIMIT,
+        float(np.abs(fluctuations.limit[rows] - moments).max()), _LIMIT,
         "their limit against the stored moments of densities",
     )  # fmt: skip

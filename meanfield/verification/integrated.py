@@ -19,7 +19,7 @@ from meanfield.problem import Problem
 from meanfield.simulation import Evolution, evolve
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.verification.checked_run import CheckedRun, spread_over
-from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.result import Check, NotApplicable, check, measured
 
 # Right-hand sides times operations of each, of all intervals: some seconds.
 _WORK = 5e8
@@ -37,15 +37,16 @@ class _TooLongError(Exception):
     """An interval takes many times the right-hand sides that it took the run."""
 
 
+@check("integrated again")
 def integrated(checked: CheckedRun) -> Check:
     """Check of intervals between stored states."""
     problem, run = checked.problem, checked.run
-    if problem is None or "config" not in run.attributes:
-        return not_applicable(_NAME, checked.no_problem or "the run does not hold its run file")
+    if "config" not in run.attributes:
+        raise NotApplicable("the run does not hold its run file")
     saves = set(checked.saves)
     intervals = [save for save in range(len(run.scaled_time) - 1) if {save, save + 1} <= saves]
     if not intervals:
-        return not_applicable(_NAME, "no two saves beside each other hold states")
+        raise NotApplicable("no two saves beside each other hold states")
     worst, done, reason = 0.0, [], ""
     for save in _sample(checked, intervals):
         try:
@@ -56,14 +57,14 @@ def integrated(checked: CheckedRun) -> Check:
         done.append(save)
         worst = max(worst, excess)
     if not done:
-        return not_applicable(_NAME, reason or "each interval takes long: save more often")
+        raise NotApplicable(reason or "each interval takes long: save more often")
     which = f"all {len(done)} intervals"
     if len(done) < len(run.scaled_time) - 1:
         some = ", ".join(f"{run.time[save]:.6g}" for save in sorted(done)[:6])
         more = ", ..." if len(done) > 6 else ""
         which = f"{len(done)} of {len(run.scaled_time) - 1} intervals, from t = {some}{more}"
     return measured(
-        _NAME, worst, 1.0,
+        worst, 1.0,
         f"stored states integrated to the next saved time, against those stored there: {which}; in "
         "units of 100 tolerances, times what the flow makes of a disturbance",
     )  # fmt: skip

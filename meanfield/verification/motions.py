@@ -11,7 +11,7 @@ from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed
 from meanfield.verification.checked_run import ROUNDING, CheckedRun
-from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.result import Check, NotApplicable, check, measured
 
 _TURN = 2.0 * np.pi
 
@@ -30,14 +30,13 @@ def mean_distances(checked: CheckedRun, first: int, last: int) -> float:
     return float(sizes[1] / space.largest_sizes(1)[1])
 
 
+@check("speed")
 def speed(checked: CheckedRun) -> Check:
     """Neither moments nor tokens have moved further than the largest speed allows."""
     run = checked.run
-    if checked.problem is None:
-        return not_applicable("speed", checked.no_problem)
-    bounds = [largest_speed(problem) for problem in checked.staged]
+    bounds = [largest_speed(problem) for problem in checked.problem.staged]
     if any(bound is None for bound in bounds):
-        return not_applicable("speed", _unbounded(checked.problem))
+        raise NotApplicable(_unbounded(checked.problem))
     worst = 0.0
     for save in range(1, len(run.scaled_time)):
         between = checked.problems_between(save - 1, save)
@@ -47,7 +46,7 @@ def speed(checked: CheckedRun) -> Check:
         distance = max(mean_distances(checked, save - 1, save), _farthest(checked, save))
         worst = max(worst, distance / far) if np.isfinite(distance) else np.inf
     return measured(
-        "speed", worst, 1.0,
+        worst, 1.0,
         "farthest that tokens and moments have moved between saves, over the largest speed of "
         "attention times the time",
     )  # fmt: skip
@@ -105,32 +104,31 @@ def not_balanced(problem: Problem) -> str | None:
     return None
 
 
+@check("torque")
 def torque(checked: CheckedRun) -> Check:
     """The mean rotation int x ^ v dmu vanishes at every saved state."""
-    name = "torque"
     if checked.still:
-        return not_applicable(name, checked.still)
-    reasons = [not_balanced(problem) for problem in checked.staged]
+        raise NotApplicable(checked.still)
+    reasons = [not_balanced(problem) for problem in checked.problem.staged]
     reason = next((each for each in reasons if each), None)
     if reason:
-        return not_applicable(name, reason)
+        raise NotApplicable(reason)
     motions = {save: each for save, each in checked.motions.items() if np.isfinite(each.torque)}
     if not motions:
-        return not_applicable(name, "measures with an axis have none")
+        raise NotApplicable("measures with an axis have none")
     worst = allowed = 0.0
     for save, each in motions.items():
         unit = ROUNDING * _speed_unit(checked, save)
         worst, allowed = max(worst, each.torque), max(allowed, unit)
     return measured(
-        name, worst, allowed,
+        worst, allowed,
         "|int x ^ v dmu| of saved states: 0 for symmetric weights; rounding of velocities"
         f"{checked.sample_note}",
     )  # fmt: skip
 
 
 def _speed_unit(checked: CheckedRun, save: int) -> float:
-    problem = checked.problem_at(save)
-    bound = None if problem is None else largest_speed(problem)
+    bound = largest_speed(checked.problem_at(save))
     return max(1.0 if bound is None else bound, checked.motions[save].fastest)
 
 
@@ -143,21 +141,20 @@ def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
     ]
 
 
+@check("mean angle")
 def mean_angle(checked: CheckedRun) -> Check:
     """The mean of unwrapped angles of tokens stays what it was."""
-    name, run, problem = "mean angle", checked.run, checked.problem
-    if problem is None:
-        return not_applicable(name, checked.no_problem)
+    run, problem = checked.run, checked.problem
     if checked.space.family != "circle":
-        return not_applicable(name, "only angles have a mean that is conserved")
-    reason = next((each for each in map(not_balanced, checked.staged) if each), None)
+        raise NotApplicable("only angles have a mean that is conserved")
+    reason = next((each for each in map(not_balanced, checked.problem.staged) if each), None)
     if problem.flow.diffusivity:
         reason = reason or "noise moves it"
     if reason:
-        return not_applicable(name, reason)
+        raise NotApplicable(reason)
     tokens = _saved_tokens(run)
     if len(tokens) < 2:
-        return not_applicable(name, "densities and atoms do not tell how often they went round")
+        raise NotApplicable("densities and atoms do not tell how often they went round")
     begin, start = tokens[0]
     first = float(start.mass @ start.points)
     worst = largest = 0.0
@@ -167,28 +164,27 @@ def mean_angle(checked: CheckedRun) -> Check:
     last = tokens[-1][0]
     elapsed = float(run.scaled_time[last] - run.scaled_time[begin])
     steps = float(run.diagnostics.get("steps", np.zeros(last + 1))[last])
-    speed_ = max((largest_speed(each) or 0.0 for each in checked.staged), default=0.0)
+    speed_ = max((largest_speed(each) or 0.0 for each in checked.problem.staged), default=0.0)
     # Runge-Kutta methods keep linear invariants: what is left is rounding, of velocities over
     # the whole time and of positions in each step.
     allowed = ROUNDING * speed_ * elapsed + 4 * EPS * (1.0 + largest) * (1.0 + steps)
     return measured(
-        name, worst, allowed,
+        worst, allowed,
         "drift of the mean of unwrapped angles: conserved by symmetric weights, and by every "
         "Runge-Kutta step but for rounding",
     )  # fmt: skip
 
 
+@check("order")
 def order(checked: CheckedRun) -> Check:
     """Tokens of one field do not pass each other on the circle."""
-    name, run, problem = "order", checked.run, checked.problem
-    if problem is None:
-        return not_applicable(name, checked.no_problem)
+    run, problem = checked.run, checked.problem
     reason = _may_pass(checked, problem)
     if reason:
-        return not_applicable(name, reason)
+        raise NotApplicable(reason)
     tokens = _saved_tokens(run)
     if len({len(each.points) for _, each in tokens}) != 1 or len(tokens) < 2:
-        return not_applicable(name, "two saves of the same tokens are needed")
+        raise NotApplicable("two saves of the same tokens are needed")
     begin, start = tokens[0]
     within = np.mod(start.points, _TURN)
     ranks, turns = np.argsort(within, kind="stable"), start.points - within
@@ -201,7 +197,7 @@ def order(checked: CheckedRun) -> Check:
         if not passed <= worst:
             worst, allowed, at = passed, checked.grown(save), save
     return measured(
-        name, worst, allowed,
+        worst, allowed,
         f"how far tokens are past others once ahead, in the mean, at t = {run.time[at]:.6g}: all "
         "move in one field; errors of steps, in tolerances, may grow to 100",
     )  # fmt: skip
@@ -215,6 +211,6 @@ def _may_pass(checked: CheckedRun, problem: Problem) -> str:
         return "tokens have labels, and do not move in one field"
     if problem.layers is not None and not problem.layers.keeps_time:
         return "a layer may carry tokens past each other"
-    if any(each.flow.diffusivity for each in checked.staged):
+    if any(each.flow.diffusivity for each in checked.problem.staged):
         return "noise carries tokens past each other"
     return ""

@@ -10,7 +10,7 @@ from meanfield.runs import known_rates, problem_attributes
 from meanfield.store.output_file import seal_of
 from meanfield.store.result_hash import result_hash, run_results
 from meanfield.verification.checked_run import CheckedRun
-from meanfield.verification.result import Check, measured, not_applicable, verdict
+from meanfield.verification.result import Check, NotApplicable, check, measured, verdict
 
 # Far above what another version of a library changes.
 _SAME = 1e-9
@@ -20,40 +20,42 @@ _FACTS = (
 )  # fmt: skip
 
 
+@check("seal")
 def sealed(path: str | os.PathLike[str]) -> Check:
     """No other program has written into the file: any that does removes the seal."""
     note = "the checksum at the end of the file fits all that it holds"
     if seal_of(path):
-        return verdict("seal", True, note)
+        return verdict(True, note)
     note = "the file has no checksum at its end: another program has written into it"
-    return verdict("seal", False, note)
+    return verdict(False, note)
 
 
+@check("complete")
 def complete(checked: CheckedRun) -> Check:
     """The run finished."""
-    return verdict("complete", checked.run.finished, f"status: {checked.run.status}")
+    return verdict(checked.run.finished, f"status: {checked.run.status}")
 
 
+@check("hash")
 def unchanged(checked: CheckedRun) -> Check:
     """The numbers are those that were written."""
-    run, name = checked.run, "hash"
+    run = checked.run
     stored = run.attributes.get("result_hash")
     if stored is None and run.given_problem is not None:
-        return not_applicable(name, "the run was not read from a file")
+        raise NotApplicable("the run was not read from a file")
     if stored is None:
-        return verdict(name, False, "the file has no result_hash, which finished runs have")
+        return verdict(False, "the file has no result_hash, which finished runs have")
     digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
     note = f"hash of the results {digest[:8]}, written {str(stored)[:8]}"
-    return verdict(name, digest == stored, note)
+    return verdict(digest == stored, note)
 
 
+@check("problem")
 def facts(checked: CheckedRun) -> Check:
     """The file's facts on the problem agree with its run file."""
-    name, run = "problem", checked.run
+    run = checked.run
     if run.given_problem is None and "config" not in run.attributes:
-        return verdict(name, False, "the file holds no run file: attribute config is missing")
-    if checked.problem is None:
-        return not_applicable(name, checked.no_problem)
+        return verdict(False, "the file holds no run file: attribute config is missing")
     expected, attributes = problem_attributes(checked.problem), run.attributes
     wrong = [
         key
@@ -66,7 +68,7 @@ def facts(checked: CheckedRun) -> Check:
             f"{key} = {attributes[key]}, expected {expected[key]}" for key in wrong[:3]
         )
         note = f"beside the run file stands {listing}"
-    return verdict(name, not wrong, note)
+    return verdict(not wrong, note)
 
 
 def _same(expected: object, value: object) -> bool:
@@ -75,19 +77,17 @@ def _same(expected: object, value: object) -> bool:
     return bool(np.isclose(float(expected), float(value), rtol=_SAME, atol=0, equal_nan=True))  # type: ignore[arg-type]
 
 
+@check("growth rates")
 def rates(checked: CheckedRun) -> Check:
     """Stored growth rates equal the problem's."""
-    name = "growth rates"
-    if checked.problem is None:
-        return not_applicable(name, checked.no_problem)
     expected, stored = known_rates(checked.problem), checked.run.growth_rates
     if len(expected) <= 1 and len(stored) <= 1:
-        return not_applicable(name, "none are known in closed form")
+        raise NotApplicable("none are known in closed form")
     if expected.shape != stored.shape:
         note = f"{len(stored)} are stored, the problem has {len(expected)}"
-        return verdict(name, False, note)
+        return verdict(False, note)
     worst = float(np.abs(expected - stored).max() / max(float(np.abs(expected).max()), 1e-300))
     return measured(
-        name, worst, _SAME,
+        worst, _SAME,
         "stored against those of the problem, relative to the largest; other versions of libraries",
     )  # fmt: skip

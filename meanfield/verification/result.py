@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import ParamSpec
 
 from meanfield.results.tables import rows_html
 
@@ -31,19 +33,37 @@ class Check:
         return "n/a" if self.passed is None else "pass" if self.passed else "fail"
 
 
-def measured(name: str, value: float, allowed: float, note: str) -> Check:
+class NotApplicable(Exception):
+    """A check does not apply to a run; the message is the reason."""
+
+
+P = ParamSpec("P")
+
+
+def check(name: str) -> Callable[[Callable[P, Check]], Callable[P, Check]]:
+    """Decorator that names a check, and turns `NotApplicable` into a row of its own."""
+
+    def decorate(make: Callable[P, Check]) -> Callable[P, Check]:
+        @wraps(make)
+        def named(*args: P.args, **options: P.kwargs) -> Check:
+            try:
+                return replace(make(*args, **options), name=name)
+            except NotApplicable as reason:
+                return Check(name, None, None, None, str(reason))
+
+        return named
+
+    return decorate
+
+
+def measured(value: float, allowed: float, note: str) -> Check:
     """Check that a number is at most `allowed`; NaN fails."""
-    return Check(name, bool(value <= allowed), float(value), float(allowed), note)
+    return Check("", bool(value <= allowed), float(value), float(allowed), note)
 
 
-def verdict(name: str, passed: bool, note: str) -> Check:
+def verdict(passed: bool, note: str) -> Check:
     """Check that holds or not, without a number."""
-    return Check(name, bool(passed), None, None, note)
-
-
-def not_applicable(name: str, reason: str) -> Check:
-    """Check that does not apply, and why."""
-    return Check(name, None, None, None, reason)
+    return Check("", bool(passed), None, None, note)
 
 
 @dataclass(frozen=True)
@@ -52,7 +72,7 @@ class Verification:
 
     Examples
     --------
-    >>> verification = Verification([measured("mass", 0.0, 1e-9, "|mass - 1|")])
+    >>> verification = Verification([Check("mass", True, 0.0, 1e-9, "|mass - 1|")])
     >>> verification.passed, verification["mass"].result
     (True, 'pass')
     >>> print(verification)

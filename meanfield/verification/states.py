@@ -12,7 +12,7 @@ from meanfield.carriers.step_limits import GROWN
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES, observe
 from meanfield.verification.checked_run import ROUNDING, CheckedRun
-from meanfield.verification.result import Check, measured, not_applicable, verdict
+from meanfield.verification.result import Check, NotApplicable, check, measured, verdict
 
 # Weights of a measure are read, and made to add up, within this.
 _MASS = 1e-9
@@ -20,14 +20,16 @@ _MASS = 1e-9
 _SAME = 1e-11
 
 
+@check("times")
 def times(checked: CheckedRun) -> Check:
     """Saved times increase, from 0 or later."""
     t = checked.run.scaled_time
     sound = len(t) > 0 and bool(np.all(np.isfinite(t))) and t[0] >= 0.0
     sound = sound and bool(np.all(np.diff(t) > 0.0))
-    return verdict("times", sound, f"{len(t)} saved times, finite, not negative and increasing")
+    return verdict(sound, f"{len(t)} saved times, finite, not negative and increasing")
 
 
+@check("finite")
 def finite(checked: CheckedRun) -> Check:
     """Moments are numbers, and so are the observables that always are."""
     run = checked.run
@@ -42,20 +44,21 @@ def finite(checked: CheckedRun) -> Check:
     if rows != {len(run.scaled_time)}:
         wrong.append("rows")
     note = f"not so: {', '.join(wrong)}" if wrong else "moments and observables, a row a time"
-    return verdict("finite", not wrong, note)
+    return verdict(not wrong, note)
 
 
+@check("mass")
 def masses(checked: CheckedRun) -> Check:
     """Mass 1; weights not negative, points where they belong, densities not below 0."""
     run, worst, what = checked.run, 0.0, "mass 1"
     if not checked.saves:
-        return not_applicable("mass", checked.no_states)
+        raise NotApplicable(checked.no_states)
     for save in checked.saves:
         for defect, of in _defects(checked, save):
             if not defect <= worst:
                 worst, what = defect, f"{of} at t = {run.time[save]:.6g}"
     return measured(
-        "mass", worst, 1.0,
+        worst, 1.0,
         f"worst defect over what is allowed ({what}): |mass - 1| and |x| - 1 to 1e-9, densities "
         "down to twice the error of all their degrees together",
     )  # fmt: skip
@@ -85,28 +88,30 @@ def _defects(checked: CheckedRun, save: int) -> Iterator[tuple[float, str]]:
             yield float(np.abs(lengths - 1.0).max()) / _MASS, "point off the sphere"
 
 
+@check("moments possible")
 def possible(checked: CheckedRun) -> Check:
     """No moment is larger than that of a single point, and the mass is 1."""
     space = checked.space
     if not space.is_sphere:
-        return not_applicable("moments possible", "in R^d moments have no bound")
+        raise NotApplicable("in R^d moments have no bound")
     sizes = np.array([space.sizes_by_degree(moments) for moments in checked.moments])
     excess = sizes / space.largest_sizes(sizes.shape[1] - 1)
     excess[:, 0] = 1.0 + np.abs(sizes[:, 0] - 1.0)
     allowed = max((checked.grown(save) for save in range(len(sizes))), default=0.0)
     excess_largest = float(excess.max(initial=0.0)) - 1.0
     return measured(
-        "moments possible", max(excess_largest, 0.0), allowed,
+        max(excess_largest, 0.0), allowed,
         "excess over the moments of a single point, and |m_0 - 1|; errors of steps, in tolerances, "
         "may grow to 100",
     )  # fmt: skip
 
 
+@check("moments")
 def recomputed(checked: CheckedRun) -> Check:
     """Stored moments equal the moments of the stored states."""
     run, space = checked.run, checked.space
     if not checked.saves:
-        return not_applicable("moments", checked.no_states)
+        raise NotApplicable(checked.no_states)
     worst, allowed = 0.0, ROUNDING
     for save in checked.saves:
         measure, moments = run.measures[save], checked.moments[save]
@@ -123,18 +128,17 @@ def recomputed(checked: CheckedRun) -> Check:
         allowed = max(allowed, unit_error + 4 * EPS * degree * far)
         worst = max(worst, float((sizes / unit).max()))
     return measured(
-        "moments", worst, allowed,
+        worst, allowed,
         f"stored against those of the stored states, {len(checked.saves)} of "
         f"{len(run.scaled_time)} saves; rounding of sums",
     )  # fmt: skip
 
 
+@check("observables")
 def observables(checked: CheckedRun) -> Check:
     """Stored observables agree with the stored states; `energies.value` checks the energy."""
-    name, run = "observables", checked.run
+    run, _ = checked.run, checked.problem
     ours = {key: key.split("/")[0] for key in run.observables if key.split("/")[0] in OBSERVABLES}
-    if checked.problem is None:
-        return not_applicable(name, checked.no_problem)
     worst, what = 0.0, "none differs"
     for save, measure in enumerate(run.measures):
         problem, moments = run.problem_at(save), checked.moments[save]
@@ -150,7 +154,7 @@ def observables(checked: CheckedRun) -> Check:
     own = sorted(run.observables.keys() - ours.keys() - {"label_order"})
     beside = f"; not {', '.join(own)}, whose functions are not stored" if own else ""
     return measured(
-        name, worst, _SAME,
+        worst, _SAME,
         f"stored against those of the stored states, {len(checked.sample)} of "
         f"{len(run.scaled_time)} saves, elsewhere the order parameter ({what}){beside}; rounding"
         f"{checked.sample_note}",
@@ -171,21 +175,20 @@ def _difference(stored: Any, value: Any) -> float:
     return float(np.nanmax(np.abs(stored - padded) / size, initial=0.0))
 
 
+@check("start")
 def start(checked: CheckedRun) -> Check:
     """The first moments equal the initial law's, unless it draws tokens."""
-    name, run, problem = "start", checked.run, checked.problem
-    if problem is None:
-        return not_applicable(name, checked.no_problem)
+    run, problem = checked.run, checked.problem
     if not len(run.scaled_time) or run.scaled_time[0] != 0.0:
-        return not_applicable(name, "time 0 was not saved")
+        raise NotApplicable("time 0 was not saved")
     if problem.has_labels:
-        return not_applicable(name, "the law is one of labels")
+        raise NotApplicable("the law is one of labels")
     try:
         law = problem.initial_measure()
     except (ValueError, OSError) as error:
-        return not_applicable(name, str(error).removesuffix("."))
+        raise NotApplicable(str(error).removesuffix(".")) from error
     if isinstance(law, Density) and run.representation[0] == "particles":
-        return not_applicable(name, "tokens were drawn from the law")
+        raise NotApplicable("tokens were drawn from the law")
     space, first = checked.space, checked.moments[0]
     degree = space.degree_of(first)
     sizes = space.sizes_by_degree(law.moments(degree) - first)
@@ -193,6 +196,6 @@ def start(checked: CheckedRun) -> Check:
     allowed = checked.grown(0) if run.representation[0] == "characteristics" else 10 * ROUNDING
     allowed += GROWN * (checked.options.perturb or 0.0)
     return measured(
-        name, float((sizes / unit).max()), allowed,
+        float((sizes / unit).max()), allowed,
         "first moments against those of the initial law; rounding, of nodes 100 tolerances",
     )  # fmt: skip

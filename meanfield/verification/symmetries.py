@@ -5,27 +5,26 @@ from __future__ import annotations
 from meanfield.carriers.step_limits import GROWN
 from meanfield.carriers.symmetry import symmetry_of
 from meanfield.verification.checked_run import CheckedRun
-from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.result import Check, NotApplicable, check, measured
 
 # Moments of points are sums of unit terms, known to rounding.
 _ROUNDING = 1e-12
 
 
+@check("symmetry")
 def symmetry(checked: CheckedRun) -> Check:
     """Moments that the symmetry of the start forbids stay rounding.
 
     Nodes of characteristics are chosen without regard to it: theirs are errors of cells.
     """
-    name, run, problem = "symmetry", checked.run, checked.problem
-    if problem is None:
-        return not_applicable(name, checked.no_problem)
+    run, problem = checked.run, checked.problem
     if len(run.scaled_time) < 2:
-        return not_applicable(name, "one saved time")
+        raise NotApplicable("one saved time")
     if checked.space.family == "vectors":
-        return not_applicable(name, "moments up to the mean vector tell of none")
+        raise NotApplicable("moments up to the mean vector tell of none")
     group = symmetry_of(problem, checked.options)
     if group is None:
-        return not_applicable(name, "the start has none that the problem keeps")
+        raise NotApplicable("the start has none that the problem keeps")
     space, worst, where = checked.space, 0.0, 0
     for save, moments in enumerate(checked.moments):
         nodes = run.representation[save] == "characteristics"
@@ -35,7 +34,7 @@ def symmetry(checked: CheckedRun) -> Check:
         if share > worst:
             worst, where = share, save
     return measured(
-        name, worst, 1.0,
+        worst, 1.0,
         f"{group.summary}; what it forbids of moments over what is allowed, at t = "
         f"{run.time[where]:.6g}: rounding, of nodes {GROWN:g} tolerances",
     )  # fmt: skip

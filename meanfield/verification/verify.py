@@ -94,15 +94,14 @@ def verify(
     >>> verification.passed, verification["energy balance"].result
     (True, 'pass')
     """
-    path = None
-    if not isinstance(run, Run):
-        path, run = run, load(run)
-        if not isinstance(run, Run):
-            raise ValueError(
-                f"{os.fspath(path)} holds a study or a replay, and no times of one run: verify a "
-                "file of meanfield run."
-            )
-    checks: Iterable[Check] = _checks(run, path)
+    path = None if isinstance(run, Run) else run
+    stored = run if isinstance(run, Run) else load(run)
+    if not isinstance(stored, Run):
+        raise ValueError(
+            f"{run} holds a study or a replay, and no times of one run: verify a file of meanfield "
+            "run."
+        )
+    checks: Iterable[Check] = _checks(stored, path)
     if callable(progress):
         checks = progress(checks)
     elif progress:
