@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
 
 SPHERE = mf.Sphere()
+UNIFORM = mf.Density(SPHERE, np.array([1.0]))
 
 
 def test_distance_to_uniform_is_w2_on_the_circle() -> None:
@@ -54,24 +56,19 @@ def test_rotations_change_nothing() -> None:
     assert after == pytest.approx(before, rel=1e-13)
 
 
-def test_degree_zero_is_refused() -> None:
-    """All measures would be the same."""
-    uniform = mf.Density(SPHERE, np.array([1.0]))
-    with pytest.raises(ValueError, match="max_degree must be at least 1, got 0"):
-        mf.sobolev_distance(uniform, uniform, 0)
-
-
-@pytest.mark.parametrize("wrong", [np.zeros(3), None])
-def test_what_is_no_measure_is_refused(wrong: Any) -> None:
-    """An array of points has no weights and no manifold."""
-    uniform = mf.Density(SPHERE, np.array([1.0]))
-    with pytest.raises(TypeError, match="second must be weighted points, .* or a density, "):
-        mf.sobolev_distance(uniform, wrong)
-
-
-def test_different_manifolds_are_refused() -> None:
-    """Coefficients of one would be read as those of the other."""
-    with pytest.raises(ValueError, match="first lives on the sphere, second on the circle"):
-        mf.sobolev_distance(
-            mf.Density(SPHERE, np.array([1.0])), mf.Density(mf.Circle(), np.array([1.0]))
-        )
+@together(
+    "first, second, degree, kind, message",
+    [
+        (UNIFORM, UNIFORM, 0, ValueError, "max_degree must be at least 1, got 0"),
+        (UNIFORM, np.zeros(3), 4, TypeError, "second must be weighted points, .* or a density, "),
+        (UNIFORM, None, 4, TypeError, "second must be weighted points, .* or a density, "),
+        (UNIFORM, mf.Density(mf.Circle(), np.array([1.0])), 4, ValueError,
+         "first lives on the sphere, second on the circle"),
+    ],
+)  # fmt: skip
+def test_what_has_no_distance_is_refused(
+    first: Any, second: Any, degree: int, kind: type[Exception], message: str
+) -> None:
+    """Degree 0 makes all measures the same; other manifolds have other coefficients."""
+    with pytest.raises(kind, match=message):
+        mf.sobolev_distance(first, second, degree)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 
 import meanfield as mf
 from meanfield.transport import WASSERSTEIN, wasserstein
@@ -14,6 +14,7 @@ from meanfield.transport import WASSERSTEIN, wasserstein
 # Rounding of sums of a few terms of size pi.
 TOLERANCE = 1e-14
 UNIFORM = mf.Density(mf.Circle(), np.array([1.0]))
+SPHERICAL = mf.Density(mf.Sphere(), np.array([1.0]))
 
 
 def polygon(corners: int) -> mf.Measure:
@@ -48,22 +49,21 @@ def test_distances_are_those_of_manifolds() -> None:
     assert set(WASSERSTEIN) == {space.family for space in (Axial(8), Circle(), Sphere())}
 
 
-@pytest.mark.parametrize("name", ["first", "second"])
-def test_other_kinds_are_refused(name: str) -> None:
-    """An array of angles would fail somewhere deep inside."""
-    arguments: dict[str, Any] = {"first": UNIFORM, "second": UNIFORM, name: np.zeros(3)}
-    with pytest.raises(
-        TypeError,
-        match=f"{name} must be weighted points, .* or a density, .*, got an array of shape .3,.",
-    ):
-        wasserstein(**arguments)
-
-
-def test_different_manifolds_are_refused() -> None:
-    """A distance between measures on different manifolds would be a number without meaning."""
-    elsewhere = mf.Density(mf.Sphere(), np.array([1.0]))
-    with pytest.raises(ValueError, match="first lives on the circle, second on the sphere"):
-        wasserstein(UNIFORM, elsewhere)
+@together(
+    "options, kind, message",
+    [
+        ({"first": np.zeros(3)}, TypeError, "first must be weighted points, .* an array of shape"),
+        ({"second": np.zeros(3)}, TypeError, "second must be weighted points, .* or a density, "),
+        ({"second": SPHERICAL}, ValueError, "first lives on the circle, second on the sphere"),
+        ({"p": 3}, ValueError, "p = 3 is not known"),
+    ],
+)
+def test_what_has_no_distance_is_refused(
+    options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    """An array would fail deep inside, and another manifold or W_3 have a number for a distance."""
+    with pytest.raises(kind, match=message):
+        wasserstein(**{"first": UNIFORM, "second": UNIFORM} | options)
 
 
 def test_manifold_without_distance_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,9 +71,3 @@ def test_manifold_without_distance_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delitem(WASSERSTEIN, "circle")
     with pytest.raises(ValueError, match="no Wasserstein distance is known on the circle"):
         wasserstein(UNIFORM, UNIFORM)
-
-
-def test_other_p_is_refused() -> None:
-    """W_3 would be computed as something else."""
-    with pytest.raises(ValueError, match="p = 3 is not known"):
-        wasserstein(UNIFORM, UNIFORM, p=3)

@@ -1,15 +1,14 @@
-"""Attention with heads written down once more, from NumPy and SciPy alone.
+"""Attention with heads by the page `core`, for weighted points, and heads without symmetry.
 
-v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / Z_h(x),   mu_h = mu or w_h mu, by sums over
-pairs of weighted points. No line of the package is used, and points of the circle are unit vectors.
+No line of the package is used, and points of the circle are unit vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import core
 import numpy as np
-from scipy.integrate import solve_ivp
 
 Array = np.ndarray
 Heads = Sequence[tuple[Array, Array]]
@@ -48,54 +47,16 @@ def components(points: Array, velocity: Array) -> Array:
     return velocity[:, 1] * np.cos(points) - velocity[:, 0] * np.sin(points)
 
 
-def balanced(score: Array, y: Array, masses: Array) -> Array:
-    """Logarithms of w with u_i sum_j K_ij w_j m_j = 1 = w_j sum_i K_ij u_i m_i, by plain sweeps.
-
-    Scores must not differ by more than numbers reach.
-    """
-    scores = y @ score @ y.T
-    top = scores.max()
-    kernel, w = np.exp(scores - top), np.ones(len(y))
-    for _ in range(2000):
-        new = 1.0 / ((masses / (kernel @ (w * masses))) @ kernel)
-        # A factor of w is free.
-        new /= new.max()
-        change, w = np.abs(new / w - 1.0).max(), new
-        if change < 1e-14:
-            break
-    return np.log(w)
-
-
 def velocity(x: Array, y: Array, masses: Array, heads: Heads, normalization: str) -> Array:
     """Velocity at x (n, d) in the field of y (m, d). "none": in papers' time."""
-    total = np.zeros(x.shape)
-    for score, value in heads:
-        scores = x @ score @ y.T
-        weights = masses
-        if normalization == "sinkhorn":
-            log_w = balanced(score, y, masses)
-            scores = scores + log_w
-        if normalization != "none":
-            scores = scores - scores.max(axis=1, keepdims=True)
-        weights = np.exp(scores) * masses
-        pull = weights @ y
-        if normalization != "none":
-            pull /= weights.sum(axis=1, keepdims=True)
-        total += pull @ value.T
-    return np.asarray(total - x * (x * total).sum(axis=1, keepdims=True))
+    of = core.Problem([core.attention(heads, normalization)])
+    return of.velocity(core.Points(y, masses), x)
 
 
 def carried(
     y: Array, masses: Array, heads: Heads, normalization: str, time: float, tolerance: float = 1e-12
 ) -> Array:
     """Weighted points (n, d) after a time, papers' for "none"."""
-
-    def rhs(_: float, state: Array) -> Array:
-        points = state.reshape(y.shape)
-        points = points / np.linalg.norm(points, axis=1, keepdims=True)
-        return velocity(points, points, masses, heads, normalization).ravel()
-
-    solved = solve_ivp(rhs, (0, time), y.ravel(), method="DOP853", rtol=tolerance, atol=tolerance)
-    assert solved.success, solved.message
-    moved = solved.y[:, -1].reshape(y.shape)
-    return np.asarray(moved / np.linalg.norm(moved, axis=1, keepdims=True))
+    of = core.Problem([core.attention(heads, normalization)])
+    (moved,) = core.evolve([(np.inf, of)], core.Points(y, masses), [time], tolerance)
+    return moved

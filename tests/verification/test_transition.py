@@ -15,6 +15,7 @@ from meanfield.stationary.states import stationary_state
 SPACES = {2: mf.Circle(), 3: mf.Sphere()}
 # Dimension d, beta, critical diffusivity over that of the transition, order parameter there.
 PRINTED = [
+    (2, 2.5, 0.999895540, 0.16936649),
     (2, 3.0, 0.991225571, 0.48154381),
     (2, 4.0, 0.955146901, 0.66880552),
     (2, 5.0, 0.914902489, 0.74803098),
@@ -46,4 +47,6 @@ def test_free_energies_cross_at_the_printed_transition(
     what = f"free energies at the printed transition, {space.name}, over the diffusivity"
     verified("exact solutions", what, (free - reference) / diffusivity, 5e-9)
     what = f"order parameter at the printed transition, {space.name}"
-    verified("exact solutions", what, state.order_parameter - order, 2e-8)
+    # Nine digits of the ratio, through the slope of the order parameter, steepest at beta = 2.5.
+    verified("exact solutions", what, state.order_parameter - order, 1e-7 if beta == 2.5 else 2e-8)
+    assert state.free_energy == pytest.approx(free - reference, abs=1e-9 * diffusivity)

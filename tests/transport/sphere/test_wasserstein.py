@@ -1,10 +1,11 @@
 """Distances on the sphere: exact values, and brackets against POT's network simplex."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 
 import meanfield as mf
 from meanfield.measures import Density, Measure
@@ -261,38 +262,27 @@ def test_floor_is_the_mean_distance_of_two_samples() -> None:
     assert np.mean(distances) == pytest.approx(sample_floor(n), rel=0.07)
 
 
-def test_other_p_is_refused() -> None:
-    """W_3 would be computed as something else."""
-    with pytest.raises(ValueError, match="p = 3 is not known, expected 1 or 2"):
-        wasserstein_sphere(UNIFORM, UNIFORM, 3)
-
-
-def test_other_cost_is_refused() -> None:
-    """A misspelt cost would be another one."""
-    with pytest.raises(ValueError, match="cost = 'euclidean' is not known. Known: geodesic"):
-        wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean")
-
-
-@pytest.mark.parametrize("name", ["first", "second"])
-def test_other_kinds_are_refused(name: str) -> None:
-    """An array of points would fail somewhere deep inside."""
-    arguments = {"first": UNIFORM, "second": UNIFORM, name: np.zeros((3, 3))}
-    with pytest.raises(TypeError, match=f"{name} is a ndarray, expected a Measure or a Density"):
-        wasserstein_sphere(**arguments)
-
-
-def test_other_manifold_is_refused() -> None:
-    """A measure on the circle would be taken for one on the sphere."""
-    elsewhere = Density(mf.Circle(), np.array([1.0 + 0.0j]))
-    with pytest.raises(ValueError, match="second lives on the circle, expected .* the sphere"):
-        wasserstein_sphere(UNIFORM, elsewhere)
-
-
-@pytest.mark.parametrize("tokens", [0, -3])
-def test_floor_of_no_tokens_is_refused(tokens: int) -> None:
-    """Division by zero, or an imaginary number."""
-    with pytest.raises(ValueError, match=f"tokens = {tokens}, expected at least 1"):
-        sample_floor(tokens)
+@together(
+    "call, kind, message",
+    [
+        (lambda: wasserstein_sphere(UNIFORM, UNIFORM, 3), ValueError, "p = 3 is not known"),
+        (lambda: wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean"), ValueError,
+         "cost = 'euclidean' is not known. Known: geodesic"),
+        (lambda: wasserstein_sphere(np.zeros((3, 3)), UNIFORM), TypeError, "first is a ndarray"),
+        (lambda: wasserstein_sphere(UNIFORM, np.zeros((3, 3))), TypeError,
+         "second is a ndarray, expected a Measure or a Density"),
+        (lambda: wasserstein_sphere(UNIFORM, Density(mf.Circle(), np.array([1.0 + 0.0j]))),
+         ValueError, "second lives on the circle, expected .* the sphere"),
+        (lambda: sample_floor(0), ValueError, "tokens = 0, expected at least 1"),
+        (lambda: sample_floor(-3), ValueError, "tokens = -3, expected at least 1"),
+    ],
+)  # fmt: skip
+def test_what_has_no_distance_is_refused(
+    call: Callable, kind: type[Exception], message: str
+) -> None:
+    """W_3, a misspelt cost, an array or another manifold would be taken for something else."""
+    with pytest.raises(kind, match=message):
+        call()
 
 
 def test_cells_of_a_density_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
