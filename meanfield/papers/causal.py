@@ -90,7 +90,7 @@ def causal_pair_time(
     Parameters
     ----------
     problem, start
-        As for `causal_pair_cosine`.
+        As for `causal_pair_cosine`, errors as for `equiangular_time`.
     until : float or ndarray
         Cosines, from start to 1.
 
@@ -98,11 +98,6 @@ def causal_pair_time(
     -------
     float or ndarray, shape of until
         In scaled time; infinite for the cosine 1.
-
-    Raises
-    ------
-    ValueError
-        As `equiangular_time`.
 
     Examples
     --------

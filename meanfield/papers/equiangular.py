@@ -317,15 +317,7 @@ def log_late_gap(problem: Problem, tokens: int, start: float = 0.0) -> float:
         n ln C = Ei(beta) - gamma_E - ln beta + (n - 1) ln n
                  + e^{beta n / (n - 1)} [E1(beta / (n - 1)) - E1(beta n / (n - 1))].
 
-    Parameters
-    ----------
-    problem, tokens, start
-        As for `equiangular_cosine`, which says what is refused.
-
-    Returns
-    -------
-    float
-        Infinite beyond 1e308.
+    Parameters and errors as for `equiangular_cosine`. The result is infinite beyond 1e308.
 
     Examples
     --------

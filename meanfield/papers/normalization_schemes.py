@@ -271,10 +271,7 @@ def initial_cosine_speed(problem: Problem, tokens: int, start: float = 0.0) -> f
     and depth_scaled; pre divides that by r_0. With N = sqrt(e^{2 beta} + n - 1) it is 2 / (r_0 N)
     for peri and 2 alpha / N for ngpt.
 
-    Parameters
-    ----------
-    problem, tokens, start
-        As for `equiangular_layers`, whatever the step; "mix" begins as post does.
+    Parameters as for `equiangular_layers`, whatever the step; "mix" begins as post does.
 
     Examples
     --------
@@ -305,10 +302,7 @@ def late_gap_constant(problem: Problem, tokens: int, start: float = 0.0) -> floa
 
     ln C - ln n + ln(1 + (n - 1) start) with ln C of softmax in `log_late_gap`.
 
-    Parameters
-    ----------
-    problem, tokens, start
-        As for `equiangular_layers`; pre and peri, SA and USA have one curve r(gamma).
+    Parameters as for `equiangular_layers`; pre and peri, SA and USA have one curve r(gamma).
 
     Examples
     --------

@@ -115,19 +115,8 @@ def third_cumulant_closure(
     Its error is O(1/N^3) at a fixed time, and of order one where S_l / (N C_l) is: it ends a little
     before the linear one does, and tells where that is.
 
-    Parameters
-    ----------
-    problem, tokens, times, max_degree
-        As of `linear_closure`; on the circle, without normalisation and diffusion.
-
-    Returns
-    -------
-    ndarray, shape (n_times, max_degree + 1)
-
-    Raises
-    ------
-    ValueError
-        As `linear_closure`, or if the flow is another.
+    Parameters, result and errors as for `linear_closure`; on the circle, without normalisation and
+    diffusion.
 
     Examples
     --------
@@ -156,21 +145,9 @@ def kirkwood_closure(
     bounds its error: the superposition is not a density in general, and its second order in 1/N
     differs from the hierarchy's. Its psi becomes a peak in finite time, where the solution ends.
 
-    Parameters
-    ----------
-    problem, tokens, times, max_degree
-        As of `linear_closure`; on the circle, without normalisation.
-
-    Returns
-    -------
-    ndarray, shape (n_times, max_degree + 1)
-        NaN once psi is too narrow for its series, which has at least 256 degrees and at least twice
-        max_degree.
-
-    Raises
-    ------
-    ValueError
-        As `linear_closure`, or if the flow is another.
+    Parameters, result and errors as for `linear_closure`; on the circle, without normalisation. The
+    result is NaN once psi is too narrow for its series, which has at least 256 degrees and at least
+    twice max_degree.
 
     Examples
     --------
@@ -229,20 +206,7 @@ def linear_growth(
     with lambda_l less by D L_l than without diffusivity. With lambda_l -> 0 the second term is
     2 D L_l t.
 
-    Parameters
-    ----------
-    problem, times, max_degree
-        As of `linear_closure`.
-
-    Returns
-    -------
-    ndarray, shape (n_times, max_degree + 1)
-        1 for degree 0.
-
-    Raises
-    ------
-    ValueError
-        As `linear_closure`.
+    Parameters, result and errors as for `linear_closure`; 1 for degree 0.
 
     Examples
     --------
@@ -283,20 +247,7 @@ def next_order(
     l_m the growth rates. The solution is a sum of exponentials with divided differences of e^{tz}
     for coefficients, which stay exact where exponents coincide.
 
-    Parameters
-    ----------
-    problem, times, max_degree
-        As of `third_cumulant_closure`.
-
-    Returns
-    -------
-    ndarray, shape (n_times, max_degree + 1)
-        0 for degree 0.
-
-    Raises
-    ------
-    ValueError
-        As `third_cumulant_closure`.
+    Parameters, result and errors as for `third_cumulant_closure`; 0 for degree 0.
 
     Examples
     --------
@@ -372,19 +323,8 @@ def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None)
 
     the growth rates without diffusivity: noise keeps independent tokens independent.
 
-    Parameters
-    ----------
-    problem, tokens, max_degree
-        As of `linear_closure`, without normalisation.
-
-    Returns
-    -------
-    ndarray, shape (max_degree + 1,)
-
-    Raises
-    ------
-    ValueError
-        If the flow is normalised: 1/Z of few tokens is not that of uniform.
+    Parameters as for `linear_closure`; the result has shape (max_degree + 1,). ValueError if the
+    flow is normalised: 1/Z of few tokens is not that of uniform.
 
     Examples
     --------
@@ -413,19 +353,7 @@ def mean_energy(problem: Problem, tokens: int, times: Sequence[float]) -> FloatA
     Exact for every N at time 0, right to O(1/N) later. After clusters have formed it is the weight
     of the peak of psi at angle 0, for large beta.
 
-    Parameters
-    ----------
-    problem, tokens, times
-        As of `linear_closure`.
-
-    Returns
-    -------
-    ndarray, shape (n_times,)
-
-    Raises
-    ------
-    ValueError
-        As `linear_closure`.
+    Parameters and errors as for `linear_closure`; the result has shape (n_times,).
 
     Examples
     --------
