@@ -34,7 +34,7 @@ from meanfield.runs import Run
 from meanfield.spectrum.contraction import arc_rate
 from meanfield.terms.flows import Flow
 
-# Tokens whose pairs are looked at, and of which a linear programme is asked for a hemisphere.
+# Most tokens whose pairs are compared; most for a linear programme that finds a hemisphere.
 _MOST_TOKENS = 10_000
 # Beyond this number of tokens masses do not matter to the least cosine.
 _MANY = 2**40

@@ -129,6 +129,6 @@ class _System:
         return rhs
 
     def _second(self, flow: LinearisedFlow, rows: ModalArray) -> ModalArray:
-        """Half of F'' contracted with C, whose rows these are: those that are felt are enough."""
+        """Half of F'' contracted with C; rows of the mean field's degrees are enough."""
         low_degrees = self._of.vector_degrees <= flow.felt.degree
         return flow.second(rows[low_degrees], self._units[low_degrees])

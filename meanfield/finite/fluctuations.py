@@ -35,7 +35,7 @@ _TAIL = 1e3
 _AGREED = 1e-4
 
 Follow = Callable[[Iterable[Moments], int], Iterable[Moments]]
-"""Passes moments at saved times through, as many as it is told, and shows how far it is."""
+"""Passes moments at saved times through, counts them, and shows how far it is."""
 
 
 @checked
@@ -68,13 +68,13 @@ def fluctuations(
     save : int or sequence of float
         How many times, or the times themselves.
     degree : int
-        Largest degree of the moments whose fluctuations are told.
+        Largest degree of the moments.
     unit : str
         Of times, "scaled", "paper" or "growth".
     max_degree : int, optional
         Largest degree of the density and its perturbations, which rises as needed; default: 192 on
-        the circle, 36 on the sphere, or what the tokens feel. The covariance has as many rows as
-        there are real moments up to there.
+        the circle, 36 on the sphere, or the degree of the kernel. The covariance has as many rows
+        as there are real moments up to there.
     tolerance : float
         Of steps, and of what truncation may leave out.
     unresolved : str
@@ -211,7 +211,7 @@ def settings_of(
     tolerance: float = 1e-10,
 ) -> Settings:
     """How a run is linearised for the moments up to a degree."""
-    settings = Settings(problem, times, None, tolerance, looked_at=options.degree, unit=unit)
+    settings = Settings(problem, times, None, tolerance, observed_degree=options.degree, unit=unit)
     dimension, limit = problem.space.dimension, options.max_degree
     usual = max(_LARGEST[dimension], settings.least)
     settings = replace(settings, largest=usual if limit is None else limit)

@@ -1,7 +1,7 @@
 """Observables as functions of moments, and their first variations.
 
 For J(mu) = j(m_1(mu), m_2(mu), ...) the first variation is the field sum_i d_i j Y_i, the influence
-function of J at the time at which it is looked at. Derivatives of j are central differences of
+function of J at the time of observation. Derivatives of j are central differences of
 order six, exact up to rounding for linear and quadratic j. Of others steps are divided by four
 until two agree: j = log |m_3| has derivatives where m_3 is small, and j = |m_3| none where it is 0.
 """
@@ -157,7 +157,7 @@ def finite_variation(problem: Problem, observable: Functional, moments: ModalArr
 
 
 def check_degrees(problem: Problem, observable: Functional, degree: int) -> None:
-    """Refuse the energy, a function of all moments that are felt, where they end below."""
+    """Refuse the energy, a function of all moments of the kernel, where they end below."""
     kernel_degree = problem.kernel_degree
     if observable == "energy" and degree < kernel_degree:
         raise ValueError(

@@ -43,7 +43,7 @@ class Influence:
     ----------
     problem : Problem
     time : float
-        Scaled time t at which the observables are looked at.
+        Scaled time t of the observables.
     values : ndarray, shape (k,)
         J in the limit.
     coefficients : ndarray, shape (k, coefficients)

@@ -47,7 +47,7 @@ class Settings:
     degree: int | None  # the only one to try
     tolerance: float  # of steps, and of what truncation may leave out
     largest: int | None = None  # the largest one to try
-    looked_at: int = 0  # largest degree of the moments that are looked at
+    observed_degree: int = 0  # largest degree of the observed moments
     unit: str = "scaled"  # unit of the ends of stages
 
     def __post_init__(self) -> None:
@@ -56,19 +56,22 @@ class Settings:
         if not 0.0 < self.times[-1] < np.inf:
             raise ValueError(f"until must be positive and finite, got {self.times[-1]:g}.")
         if self.degree is not None and self.degree < self.least:
-            raise ValueError(f"degree = {self.degree} must be at least {self.least}, what is felt.")
+            raise ValueError(
+                f"degree = {self.degree} must be at least {self.least}, the degree of the kernel "
+                "or of the initial density."
+            )
         if self.largest is not None and self.largest < self.least:
             raise ValueError(
-                f"max_degree = {self.largest} must be at least {self.least}: what is felt, looked "
-                "at, or in the initial density."
+                f"max_degree = {self.largest} must be at least {self.least}, the degree of the "
+                "kernel, the observed moments or the initial density."
             )
 
     @property
     def least(self) -> int:
-        """Degree of what is felt, looked at, and of the initial density."""
+        """Degree of the kernel, of the observed moments and of the initial density."""
         carried = density_of(self.problem).max_degree
         degrees_attended = (attended(each).degree for each in self.problem.staged)
-        return max(carried, self.looked_at, *degrees_attended)
+        return max(carried, self.observed_degree, *degrees_attended)
 
     @property
     def most(self) -> int:

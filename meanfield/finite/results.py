@@ -151,8 +151,8 @@ class Fluctuations:
         Raises
         ------
         ValueError
-            If "energy", that of the stage at each time, is asked for and K is below what is felt;
-            if a function has no derivatives at the limit, as |c_k| where that is 0.
+            If the observable is "energy" (of the stage at each time) and K is below the degree of
+            the kernel; if a function has no derivatives at the limit, as |c_k| where that is 0.
 
         Examples
         --------

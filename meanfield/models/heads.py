@@ -84,7 +84,7 @@ class HeadTable:
     attended_tokens : ndarray
         e^{entropy of a row}, its mean: how many tokens a token attends to.
     symmetric : ndarray
-        |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B tells nothing:
+        |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B means nothing:
         where 2 k < d it has k positive and k negative eigenvalues, whatever they are (Sylvester).
     """
 

@@ -246,7 +246,7 @@ def stacked(tables: Sequence[Table]) -> Table:
 
 def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
     """States of each text and what is measured of them, one text after the other."""
-    # All are looked at before the first is replayed: the last may be too long.
+    # All are checked before the first is replayed: the last may be too long.
     texts_of_tokens = [_tokens(encoder, text) for text in texts]
     for tokens in texts_of_tokens:
         # Products of the size of a text: a second BLAS thread only waits.

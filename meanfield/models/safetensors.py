@@ -5,7 +5,7 @@
     the rest     arrays in C order, at these offsets from its beginning
 
 Nothing in such a file is executed. Every size and place is checked against the length of the file
-before an array is made, and an array takes memory only when it is asked for.
+before an array is made, and an array takes memory only when it is read.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class TokenLimit:
         """Slopes of log e_n in log(1/n - 1/N) after each layer, and their standard errors.
 
         The rate of Monte Carlo is 1/2. Repetitions are fitted apart: the error is that of their
-        mean, NaN of a single one. Both are NaN where tokens do not feel each other at all.
+        mean, NaN of a single one. Both are NaN where tokens do not attend to each other.
 
         Parameters
         ----------

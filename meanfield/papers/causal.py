@@ -2,8 +2,8 @@
 
     x_k' = P_{x_k} V sum_{j <= k} e^{beta x_k^T B x_j} x_j / Z_k
 
-The first token feels only itself, the second only the first and itself, and so on. With many tokens
-the position s = k / n in (0, 1] is a label and mu(t; s, .) the law there, which feels the mean of
+The first token attends to itself, the second to the first and itself, and so on. With many tokens
+the position s = k / n in (0, 1] is a label and mu(t; s, .) the law there. It attends to the mean of
 all laws up to s (Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990).
 
 - Two tokens with V = B = 1 have c = <x_1, x_2> with c' = (1 - c^2) a(c) / Z: half the speed of two

@@ -68,7 +68,7 @@ class Sharp:
     Attributes
     ----------
     name : str
-        As `meanfield.configuration` knows it.
+        A name of `meanfield.configuration`.
     dimension : int
         d of R^d.
     tokens : int

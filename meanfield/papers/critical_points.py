@@ -69,7 +69,7 @@ class CriticalPoints:
     multiplicities : tuple of tuples
         Tokens in each cluster, going round, of every point.
     labelled : tuple of int
-        In how many ways n tokens that are told apart take each, up to rotations.
+        In how many ways n labelled tokens take each, up to rotations.
     hits : ndarray, shape (points,)
         Starts that led there.
     """
@@ -202,7 +202,7 @@ def critical_points(
     at_most(_MOST_TOKENS, tokens=tokens)
     at_least(1, starts=starts)
     at_least(0, seed=seed)
-    # Also what is a critical point could not be told: forces of clusters far apart are rounding.
+    # Nor could a critical point be recognised: forces of clusters far apart are rounding.
     most = math.floor(-5.0 * math.log(_NOISE * tokens)) / 10.0
     if abs(beta) > most:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Tokens at equal angles: one cosine tells where all of them are, in any dimension.
+"""Tokens at equal angles: one cosine fixes where all of them are, in any dimension.
 
 Take n equal tokens in R^d, d >= n, every two of which have the cosine gamma. They keep doing so.
 Theorem 6.8 of arXiv:2312.10794 (gamma_0 = 0), with the kernel a(s) = e^{beta s - |beta|}, has

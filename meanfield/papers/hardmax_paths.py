@@ -46,7 +46,7 @@ _TIE = 1e-11
 _NO_WEIGHT = 1e-9
 # How often tokens that are on ridges together choose one after the other.
 _TURNS = 10
-# Where scores are looked at within a step: polynomials of degree 14 in time, as the dense output
+# Where scores are compared within a step: polynomials of degree 14 in time, as the dense output
 # has degree 7.
 _PLACES = 0.5 * (1.0 - np.cos(np.pi * np.arange(1, 15) / 14))
 

@@ -3,7 +3,7 @@
     x_i' = sum_j P_ij V x_j,    P_ij = softmax_j(x_i^T S x_j),    S = beta Q^T K
     z_i = e^{-tV} x_i,          z_i' = sum_j P_ij V (z_j - z_i)
 
-Tokens may leave to infinity, but z has limits that a table of theorems tells from V and S
+Tokens may leave to infinity, but z has limits that a table of theorems predicts from V and S
 (Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2305.05465):
 
     V                                       S                 limit of z

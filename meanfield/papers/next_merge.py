@@ -28,7 +28,7 @@ from meanfield.problem import Problem
 from meanfield.spectrum.cluster_rates import check_clusters
 from meanfield.spectrum.pair_attention import attention_and_slope
 
-# Pairs, the fastest alone, that are looked at together with the others; slower ones come late.
+# Pairs, the fastest alone, that move together with the others; slower ones come late.
 _LEADING = 4
 _RIVAL = 30.0
 # Share of a pair's own pull below which the others part it.
@@ -85,7 +85,7 @@ def next_merge_estimate(
     problem : Problem
         On the circle or the sphere, without diffusion; its initial measure is not used.
     measure : Measure
-        The clusters, two or more. On the circle neighbours are looked at, on the sphere all
+        The clusters, two or more. On the circle neighbours are compared, on the sphere all
         n (n - 1) / 2 pairs.
     gap : float, optional
         Geodesic angle at which clusters have met. Default: 0.25 / sqrt(|beta|), by which clusters

@@ -230,7 +230,7 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
     problem : Problem
         As for `equiangular_layers`, in any dimension, with its layers; "mix" ends as pre does.
     depth : float
-        Of that layer, t, which "depth_scaled" asks for.
+        Of that layer, t, for "depth_scaled".
     radius : float
         Before that layer.
 

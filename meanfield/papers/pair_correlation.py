@@ -6,11 +6,11 @@ between its tokens alone,
     psi(t, phi) = sum_l N_l psi^_l(t) P_l(cos phi),    psi^_l = E P_l(<x_1, x_2>),    psi^_0 = 1,
 
 with N_l harmonics of degree l, P_l(1) = 1: 1 + 2 sum_k psi^_k cos k phi on the circle. The second
-moments of the empirical measure tell it, exactly and for every exchangeable law of N tokens:
+moments of the empirical measure determine it, exactly and for every exchangeable law of N tokens:
 
     E|c_l|^2 = 1/N + (1 - 1/N) psi^_l,    |c_l|^2 = int int P_l(<x, y>) dmu^N dmu^N.          (1)
 
-The hierarchy of the marginals of N tokens is not closed: that of pairs asks for that of triples,
+The hierarchy of the marginals of N tokens is not closed: that of pairs contains that of triples,
 rho_3. Without normalisation on the circle, h(x) = a(cos x) sin x,
 
     d_t psi = d_x { (2/N) h psi + (2 (N - 2)/N) int h(x - y) rho_3(0, x, y) dy/2pi } + 2D d_x^2 psi.
@@ -47,7 +47,7 @@ from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.isotropic import ZonalProblem
 from meanfield.spectrum.stability import growth_rates
 
-# Degrees told unless asked otherwise, at least.
+# Default largest degree, at least.
 _LEAST_DEGREE = 12
 # e^{this} is near the end of the doubles, and far beyond any linear phase.
 _LARGEST_EXPONENT = 690.0
@@ -68,7 +68,7 @@ def linear_closure(
 
     It is the closure without third cumulants, rho_3 = 1 + g_12 + g_13 + g_23 with g = psi - 1, to
     its leading order. It fails when psi - 1 is of order one, at the onset time; how far it is off
-    before, `next_order_share` tells.
+    before, `next_order_share` estimates.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def third_cumulant_closure(
         E|c_l|^2 = C_l / N + S_l / N^2,    S as `next_order`
 
     Its error is O(1/N^3) at a fixed time, and of order one where S_l / (N C_l) is: it ends a little
-    before the linear one does, and tells where that is.
+    before the linear one does, and shows where that is.
 
     Parameters, result and errors as for `linear_closure`; on the circle, without normalisation and
     diffusion.

@@ -46,7 +46,7 @@ from meanfield.views import plot_method
 
 @dataclass(frozen=True, eq=False)
 class PairCorrelation:
-    """Second moments of many runs of N tokens, and the pair correlations that they tell.
+    """Second moments of many runs of N tokens, and the pair correlations they give.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class PairCorrelation:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Runs, and what is looked at."""
+    """Runs, degrees and options of a study."""
 
     of: TokenRuns
     degree: int
@@ -280,7 +280,7 @@ def _planned(
     step: float | None,
     start: str,
 ) -> _Plan:
-    """Check what is asked for."""
+    """Check the arguments."""
     of = token_runs(
         problem, tokens, times, runs, seed=seed, tolerance=tolerance, step=step,
         what="pair correlations",
@@ -352,6 +352,6 @@ def _random_phases(plan: _Plan, rng: np.random.Generator) -> tuple[Measure, Floa
     back = np.minimum(plan.of.times - start, 0.0)[:, None]
     linear = _sizes(plan, moments) * np.exp(2.0 * growth_rates(problem, plan.degree) * back)
     linear[:, 0] = 1.0
-    # Every degree fluctuates, also those that nobody feels.
+    # Every degree fluctuates, also those that move nothing.
     grid_degree = max(quiet_degree(problem), plan.degree)
     return quiet_start(problem.space, moments, grid_degree), linear

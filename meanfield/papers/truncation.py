@@ -357,7 +357,7 @@ def _heads(problem: Problem) -> tuple[HeadMatrices, ...]:
     if problem.normalization == "sinkhorn":
         raise ValueError(
             "truncation is bounded for normalization none and softmax: the scaling of sinkhorn "
-            "feels what is lost everywhere."
+            "depends on what is lost everywhere."
         )
     heads = problem.heads
     if heads is None:

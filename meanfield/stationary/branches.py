@@ -91,8 +91,8 @@ class Branch:
         Moment of the critical degree as a share of that of a Dirac: |int x dmu| for
         degree 1, |int e^{ik theta} dmu| for degree k on the circle.
     stable_within_symmetry : ndarray of bool, shape (n_points,)
-        Whether no perturbation of the symmetry grows; of all others `state(i).is_stable`
-        knows.
+        Whether no perturbation of the symmetry grows; for all others see
+        `state(i).is_stable`.
     special : tuple of SpecialPoint
         In the order in which the branch passes them.
     """
@@ -194,7 +194,7 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
     def ends(point: CurvePoint) -> bool:
         if family.is_lost(point):
             return True
-        # An unknown free energy, NaN, asks for nothing.
+        # An unknown free energy is NaN, and not refined.
         behind = not family.free_energy(point) > -family.diffusivity(point.parameter)
         return bool(point.state[index] > _ALMOST_DIRAC) and behind
 
@@ -244,7 +244,7 @@ def _index_of(family: Family, degree: int) -> int:
 
 
 def _stability(family: Family, curve: Curve) -> npt.NDArray[np.bool_]:
-    """Stability of every point; between folds and crossings it cannot change, so one is asked."""
+    """Stability of every point; between folds and crossings it cannot change, so one decides."""
     # Where a curve ends in uniform, that point is marginal and is counted with its neighbours.
     ends = (curve.points[0], curve.points[-1])
     turns = [

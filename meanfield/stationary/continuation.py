@@ -37,7 +37,7 @@ _LEAST_COSINE = math.cos(0.35)
 _ARC_TOLERANCE = 1e-15
 # A corrected point this share of its interval away from the interpolated one is on another curve.
 _LARGEST_SHARE = 0.1
-# Just below the largest exponent; of a determinant beyond only the sign is asked for.
+# Just below the largest exponent; of a determinant beyond only the sign counts.
 _LARGEST_LOGARITHM = 700.0
 
 

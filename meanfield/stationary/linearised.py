@@ -31,7 +31,7 @@ _NEGLIGIBLE = 16 * EPS
 _DENSE = 600
 # A matrix of this size and its factors take 0.2 GB.
 _LARGEST = 3300
-# Arnoldi finds copies of an eigenvalue one by one: it is asked for more than are wanted.
+# Arnoldi finds copies of an eigenvalue one by one: it computes more than are wanted.
 _SPARE = 10
 # The shift moves right until no eigenvalue is beyond it: more than once only where the matrix of
 # low degree that it comes from says little.
@@ -188,7 +188,7 @@ def _nearest(matrix: FloatArray, shift: float, count: int) -> ComplexArray:
         eigenvalues = eigs(inverse, **options, return_eigenvectors=False)
     except ArpackNoConvergence as error:
         raise RuntimeError(
-            f"the leading eigenvalues among {size} are too close together to be told apart: "
+            f"the leading eigenvalues among {size} are too close together to separate: "
             "raise the diffusivity, or give a max_degree with fewer unknowns."
         ) from error
     return _sorted(shift + 1.0 / eigenvalues)

@@ -75,7 +75,7 @@ def stationary_growth_rates(
 ) -> list[GrowthRate]:
     """Leading growth rates of small perturbations of an axisymmetric stationary state.
 
-    All perturbations without mass are looked at, whatever the fold of the state. The degree is
+    All perturbations without mass count, whatever the fold of the state. The degree is
     raised until the rates agree.
 
     equation: with an axisymmetric (or k-fold) symmetry.

@@ -224,7 +224,7 @@ def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
     elif symmetry.is_axisymmetric:
         finer = stationary_symmetry(problem, diffusivity, int(symmetry.degrees[0]), degree)
     else:
-        return symmetry  # of a kind that nobody here can refine
+        return symmetry  # no rule here refines this kind
     return finer if len(finer.log_weights) > len(symmetry.log_weights) else symmetry
 
 

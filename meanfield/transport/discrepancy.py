@@ -1,4 +1,4 @@
-"""Maximum mean discrepancy with the kernel of attention: what attention itself tells apart."""
+"""Maximum mean discrepancy with the kernel of attention: measures that attention distinguishes."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def no_gradient(problem: Problem) -> str | None:
     if reason is not None:
         return reason.removesuffix(".")
     if not problem.manifold.is_sphere and problem.attention is None:
-        return "no energy is told in R^d"
+        return "no energy is defined in R^d"
     return None
 
 
@@ -324,7 +324,7 @@ def _part(checked: CheckedRun, problem: Problem, saves: list[int]) -> Run:
     )
 
 
-# Pairs of saves are looked at this near to each other, and at distances that double.
+# Pairs of saves up to this far apart are compared, and pairs at distances that double.
 _NEAR = 8
 
 

@@ -154,7 +154,7 @@ def mean_angle(checked: CheckedRun) -> Check:
         raise NotApplicable(reason)
     tokens = _saved_tokens(run)
     if len(tokens) < 2:
-        raise NotApplicable("densities and atoms do not tell how often they went round")
+        raise NotApplicable("densities and atoms do not store how often they went round")
     begin, start = tokens[0]
     first = float(start.mass @ start.points)
     worst = largest = 0.0

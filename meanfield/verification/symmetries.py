@@ -21,7 +21,7 @@ def symmetry(checked: CheckedRun) -> Check:
     if len(run.scaled_time) < 2:
         raise NotApplicable("one saved time")
     if checked.space.family == "vectors":
-        raise NotApplicable("moments up to the mean vector tell of none")
+        raise NotApplicable("moments up to the mean vector show none")
     group = symmetry_of(problem, checked.options)
     if group is None:
         raise NotApplicable("the start has none that the problem keeps")

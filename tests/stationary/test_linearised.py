@@ -177,5 +177,5 @@ def test_leading_rates_say_that_arnoldi_failed(monkeypatch):
     monkeypatch.setattr(linearised, "_DENSE", 10)
     monkeypatch.setattr(linearised, "_RESTARTS", 1)
     problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
-    with pytest.raises(RuntimeError, match="too close together to be told apart"):
+    with pytest.raises(RuntimeError, match="too close together to separate"):
         leading_growth_rates(problem, lopsided(CIRCLE), max_degree=128)

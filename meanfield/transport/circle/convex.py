@@ -2,7 +2,7 @@
 
 The optimal cut of the circle is such a minimum for every pair of measures: piecewise linear
 between points, smooth between densities, both at once between the two. Tangents bound a convex
-function from below, so the search knows how far it is from the minimum:
+function from below, so the search bounds its distance from the minimum:
 
     min F >= value where the tangents at the two ends of the bracket meet.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from meanfield.arrays import EPS
 
 SAMPLES = 1024
-"""Points whose median tells where that of all is."""
+"""Points whose median estimates that of all."""
 
 WINDOW = 0.03
 """Of the circle, on either side of the sampled median: the median of all is there."""

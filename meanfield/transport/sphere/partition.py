@@ -27,7 +27,7 @@ _POINTS = 2**20  # at a time
 
 
 def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
-    """Cells of a density, about `count` of them unless its degree asks for more.
+    """Cells of a density, about `count` of them unless its degree needs more.
 
     evaluate: density at points of shape (n, 3).
     degree: largest degree of the density.

@@ -22,7 +22,7 @@ from meanfield.transport.sphere.simplex import hang, improve
 
 _CANDIDATES = 6
 _ADDED = 4  # arcs a round for every set
-_EFFORT = 48  # runs looked at for candidates
+_EFFORT = 48  # runs searched for candidates
 _COST_NOISE = 1e-14  # of reduced costs, which are differences of numbers up to pi^2
 
 

@@ -56,7 +56,7 @@ def nearest(
     - limits (n,): only values below these are wanted.
     - geodesic: which distance.
     - p: its power.
-    - effort: runs of eight that are looked at in all, for every query; beyond, the answer may not
+    - effort: runs of eight that are compared in all, for every query; beyond, the answer may not
       be the smallest.
 
     Returns indices (n, count): in increasing order of the value; -1 where there are no more below

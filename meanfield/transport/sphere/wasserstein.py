@@ -73,7 +73,7 @@ def wasserstein_sphere(
     finest cells: 96,000 for a density (384,000 where the bracket is still wider than 25 %), plans
     between 25,600 cells a side. Where `tolerance` asks no more of few tokens (240 at 0.1), 6,000
     cells come first. Cells of a density live as long as it does. Two densities get 6,000 cells
-    each, then 24,000, which takes ten times as long; a warning tells where the distance lies if the
+    each, then 24,000, which takes ten times as long; a warning says where the distance lies if the
     bracket is going to stay wide. tests/benchmarks/transport_sphere.py measures the widths.
 
     Plans from coarse to fine: Schmitzer, J. Math. Imaging Vision 56 (2016), 238-259. Duality:
@@ -130,7 +130,7 @@ def wasserstein_sphere(
 def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: float) -> Bracket:
     """Brackets of the same distance one after the other, until they are narrow enough.
 
-    Two densities, whose bracket stays wide, are told before the long part of the work begins.
+    Two densities whose bracket stays wide get a warning before the long part of the work.
     """
     lower, upper = 0.0, np.pi
     for number, stage in enumerate(stages):
