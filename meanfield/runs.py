@@ -30,7 +30,7 @@ from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes
+from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
     import xarray
@@ -290,6 +290,66 @@ class Run:
         """
         index = self.index_of(self.time[-1:].sum() if time is None else time)
         return kept_state(self, index)(points, width=width)
+
+    @property
+    def tokens(self) -> FloatArray:
+        """Trajectories: points at every saved time, shape (n_saves, n) or (n_saves, n, d).
+
+        Raises
+        ------
+        ValueError
+            If a state is missing or a density, or clusters that met left fewer points.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> law = mf.from_points([0.0, 1.0])
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=1.0), mf.SA, law)
+        >>> mf.simulate(problem, until=1.0, save=3).tokens.shape
+        (3, 2)
+        """
+        states = [kept_state(self, save) for save in range(len(self.measures))]
+        points = [state.points for state in states if isinstance(state, Measure)]
+        counts = sorted({len(each) for each in points})
+        if len(points) < len(states) or len(counts) != 1:
+            saved = f"{len(states) - len(points)} of {len(states)} saved states are densities"
+            if len(points) == len(states):
+                saved = f"the saved states have {' or '.join(map(str, counts)) or 'no'} points"
+            raise ValueError(
+                f"run.tokens needs the same points at every saved time, but {saved}: take "
+                'representation="particles", or run.measures one by one.'
+            )
+        return np.array(points)
+
+    @checked
+    def table(self) -> Any:
+        """Table of the observables: a row a saved time.
+
+        Columns are "time", in the run's `unit`, "clusters" as `cluster_counts` has them, and the
+        observables. An array has a column an entry, such as `clusters_mass_0`.
+
+        Returns
+        -------
+        pandas.DataFrame, or dict of str to ndarray, shape (n_saves,), without pandas
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+        >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law)
+        >>> table = mf.simulate(problem, until=1.0, save=3, observables=[]).table()
+        >>> list(table)
+        ['time', 'energy', 'clusters', 'clusters_mass_0', 'clusters_centre_0']
+        """
+        columns = {"time": self.time}
+        for name, values in self.observables.items():
+            if name == "clusters/count":
+                columns["clusters"] = self.cluster_counts()
+                continue
+            for entry in np.ndindex(values.shape[1:]):
+                words = (name.replace("/", "_"), *map(str, entry))
+                columns["_".join(words)] = values[(slice(None), *entry)]
+        return data_frame(columns)
 
     @checked
     def to_xarray(self, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:

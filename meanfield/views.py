@@ -6,7 +6,7 @@ first use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
@@ -60,6 +60,15 @@ def plot_method(wanted: str, shows: str) -> PlotMethod:
     plot.__qualname__ = wanted
     plot.__doc__ = f"{shows}\n\n{_OPTIONS}"
     return cast(PlotMethod, checked(plot))
+
+
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """DataFrame of equally long columns where pandas is installed, else a dict of them."""
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return dict(columns)
+    return DataFrame(columns)
 
 
 class Axes(Protocol):

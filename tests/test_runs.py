@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,55 @@ save = 2
     at = run.manifold.random_points(5, np.random.default_rng(0))
     first = run.problem.initial_measure()
     assert run.density(at, time=0.0) == pytest.approx(first(at), rel=1e-6)
+
+
+def test_table_has_a_row_a_saved_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pd.DataFrame(run.observables)` fails, for masses of clusters have two axes."""
+    made = mf.simulate(PROBLEM, until=1.0, unit="paper", save=3, observables=[("two", two_numbers)])
+    table = made.table()
+    names = ["time", "energy", "clusters", "clusters_mass_0", "clusters_centre_0", "two_0", "two_1"]
+    assert list(table) == names and len(table) == 3
+    assert table["time"].tolist() == [0.0, 0.5, 1.0]
+    assert table["two_1"].tolist() == made.observables["two"][:, 1].tolist()
+    np.testing.assert_array_equal(table["clusters"], made.cluster_counts())
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    plain = made.table()
+    assert type(plain) is dict and list(plain) == names
+    assert all(column.shape == (3,) for column in plain.values())
+
+
+def two_numbers(measure: mf.Density | mf.Measure) -> list[float]:
+    """An observable with two entries."""
+    return [abs(measure.moments(1)[1]), 2.0]
+
+
+def test_table_of_the_sphere_has_a_column_a_coordinate() -> None:
+    """Centres of clusters have three axes there."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
+    made = mf.simulate(problem, 0.1, save=2, representation="particles", tokens=5)
+    x, y, z = (made.table()[f"clusters_centre_0_{axis}"].to_numpy() for axis in range(3))
+    np.testing.assert_allclose(np.sqrt(x**2 + y**2 + z**2), 1.0, rtol=1e-12)
+
+
+def test_tokens_are_one_array() -> None:
+    """A plot of trajectories would need a loop over measures of any kind."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
+    made = mf.simulate(problem, 1.0, save=4, representation="particles", tokens=6)
+    assert made.tokens.shape == (4, 6, 3)
+    np.testing.assert_array_equal(made.tokens[-1], made.measures[-1].points)
+
+
+def test_tokens_that_are_no_trajectories_are_refused(run: Run) -> None:
+    """Rows of another number of points would be a ragged array, and densities have none."""
+    with pytest.raises(ValueError, match="5 of 5 saved states are densities: take representation"):
+        _ = run.tokens
+    three, two = (mf.Measure(mf.Circle(), np.zeros(count)) for count in (3, 2))
+    with pytest.raises(ValueError, match="the saved states have 2 or 3 points"):
+        _ = replace(run, measures=(three, two)).tokens
+    with pytest.raises(ValueError, match="the saved states have no points"):
+        _ = replace(run, measures=()).tokens
+    with pytest.raises(ValueError, match="the state at t = 0 was not kept"):
+        _ = replace(run, measures=(None,) * 5).tokens
 
 
 def test_attributes_are_facts_of_the_problem() -> None:

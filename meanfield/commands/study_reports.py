@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
 from meanfield.commands.report import Report, facts, table
 from meanfield.papers.merging_results import MergingDiagram
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -70,7 +69,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
         "certified_until": study.certified_until,
         "note": study.note,
     }
-    return Report(_titled(study, blocks), data, _columns(study, "mean_distance"))
+    return Report(_titled(study, blocks), data, study.columns)
 
 
 def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str]) -> Report:
@@ -98,7 +97,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str]) -> Report:
         "predicted_mean": ensemble.predicted,
         "distribution": [[ensemble.distribution(i, j) for j in range(times)] for i in range(sizes)],
     }
-    return Report(_titled(ensemble, blocks), data, _columns(ensemble, "mean_count"))
+    return Report(_titled(ensemble, blocks), data, ensemble.columns)
 
 
 def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str]) -> Report:
@@ -135,30 +134,13 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str]) -> Rep
         "fraction": diagram.fraction,
         "standard_error": diagram.standard_error,
     }
-    flat = {
-        "beta": np.repeat(diagram.betas, len(diagram.times)),
-        "time": np.tile(diagram.times, len(diagram.betas)),
-        "fraction": diagram.fraction.ravel(),
-        "standard_error": diagram.standard_error.ravel(),
-    }
     shares = f"share of merged pairs\n{table(header, cells)}"
-    return Report(_titled(diagram, [shares, facts(pairs)]), data, flat)
+    return Report(_titled(diagram, [shares, facts(pairs)]), data, diagram.columns)
 
 
 def _titled(study: ConvergenceStudy | Ensemble | MergingDiagram, blocks: list[str]) -> list[str]:
     title = str(study.attributes.get("title", ""))
     return [title, *blocks] if title else blocks
-
-
-def _columns(study: ConvergenceStudy | Ensemble, mean: str) -> dict[str, FloatArray]:
-    """Means of every size at every time."""
-    values = getattr(study, mean)
-    return {
-        "tokens": np.repeat(study.tokens, len(study.times)),
-        "time": np.tile(study.times, len(study.tokens)),
-        mean: values.ravel(),
-        "standard_error": study.standard_error.ravel(),
-    }
 
 
 def _headline_table(study: ConvergenceStudy) -> str:

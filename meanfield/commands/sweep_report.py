@@ -16,7 +16,7 @@ _ROWS = 400
 
 def sweep_report(sweep: Sweep) -> Report:
     """A row a run: parameters, last saved time, number of clusters, observables, status."""
-    columns, summary_table = sweep.table(), summary(sweep)
+    columns, summary_table = sweep.columns(), summary(sweep)
     rows = [
         [member.file, *map(_told, row)]
         for member, *row in zip(sweep.members[:_ROWS], *summary_table.values(), strict=False)

@@ -72,6 +72,16 @@ class MergingDiagram:
         object.__setattr__(self, "fraction", mean / pairs)
         object.__setattr__(self, "standard_error", error / pairs)
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Means of every beta at every time, as `pandas.DataFrame` takes them."""
+        return {
+            "beta": np.repeat(self.betas, len(self.times)),
+            "time": np.tile(self.times, len(self.betas)),
+            "fraction": self.fraction.ravel(),
+            "standard_error": self.standard_error.ravel(),
+        }
+
     plot = plot_method(
         "MergingDiagram.plot",
         "Figure of the share of merged pairs over beta and time, with the curve (6.12).",

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import VIEWS, plot_method
+from meanfield.views import VIEWS, data_frame, plot_method
 
 CONFIDENCE = 0.95
 
@@ -150,6 +150,20 @@ class ConvergenceStudy:
     def exponent_time(self) -> float:
         """The headline time, scaled."""
         return float(self.times[self.headline])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Columns of `table`."""
+        return {
+            "tokens": np.repeat(self.tokens, len(self.times)),
+            "time": np.tile(self.times, len(self.tokens)),
+            "mean_distance": self.mean_distance.ravel(),
+            "standard_error": self.standard_error.ravel(),
+        }
+
+    def table(self) -> Any:
+        """Means as a pandas.DataFrame, without pandas a dict of arrays: a row a size and time."""
+        return data_frame(self.columns)
 
     plot = plot_method(
         "ConvergenceStudy.plot",

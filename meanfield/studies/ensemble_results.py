@@ -13,7 +13,7 @@ from meanfield.arrays import FloatArray
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.views import VIEWS, plot_method
+from meanfield.views import VIEWS, data_frame, plot_method
 
 NOT_RUN = -1
 """Count of a run that has not been made."""
@@ -95,6 +95,20 @@ class Ensemble:
         {3: 0.6666666666666666, 4: 0.3333333333333333}
         """
         return self.law(size, time).distribution if self.finished[size] else {}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Columns of `table`."""
+        return {
+            "tokens": np.repeat(self.tokens, len(self.times)),
+            "time": np.tile(self.times, len(self.tokens)),
+            "mean_count": self.mean_count.ravel(),
+            "standard_error": self.standard_error.ravel(),
+        }
+
+    def table(self) -> Any:
+        """Means as a pandas.DataFrame, without pandas a dict of arrays: a row a size and time."""
+        return data_frame(self.columns)
 
     plot = plot_method(
         "Ensemble.plot",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from meanfield.progress import followed
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.views import VIEWS, plot_method
+from meanfield.views import VIEWS, data_frame, plot_method
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -106,6 +106,17 @@ class PhaseDiagram:
             f"PhaseDiagram({self.manifold}, {self.kernel} kernel, "
             f"{'SA' if self.normalized else 'USA'}, {len(betas)} points from beta = "
             f"{min(betas):g} to {max(betas):g}{jump})"
+        )
+
+    def table(self) -> Any:
+        """Points as a pandas.DataFrame, without pandas a dict of arrays: a row a beta."""
+        rows = [[getattr(point, each.name) for each in fields(point)] for point in self.points]
+        columns = zip(*rows, strict=True)
+        return data_frame(
+            {
+                each.name: np.array([np.nan if value is None else value for value in column])
+                for each, column in zip(fields(PhasePoint), columns, strict=True)
+            }
         )
 
     plot = plot_method(

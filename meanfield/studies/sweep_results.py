@@ -24,7 +24,7 @@ from meanfield.errors import known_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes
+from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
     import xarray
@@ -308,9 +308,7 @@ class Sweep:
         return np.array(columns).reshape(self.shape)
 
     @checked
-    def table(
-        self, observable: str | None = None, *, time: float | None = None
-    ) -> dict[str, npt.NDArray[Any]]:
+    def table(self, observable: str | None = None, *, time: float | None = None) -> Any:
         """Columns of one row a run: parameters, last time, clusters, observables, status.
 
         Parameters
@@ -322,9 +320,14 @@ class Sweep:
 
         Returns
         -------
-        dict of str to ndarray, shape (n_members,)
-            As `pandas.DataFrame` takes it.
+        pandas.DataFrame, or dict of str to ndarray, shape (n_members,), without pandas
         """
+        return data_frame(self.columns(observable, time))
+
+    def columns(
+        self, observable: str | None = None, time: float | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Columns of `table`."""
         grids = np.meshgrid(*(p.coordinates for p in self.parameters), indexing="ij")
         columns: dict[str, Any] = {
             name: grid.ravel() for name, grid in zip(self.names, grids, strict=True)
@@ -445,6 +448,6 @@ def series(run: Run, observable: str) -> FloatArray:
 
 def summary(sweep: Sweep) -> dict[str, npt.NDArray[Any]]:
     """Columns of `Sweep.table` for a screen: without most of the usual observables."""
-    columns = sweep.table()
+    columns = sweep.columns()
     dropped = OBSERVABLES.keys() - {*sweep.names, *_SHOWN}
     return {name: column for name, column in columns.items() if name not in dropped}

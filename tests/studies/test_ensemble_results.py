@@ -66,3 +66,12 @@ def test_repr_is_one_line() -> None:
     assert text == (
         "Ensemble(n = 100, 200, 3 runs, clusters at 1 onset times 4.000 +- 0.000, 4.000 +- 0.000)"
     )
+
+
+def test_table_has_a_row_a_size_and_time() -> None:
+    """A notebook would have to repeat sizes and tile times itself."""
+    made = ensemble_of(np.random.default_rng(0).integers(1, 9, (2, 30, 3)))
+    table = made.table()
+    assert list(table) == ["tokens", "time", "mean_count", "standard_error"]
+    row = table[(table["tokens"] == 200) & (table["time"] == 3.0)]
+    assert row["mean_count"].tolist() == [made.mean_count[1, 2]]

@@ -224,6 +224,10 @@ def test_diagram_has_the_points_and_shows_its_branches() -> None:
         False,
     )
     assert diagram.tricritical_beta == tricritical_beta(mf.Circle())
+    table = diagram.table()
+    assert table["beta"].tolist() == [3.0, 2.0]
+    assert table["order"].tolist() == ["discontinuous", "continuous"]
+    assert table["saddle_node_diffusivity"].isna().tolist() == [False, True]
 
 
 def test_diagram_through_zero_takes_the_linear_kernel_there() -> None:
