@@ -20,7 +20,7 @@ from meanfield.checks import checked
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
-from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
+from meanfield.observables import OBSERVABLES, observables_beside, usual_observables
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.recording import (
@@ -143,10 +143,11 @@ def simulate(
     observables : sequence or mapping, optional
         Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
         "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
-        "attention_entropy", "attended_tokens", "attended_share", "renyi_centres"),
-        (name, function), `observable(...)`, or a mapping of names to functions f(measure); energy
-        and clusters are always there. Default: the first seven; of tokens on other spheres and in
-        R^d order parameter and mean cosine.
+        "attention_entropy", "attended_tokens", "attended_share", "renyi_centres"): these are
+        stored, and energy and clusters always. Or your own beside the default ones: a mapping of
+        names to functions f(measure), or functions, (name, function) and `observable(...)`; a list
+        that has names, too, stores what it has. Default: the first seven; of tokens on other
+        spheres and in R^d order parameter and mean cosine.
     fluctuations : int, optional
         Degree of the moments of which the run then also tells how far N tokens are from the limit
         at every saved time, as far as that is resolved; see `fluctuations`, the function.
@@ -208,8 +209,7 @@ def simulate(
         representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step, labels, perturb
     )
     check_options(problem, options)
-    wanted = usual_observables(problem.manifold) if observables is None else observables
-    chosen = chosen_observables(wanted)
+    chosen = observables_beside(observables, usual_observables(problem.manifold))
     evolution = Evolution(problem, options, times, unit, stop, chosen)
     count = len(times) if save is None else save
     arguments = {
@@ -269,7 +269,7 @@ def run(
     output : path, optional
         File to write during the run; None writes no file, whatever [output] path says.
     observables : sequence or mapping, optional
-        In place of the file's, see `simulate`.
+        Names in place of the file's; functions of your own beside them, see `simulate`.
     callback, progress, resume, overwrite
         As for `simulate`.
     allow_code : bool
@@ -308,8 +308,8 @@ def run(
     with python_words():
         config = load_config(Path(path), output=_path(output), sections=sections, code=code)
     evolution = evolution_of(config)
-    if observables is not None:
-        evolution = replace(evolution, observables=chosen_observables(observables))
+    chosen = observables_beside(observables, evolution.observables)
+    evolution = replace(evolution, observables=chosen)
     return _run(
         evolution,
         record_of(config),

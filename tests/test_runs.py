@@ -118,7 +118,9 @@ save = 2
 
 def test_table_has_a_row_a_saved_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """`pd.DataFrame(run.observables)` fails, for masses of clusters have two axes."""
-    made = mf.simulate(PROBLEM, until=1.0, unit="paper", save=3, observables=[("two", two_numbers)])
+    made = mf.simulate(
+        PROBLEM, until=1.0, unit="paper", save=3, observables=["energy", ("two", two_numbers)]
+    )
     table = made.table()
     names = ["time", "energy", "clusters", "clusters_mass_0", "clusters_centre_0", "two_0", "two_1"]
     assert list(table) == names and len(table) == 3

@@ -64,6 +64,7 @@ __all__ = [
     "interaction_energy",
     "mean_cosine",
     "observable",
+    "observables_beside",
     "observe",
     "peaks",
     "renyi_centres",
@@ -80,8 +81,9 @@ def chosen_observables(
 
     Parameters
     ----------
-    given : sequence of str, Observable or (name, function); or mapping of names to functions
-        Strings name ours. A function is the user's own, see `observable`.
+    observables : sequence of str, Observable, function or (name, function); or mapping
+        Strings name ours. A function is the user's own, see `observable`; a mapping has names and
+        functions.
 
     Raises
     ------
@@ -113,9 +115,32 @@ def chosen_observables(
     return (*(entry for name, entry in OBSERVABLES.items() if name in names), *own)
 
 
+def observables_beside(
+    observables: Mapping[str, Own] | Iterable[Any] | None, usual: Iterable[str | Observable]
+) -> tuple[Observable, ...]:
+    """Observables of a call: names choose, functions of the user's own join the usual ones.
+
+    Examples
+    --------
+    >>> [each.name for each in observables_beside({"mass": len}, ["resolution"])]
+    ['energy', 'clusters', 'resolution', 'mass']
+    >>> [each.name for each in observables_beside(["peaks"], ["resolution"])]
+    ['energy', 'clusters', 'peaks']
+    """
+    if observables is None:
+        return chosen_observables(usual)
+    if isinstance(observables, Mapping):
+        return chosen_observables([*usual, *observables.items()])
+    entries, ours = list(observables), OBSERVABLES.values()
+    chooses = not entries or any(isinstance(each, str) or each in ours for each in entries)
+    return chosen_observables(entries if chooses else [*usual, *entries])
+
+
 def _observable_of(entry: Any) -> Observable:
     if isinstance(entry, Observable):
         return entry if OBSERVABLES.get(entry.name) is entry else of_own_kind(entry)
+    if hasattr(entry, "__name__") and callable(entry):
+        return observable(entry.__name__, entry)
     if isinstance(entry, str):
         if entry in OBSERVABLES:
             return OBSERVABLES[entry]
@@ -126,7 +151,7 @@ def _observable_of(entry: Any) -> Observable:
     if isinstance(entry, tuple) and len(entry) == 2:
         return observable(*entry)
     raise TypeError(
-        f"observables holds {came(entry)}, expected a name of ours, (name, function) or "
+        f"observables holds {came(entry)}, expected a name of ours, a function, (name, function) or "
         "mf.observable(...)."
     )
 

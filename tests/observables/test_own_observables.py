@@ -56,6 +56,45 @@ def test_ours_come_first_and_two_of_them_always(given: Any) -> None:
     assert chosen_observables(chosen_observables(given)) == chosen_observables(given)
 
 
+@pytest.mark.parametrize(
+    ("given", "beside"),
+    [
+        ({"first": first}, True),
+        ([first], True),
+        ([("first", first), sizes], True),
+        ([mf.observable("first", first)], True),
+        ({}, True),
+        (None, True),
+        ([], False),
+        (["entropy", first], False),
+        ([OBSERVABLES["entropy"]], False),
+    ],
+)
+def test_own_observables_stand_beside_the_usual_ones(given: Any, beside: bool) -> None:
+    """Who adds one of their own would lose the default ones; a list of names chooses."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.von_mises_fisher(2.0))
+    run = mf.simulate(problem, until=1.0, save=2, observables=given)
+    assert ("order_parameter" in run.observables) is beside
+    usual = mf.simulate(problem, until=1.0, save=2).observables
+    own = {"first"} & run.observables.keys()
+    assert (usual.keys() <= run.observables.keys()) is beside
+    for name in own:
+        np.testing.assert_array_equal(run.observables[name], np.abs(run.moments[:, 1]))
+
+
+def test_own_observables_of_a_call_join_those_of_a_run_file(tmp_path: Path) -> None:
+    """`mf.run` and `mf.simulate` would read one argument in two ways."""
+    path = tmp_path / "run.toml"
+    path.write_text(
+        "problem = {manifold = 'circle', beta = 2, normalization = 'none'}\ntime = {end = 1}\n"
+        "initial = {name = 'von_mises_fisher', concentration = 1}\n"
+        "output = {observables = ['entropy']}\n"
+    )
+    stored = mf.run(path, observables={"first": first}, time={"save": 2}).observables
+    assert {"entropy", "energy", "first"} <= stored.keys() and "order_parameter" not in stored
+    assert "entropy" not in mf.run(path, observables=["peaks"], time={"save": 2}).observables
+
+
 def test_own_observable_is_plain_data() -> None:
     """Another process, or a resumed run, could not have it."""
     given = mf.observable("own", first, "first moment")
@@ -84,7 +123,12 @@ def test_own_values_are_copies() -> None:
             ValueError,
             "'qqq' is not known. Known: .* One of your own is given",
         ),
-        ([first], TypeError, r"holds the function first, expected a name of ours, \(name, func"),
+        (
+            [2.0],
+            TypeError,
+            r"holds 2.0 \(float\), expected a name of ours, a function, \(name, func",
+        ),
+        ([lambda measure: 0.0], ValueError, "'<lambda>' cannot name an observable"),
         (3, TypeError, r"must be a list of names and .*, got 3 \(int\)"),
         ({"own": 3}, TypeError, r"observable: function must be a function, got 3 \(int\)"),
         ({3: first}, TypeError, r"observable: name must be a string, got 3 \(int\)"),
