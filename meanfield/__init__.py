@@ -39,6 +39,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from meanfield.names import HOMES, TOPICS
 from meanfield.version import __version__ as __version__
 from meanfield.views import VIEWS as _VIEWS
 
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from meanfield.finite.fluctuations import fluctuations
     from meanfield.finite.gradients import gradient
     from meanfield.finite.influence import influence
+    from meanfield.finite.results import Fluctuations
     from meanfield.laws.initial import (
         Law,
         configuration,
@@ -78,27 +80,21 @@ if TYPE_CHECKING:
     from meanfield.laws.sampling import sample_tokens
     from meanfield.measures import Density, LabelledDensity, Measure
     from meanfield.models.loading import load_encoder
-    from meanfield.models.replay import replay
-    from meanfield.models.token_limit import token_limit
+    from meanfield.models.replay import Replay, replay
+    from meanfield.models.token_limit import TokenLimit, token_limit
     from meanfield.observables import attention_matrix, observable
-    from meanfield.observables.cluster_tree import cluster_tree
+    from meanfield.observables.cluster_tree import ClusterTree, cluster_tree
     from meanfield.papers.critical_points import critical_points, single_cluster_proof
-    from meanfield.papers.equiangular import (
-        equiangular_beta,
-        equiangular_cosine,
-        equiangular_time,
-    )
+    from meanfield.papers.equiangular import equiangular_beta, equiangular_cosine, equiangular_time
     from meanfield.papers.hardmax_paths import hardmax
     from meanfield.papers.lifetimes import closest_pair_survival, polygon_lifetime
-    from meanfield.papers.limit_shapes import limit_shape
+    from meanfield.papers.limit_shapes import LimitShape, limit_shape
     from meanfield.papers.merging import RandomHead, merging_diagram
+    from meanfield.papers.merging_results import MergingDiagram
     from meanfield.papers.next_merge import next_merge_estimate
-    from meanfield.papers.normalization_schemes import (
-        equiangular_layers,
-        linear_phase_clock,
-    )
+    from meanfield.papers.normalization_schemes import equiangular_layers, linear_phase_clock
     from meanfield.papers.optimal import optimal_configuration
-    from meanfield.papers.pair_correlation_study import pair_correlation
+    from meanfield.papers.pair_correlation_study import PairCorrelation, pair_correlation
     from meanfield.papers.random_tokens import hemisphere_probability
     from meanfield.papers.stationary_measures import stationary_spectrum
     from meanfield.papers.truncation import truncation
@@ -127,40 +123,41 @@ if TYPE_CHECKING:
         switching_thresholds,
     )
     from meanfield.stages import Stage
-    from meanfield.stationary.states import stationary_state
+    from meanfield.stationary.states import StationaryState, stationary_state
     from meanfield.store.result_file import load
     from meanfield.store.sweep_file import load_sweep
     from meanfield.studies.convergence import convergence_study
+    from meanfield.studies.convergence_results import ConvergenceStudy
     from meanfield.studies.ensemble import ensemble
     from meanfield.studies.ensemble_moments import ensemble_moments
-    from meanfield.studies.phase import phase_diagram, phase_point
-    from meanfield.studies.prediction import predict_clusters
+    from meanfield.studies.ensemble_results import Ensemble
+    from meanfield.studies.phase import PhaseDiagram, PhasePoint, phase_diagram, phase_point
+    from meanfield.studies.prediction import ClusterPrediction, predict_clusters
+    from meanfield.studies.sweep_results import Sweep
     from meanfield.studies.sweeps.sweep import sweep
     from meanfield.terms.attention import Attention, Head
     from meanfield.terms.fixed import Drift, FeedForward
     from meanfield.terms.flows import SA, USA, Flow
     from meanfield.terms.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
     from meanfield.terms.kernels import Kernel, exponential, linear, zonal
-    from meanfield.transport import (
-        Bracket,
-        maximum_mean_discrepancy,
-        sobolev_distance,
-        wasserstein,
-    )
+    from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
     from meanfield.verification import verify
 
 __all__ = [
-    "SA",
-    "USA",
     "Attention",
-    "Bracket",
     "Axial",
+    "Bracket",
     "Circle",
+    "ClusterPrediction",
+    "ClusterTree",
+    "ConvergenceStudy",
     "Density",
     "Drift",
+    "Ensemble",
     "Event",
     "FeedForward",
     "Flow",
+    "Fluctuations",
     "Gaussian",
     "GivenFrequencies",
     "Head",
@@ -168,16 +165,27 @@ __all__ = [
     "LabelledDensity",
     "Law",
     "Layers",
+    "LimitShape",
     "LinearOperator",
     "Lorentzian",
     "Measure",
+    "MergingDiagram",
+    "PairCorrelation",
+    "PhaseDiagram",
+    "PhasePoint",
     "Problem",
     "RandomHead",
+    "Replay",
     "Run",
+    "SA",
     "SimulationError",
     "Space",
     "Sphere",
     "Stage",
+    "StationaryState",
+    "Sweep",
+    "TokenLimit",
+    "USA",
     "UniformSpread",
     "action_bound",
     "attention_matrix",
@@ -207,13 +215,12 @@ __all__ = [
     "from_points",
     "from_values",
     "gradient",
-    "influence",
-    "normal_tokens",
     "growth_rate_max",
     "growth_rates",
     "hardmax",
     "hemisphere_probability",
     "incoherence_growth_rates",
+    "influence",
     "limit_shape",
     "linear",
     "linear_operator",
@@ -226,6 +233,7 @@ __all__ = [
     "merging_diagram",
     "mixture",
     "next_merge_estimate",
+    "normal_tokens",
     "observable",
     "onset_time",
     "optimal_configuration",
@@ -261,72 +269,16 @@ __all__ = [
     "zonal",
 ]
 
-# The module of each name, which the block for type checkers says again in their words.
-_MODULES = {
-    "terms.attention": "Attention Head",
-    "certificates.action": "action_bound",
-    "certificates.collapse": "certified_collapse",
-    "certificates.radius": "certified_radius",
-    "errors": "SimulationError",
-    "events": "Event",
-    "finite.fluctuations": "fluctuations",
-    "finite.gradients": "gradient",
-    "finite.influence": "influence",
-    "terms.flows": "SA USA Flow",
-    "terms.frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
-    "api": "run simulate",
-    "laws.initial": "Law configuration from_density from_labels from_points mixture normal_tokens "
-    "perturbed_uniform sampled uniform von_mises_fisher with_profile",
-    "terms.kernels": "Kernel exponential linear zonal",
-    "schemes.layers": "Layers",
-    "spaces": "Axial Circle Space Sphere",
-    "measures": "Density LabelledDensity Measure",
-    "models.loading": "load_encoder",
-    "models.replay": "replay",
-    "models.token_limit": "token_limit",
-    "observables": "attention_matrix observable",
-    "observables.cluster_tree": "cluster_tree",
-    "store.result_file": "load",
-    "store.sweep_file": "load_sweep",
-    "laws.own": "from_function from_values",
-    "problem": "Problem",
-    "runs": "Run",
-    "laws.sampling": "sample_tokens",
-    "stages": "Stage",
-    "stationary.states": "stationary_state",
-    "studies.convergence": "convergence_study",
-    "studies.ensemble": "ensemble",
-    "studies.ensemble_moments": "ensemble_moments",
-    "papers.hardmax_paths": "hardmax",
-    "papers.merging": "RandomHead merging_diagram",
-    "papers.optimal": "optimal_configuration",
-    "papers.pair_correlation_study": "pair_correlation",
-    "studies.phase": "phase_diagram phase_point",
-    "studies.prediction": "predict_clusters",
-    "studies.sweeps.sweep": "sweep",
-    "terms.fixed": "Drift FeedForward",
-    "spectrum.cluster_counts": "mean_clusters tokens_for_dominance",
-    "spectrum.cluster_rates": "cluster_rates",
-    "spectrum.contraction": "contraction_rates",
-    "papers.critical_points": "critical_points single_cluster_proof",
-    "papers.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
-    "spectrum.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
-    "papers.lifetimes": "closest_pair_survival polygon_lifetime",
-    "papers.limit_shapes": "limit_shape",
-    "spectrum.linear_operator": "LinearOperator linear_operator",
-    "papers.next_merge": "next_merge_estimate",
-    "papers.normalization_schemes": "equiangular_layers linear_phase_clock",
-    "spectrum.onset": "tricritical_beta",
-    "papers.random_tokens": "hemisphere_probability",
-    "spectrum.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
-    "onset_time switching_threshold switching_thresholds",
-    "papers.stationary_measures": "stationary_spectrum",
-    "papers.truncation": "truncation",
-    "papers.two_clusters": "two_cluster_time",
-    "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",
-    "verification": "verify",
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+# `dir(mf)`: what a first notebook uses; every other name works, too.
+_FIRST = """
+    Attention Axial Circle Density Drift FeedForward Flow Head Layers Measure Problem Run SA
+    SimulationError Sphere Stage USA attention_matrix cluster_tree configuration
+    convergence_study critical_diffusivity ensemble exponential fluctuations from_density
+    from_function from_points from_values gradient growth_rates linear linear_operator load
+    load_encoder load_sweep merging_diagram mixture normal_tokens observable onset_time
+    perturbed_uniform phase_diagram phase_point predict_clusters replay run sampled simulate
+    stationary_state sweep uniform verify von_mises_fisher wasserstein zonal
+"""
 
 # What results ask for, and the function that makes it, as module:name.
 _MAKERS = {
@@ -385,16 +337,18 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
             raise AttributeError(
                 "Hypersphere(m), S^m, is Sphere(m + 1), the unit sphere of R^{m+1}."
             )
-        if name not in _HOMES:
+        if name in TOPICS:
+            return import_module(f"{__name__}.{name}")
+        if name not in HOMES:
             from meanfield.errors import nearest
 
-            near = None if name.startswith("_") else nearest(name, _HOMES)
+            near = None if name.startswith("_") else nearest(name, HOMES)
             meant = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted(["__version__", *__all__])
+    return sorted(["__version__", *_FIRST.split(), *TOPICS])

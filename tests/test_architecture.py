@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 import meanfield
+from meanfield.names import HOMES, TOPICS
 
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    "arrays checks engines errors events files kinds progress status version",
+    "arrays checks engines errors events files kinds names progress status version",
     "views",
     "bases schemes terms",
     "labels stages",
@@ -171,7 +172,7 @@ def test_design_page_names_the_rooms() -> None:
 def test_public_names_are_listed() -> None:
     """A public name that is not listed, or listed and missing, would surprise its users."""
     assert sorted(meanfield.__all__) == sorted(set(meanfield.__all__))
-    assert sorted(meanfield._HOMES) == sorted(meanfield.__all__)
+    assert sorted(HOMES) == sorted(meanfield.__all__)
     assert all(hasattr(meanfield, name) for name in meanfield.__all__)
     with pytest.raises(AttributeError, match="module 'meanfield' has no attribute 'simulat'"):
         _ = meanfield.simulat
@@ -202,7 +203,7 @@ def test_type_checkers_see_the_names_where_they_are() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == {name: f"meanfield.{module}" for name, module in meanfield._HOMES.items()}
+    assert told == {name: f"meanfield.{module}" for name, module in HOMES.items()}
 
 
 def loaded(code: str) -> set[str]:
@@ -215,8 +216,39 @@ def loaded(code: str) -> set[str]:
 
 def test_import_loads_nothing_but_lists_everything() -> None:
     """`import meanfield` would take as long as its first use, or hide names from completion."""
-    code = "import meanfield as mf\nassert {*mf.__all__, '__version__'} == {*dir(mf)}"
+    code = "import meanfield as mf\nassert {'simulate', 'papers', '__version__'} <= {*dir(mf)}"
     assert not loaded(code) & {"numpy", "scipy", "numba", "meanfield.problem"}
+
+
+def test_first_names_are_few_and_there() -> None:
+    """Completion would offer a hundred names to who needs ten, or one that is not there."""
+    listed = {*dir(meanfield)} - {"__version__"}
+    assert listed - {*TOPICS} < {*meanfield.__all__}
+    assert 50 <= len(listed) <= 65
+
+
+def test_topics_open_at_first_use() -> None:
+    """`mf.papers` would be there only after something else had imported it."""
+    code = (
+        "import meanfield as mf\n"
+        "for topic in mf.names.TOPICS: assert dir(getattr(mf, topic)), topic\n"
+        "assert mf.papers.polygon_lifetime is mf.polygon_lifetime\n"
+        "assert mf.papers.hardmax.__name__ == 'meanfield.papers.hardmax'\n"
+        "assert mf.finite.gradient is mf.gradient and mf.stationary.primary_branch\n"
+        "assert mf.certificates.action_bound is mf.action_bound and mf.transport.wasserstein\n"
+        "assert callable(mf.fluctuations) and 'hardmax' in dir(mf.papers)"
+    )
+    assert "meanfield.papers.hardmax" in loaded(code)
+    code = "import meanfield as mf\nmf.papers, mf.finite, mf.certificates"
+    assert not loaded(code) & {"numpy", "numba"}
+
+
+@pytest.mark.parametrize("topic", ["papers", "finite", "certificates"])
+def test_topics_refuse_what_they_lack(topic: str) -> None:
+    """A name that is misspelt would be an import error of somewhere else."""
+    message = f"module 'meanfield.{topic}' has no attribute 'nonsense'"
+    with pytest.raises(AttributeError, match=message):
+        _ = getattr(meanfield, topic).nonsense
 
 
 def test_names_are_not_modules() -> None:

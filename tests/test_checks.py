@@ -133,7 +133,12 @@ def test_names_that_are_not_there_come_with_the_nearest(name: str, meant: str) -
 
 
 # What the package makes and users only look at, and what is a name for its children.
-RESULTS = {"Event", "Kernel", "LinearOperator", "Run", "SimulationError"}
+RESULTS = {
+    *("Event", "Kernel", "LinearOperator", "Run", "SimulationError", "ClusterPrediction"),
+    *("ClusterTree", "ConvergenceStudy", "Ensemble", "Fluctuations", "LimitShape", "PhaseDiagram"),
+    *("MergingDiagram", "PairCorrelation", "PhasePoint", "Replay", "StationaryState", "Sweep"),
+    "TokenLimit",
+}
 CALLABLES = {
     name: getattr(mf, name)
     for name in mf.__all__

@@ -3,3 +3,7 @@
 `action` compares two times of one run, `radius` two runs of one problem. `collapse` predicts the
 end of a measure. `spectrum.contraction` has the constants.
 """
+
+from meanfield.names import lazy_package
+
+__getattr__, __dir__ = lazy_package(__name__, __path__)

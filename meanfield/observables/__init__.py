@@ -151,8 +151,8 @@ def _observable_of(entry: Any) -> Observable:
     if isinstance(entry, tuple) and len(entry) == 2:
         return observable(*entry)
     raise TypeError(
-        f"observables holds {came(entry)}, expected a name of ours, a function, (name, function) or "
-        "mf.observable(...)."
+        f"observables holds {came(entry)}, expected a name of ours, a function, (name, function) "
+        "or mf.observable(...)."
     )
 
 
