@@ -19,10 +19,10 @@ import meanfield
 from meanfield.commands.arguments import parser
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
-from meanfield.commands.predict import prediction_report
 from meanfield.commands.stability import analysis, heads_of, spectrum
-from meanfield.commands.study_reports import comparison_report, ensemble_report
 from meanfield.figures.draw import PLOTS
+from meanfield.results.prediction_report import prediction_report
+from meanfield.results.study_reports import comparison_report, ensemble_report
 from meanfield.runfile import config, heads, problems, sections
 from meanfield.runfile.keys import REQUIRED, Key, keys_of
 from meanfield.store.study_file import STUDY_COMMANDS

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from meanfield.commands.progress import shown
-from meanfield.commands.report import table
 from meanfield.errors import known_names
 from meanfield.files.replacing import OutputError
+from meanfield.results.report import table
 from published import ENTRIES
 from published.entry import Entry, Reproduction
 from published.pages import (

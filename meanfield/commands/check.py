@@ -17,9 +17,7 @@ from meanfield.carriers.effects import STATIONARY, is_stationary
 from meanfield.carriers.options import FluctuationOptions, usual_degree
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
-from meanfield.commands.report import facts
 from meanfield.commands.streams import say
-from meanfield.commands.truncation import truncation_told
 from meanfield.errors import SimulationError
 from meanfield.figures.data.saved_times import is_logarithmic
 from meanfield.finite.covariance import covariance_bytes
@@ -27,6 +25,8 @@ from meanfield.finite.fluctuations import settings_of
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
 from meanfield.recording import evolution_of
+from meanfield.results.report import facts
+from meanfield.results.truncation import truncation_told
 from meanfield.runfile import Config, load_config
 from meanfield.runs import NO_RATES, parts_told
 from meanfield.simulation import evolve

@@ -14,8 +14,8 @@ from meanfield.commands.studies import (
     run_missing,
     study_file,
 )
-from meanfield.commands.study_reports import comparison_report
 from meanfield.files.replacing import OutputError
+from meanfield.results.study_reports import comparison_report
 from meanfield.runfile import Config, load_config
 from meanfield.runfile.keys import located
 from meanfield.store.comparison_file import load_comparison, write_comparison

@@ -12,10 +12,10 @@ from meanfield.commands.compile import compile_blocks
 from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.streams import say
 from meanfield.commands.studies import Asked, output_file, pool, run_missing, worker_count
-from meanfield.commands.study_reports import merging_report
 from meanfield.files.replacing import OutputError
 from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
 from meanfield.papers.merging_results import MergingDiagram
+from meanfield.results.study_reports import merging_report
 from meanfield.store.merging_file import load_merging, write_merging
 from meanfield.store.wall_time import WallTime
 from meanfield.terms.attention import Head

@@ -15,7 +15,7 @@ from meanfield.commands.studies import (
     run_missing,
     study_file,
 )
-from meanfield.commands.study_reports import ensemble_report
+from meanfield.results.study_reports import ensemble_report
 from meanfield.runfile import Config, ConfigError, load_config
 from meanfield.runfile.config import ENSEMBLE_TIME
 from meanfield.runfile.keys import located

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from meanfield.commands.problem_options import flow_of, kernel_of
 from meanfield.commands.progress import shown
-from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.errors import one_line
 from meanfield.problem import Problem
+from meanfield.results.phase_report import phase_report
 from meanfield.spaces import manifold_of
-from meanfield.spectrum.time_units import papers_kappa
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, check_narrowness
 from meanfield.studies.phase import PhaseDiagram, phase_diagram
@@ -26,12 +23,6 @@ _MOST_BETAS = 10_000
 _ZERO = 1e-12
 # From this degree on a branch takes longer than anyone would wait without a word.
 _LONG_DEGREE = 350
-
-_ORDERS = {
-    "continuous": "continuous: order grows from 0 below the critical diffusivity",
-    "discontinuous": "discontinuous: uniform and order both stable from critical to saddle node",
-}
-_NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -91,15 +82,6 @@ def inverse_temperatures(numbers: Sequence[float]) -> list[float]:
     return [float(beta) for beta in betas]
 
 
-def phase_report(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> Report:
-    """One beta in full, or a range: a row, and an object, each."""
-    data = asdict(diagram)
-    points = data.pop("points")
-    if len(points) == 1:
-        return Report(_point_blocks(problem_at(diagram.points[0].beta), diagram), data | points[0])
-    return Report(_range_blocks(problem_at, diagram), data | {"diagram": points})
-
-
 def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
     """The problem as a function of beta."""
     manifold, flow = manifold_of(options.manifold), flow_of(options)
@@ -119,64 +101,3 @@ def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
         from meanfield.figures.draw.bifurcation import save_bifurcation
 
         save_bifurcation(diagram.points[0], branch, path)
-
-
-def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:
-    point = diagram.points[0]
-    pairs: list[tuple[str, Any]] = [
-        ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
-        ("flow", "SA" if diagram.normalized else "USA"),
-        ("order", _ORDERS[point.order]),
-    ]
-    if point.transition_diffusivity is None:
-        pairs.append(("transition", _NO_TRANSITION))
-    else:
-        pairs.append(("order parameter at the transition", point.order_parameter_at_transition))
-    pairs.append(("tricritical beta", _tricritical(diagram)))
-    rows = [
-        [name, value, _excess(value, point.critical_diffusivity), papers_kappa(problem, value)]
-        for name, value in (
-            ("critical", point.critical_diffusivity),
-            ("transition", point.transition_diffusivity),
-            ("saddle node", point.saddle_node_diffusivity),
-        )
-        if value is not None
-    ]
-    return [facts(pairs), table(["", "diffusivity", "above critical", "papers' kappa"], rows)]
-
-
-def _excess(value: float, critical: float) -> str:
-    """How far above the critical diffusivity, with digits where it is hardly so."""
-    return f"{100 * (value - critical) / critical:.6g} %"
-
-
-def _range_blocks(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> list[str]:
-    pairs: list[tuple[str, Any]] = [
-        ("problem", f"{diagram.manifold}, {diagram.kernel} kernel"),
-        ("flow", "SA" if diagram.normalized else "USA"),
-    ]
-    if any(point.transition_diffusivity is None for point in diagram.points):
-        pairs.append(("transition", _NO_TRANSITION))
-    pairs.append(("tricritical beta", _tricritical(diagram)))
-    header = ["beta", "order", "critical", "transition", "saddle node", "order parameter", "kappa"]
-    rows = [
-        [
-            point.beta,
-            point.order,
-            point.critical_diffusivity,
-            point.transition_diffusivity,
-            point.saddle_node_diffusivity,
-            point.order_parameter_at_transition,
-            papers_kappa(
-                problem_at(point.beta), point.transition_diffusivity or point.critical_diffusivity
-            ),
-        ]
-        for point in diagram.points
-    ]
-    last = "transition" if rows[-1][3] is not None else "critical diffusivity"
-    note = f"order parameter: at the transition. kappa: the papers' noise at the {last}."
-    return [facts(pairs), table(header, rows), note]
-
-
-def _tricritical(diagram: PhaseDiagram) -> Any:
-    return "none" if diagram.tricritical_beta is None else diagram.tricritical_beta

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from meanfield.commands.progress import shown
-from meanfield.commands.replay_report import replay_report
 from meanfield.files.replacing import OutputError
 from meanfield.models.loading import load_encoder
 from meanfield.models.replay import replay_of, replayed_texts
+from meanfield.results.replay_report import replay_report
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import output_lock
 from meanfield.store.replay_file import with_origin, write_replay

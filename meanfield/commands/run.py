@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from meanfield.carriers.effects import STATIONARY, is_stationary
-from meanfield.commands.happenings import happening_lines
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments
+from meanfield.results.happenings import happening_lines
 from meanfield.runfile import Config, load_config
 from meanfield.snapshot import Snapshot
 from meanfield.spectrum.time_units import time_unit

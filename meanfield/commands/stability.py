@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.commands.problem_options import problem_of
-from meanfield.commands.report import Report, facts, table
 from meanfield.problem import Problem
+from meanfield.results.report import Report, facts, table
 from meanfield.runfile import load_config
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates

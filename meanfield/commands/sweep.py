@@ -10,7 +10,7 @@ from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
 from meanfield.commands.studies import Asked, pool, run_missing
-from meanfield.commands.sweep_report import sweep_report
+from meanfield.results.sweep_report import sweep_report
 from meanfield.runfile import Config
 from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from meanfield.commands.progress import shown
-from meanfield.commands.report import Report
+from meanfield.results.report import Report
 from meanfield.verification import CHECKS, Check, Verification, verify
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.commands.report import Report, facts, table
 from meanfield.papers.merging_results import MergingDiagram
+from meanfield.results.report import Report, facts, table
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from meanfield.commands.happenings import happening_lines, happenings, happenings_json
-from meanfield.commands.report import to_json
 from meanfield.events import Event
+from meanfield.results.happenings import happening_lines, happenings, happenings_json
+from meanfield.results.report import to_json
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")
 ATOMS = [Event(3.5, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate([0.5, 0.3, 0.2])]

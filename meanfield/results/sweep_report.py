@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.commands.report import Report, table
+from meanfield.results.report import Report, table
 from meanfield.studies.sweep_results import Sweep, summary
 
 _ROWS = 400

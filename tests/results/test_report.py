@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from meanfield.commands.report import facts, table, to_json
+from meanfield.results.report import facts, table, to_json
 
 
 def test_columns_are_aligned() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.commands.report import Report, facts, table
 from meanfield.models.heads import HeadTable
 from meanfield.models.ladder import RUNGS, STEPS
 from meanfield.models.replay import Replay
+from meanfield.results.report import Report, facts, table
 
 
 def replay_report(replay: Replay, path: str | os.PathLike[str]) -> Report:

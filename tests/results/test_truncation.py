@@ -8,7 +8,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.carriers.options import Options
-from meanfield.commands.truncation import truncation_told
+from meanfield.results.truncation import truncation_told
 
 
 def told(problem: mf.Problem, *carriers: str, tokens: int | None = None) -> str | None:

@@ -1,0 +1,170 @@
+"""Report of a run, for `info` and `print`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from meanfield.carriers.options import Options
+from meanfield.finite.results import Fluctuations
+from meanfield.results.happenings import happenings, happenings_json
+from meanfield.results.report import Report, facts, table
+from meanfield.results.truncation import truncation_told
+from meanfield.runs import NO_RATES, Run, stored_section
+from meanfield.spectrum.time_units import time_name
+
+_SAVES_SHOWN = 12
+_COUNT = "clusters/count"
+
+
+def run_report(run: Run) -> Report:
+    """Facts, observables at a few saved times, events, fluctuations at the end."""
+    single = {name: values for name, values in run.observables.items() if values.ndim == 1}
+    columns = {time_name(run.unit): run.time, **dict(sorted(single.items()))}
+    pairs = [*problem_facts(run.attributes), ("saved times", len(run.scaled_time))]
+    if len(run.scaled_time):
+        pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
+        lost = _truncation(run)
+        pairs += [("truncation", lost)] if lost else []
+        if "label_error" in run.diagnostics:
+            count, error = (run.diagnostics[name] for name in ("labels", "label_error"))
+            pairs.append(("labels", f"{int(count[-1])}, moments to {max(error):.1g}"))
+        counted = [name for name in ("steps", "rejected") if name in run.diagnostics]
+        pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
+    blocks = [facts(pairs)]
+    if len(run.scaled_time):
+        picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _SAVES_SHOWN).astype(int))
+        told = columns | {_COUNT: run.cluster_counts()}
+        rows = [[_told(values[i]) for values in told.values()] for i in picked]
+        names = [name.removesuffix("/count").replace("_time", " time") for name in told]
+        blocks.append(table(names, rows) + _legend(told))
+        blocks += _happened(run)
+    if run.fluctuations is not None:
+        blocks.append(_fluctuations(run, run.fluctuations))
+    elif _asked_for_fluctuations(run):
+        blocks.append(
+            "fluctuations: asked for and not there yet: meanfield run --resume finds them"
+        )
+    data = {
+        **run.attributes,
+        "time": run.time,
+        "scaled_time": run.scaled_time,
+        "observables": run.observables,
+        "fluctuations": _fluctuations_json(run),
+        **happenings_json(run.events_in(run.unit)),
+    }
+    return Report(blocks, data, columns)
+
+
+def _truncation(run: Run) -> str | None:
+    """Truncation error of the degrees in use, if the file contains the problem."""
+    if "config" not in run.attributes:
+        return None
+    try:
+        problem = run.problem
+        table = stored_section(run, "representation") or {}
+        options = Options(tolerance=table.get("tolerance"), tokens=table.get("tokens"))
+    except (ValueError, TypeError):
+        return None
+    carriers = dict.fromkeys(run.representation)
+    return truncation_told(problem, options, carriers, options.tokens)
+
+
+def _asked_for_fluctuations(run: Run) -> bool:
+    with suppress(ValueError):
+        return stored_section(run, "fluctuations") is not None
+    return False
+
+
+def _fluctuations(run: Run, fluctuations: Fluctuations) -> str:
+    """Limit, variance and shift of each degree at the last time that is resolved."""
+    data = _fluctuations_json(run)
+    until = data["resolved_until"]
+    if np.isnan(until):
+        return f"fluctuations: {fluctuations.note}"
+    tokens = "" if fluctuations.tokens is None else f", sd with N = {fluctuations.tokens}"
+    columns = [data["limit"], data["variance"], data["shift"]]
+    names = ["degree", "limit", "N variance", "N shift"]
+    if fluctuations.tokens is not None:
+        columns.append(np.sqrt(np.array(data["variance"]) / fluctuations.tokens))
+        names.append("sd")
+    rows = [
+        [degree, *(_told(values[degree - 1]) for values in columns)]
+        for degree in range(1, fluctuations.degree + 1)
+    ]
+    head = f"fluctuations of N tokens at t = {until:.6g}: sizes of moments{tokens}"
+    labels = f"\n{fluctuations.note}" if fluctuations.note else ""
+    return f"{head}\n{table(names, rows)}{labels}"
+
+
+def _fluctuations_json(run: Run) -> Any:
+    """The same for programs: lists from degree 1 on; null where the file has none."""
+    fluctuations = run.fluctuations
+    if fluctuations is None:
+        return None
+    last = max(int(fluctuations.resolved.sum()) - 1, 0)
+    return {
+        "degree": fluctuations.degree,
+        "tokens": fluctuations.tokens,
+        "resolved_until": fluctuations.resolved_until / run.unit_length,
+        "note": fluctuations.note,
+        "agreement": fluctuations.agreement,
+        "limit": fluctuations.space.sizes_by_degree(fluctuations.limit[last])[1:],
+        "variance": fluctuations.variance_by_degree[last, 1:],
+        "shift": fluctuations.shift_by_degree[last, 1:],
+    }
+
+
+def _told(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.6g}"
+
+
+def _legend(columns: Mapping[str, Any]) -> str:
+    """Legend of the counts in the table."""
+    peaks = "peaks: maxima of the attention potential; " if "peaks" in columns else ""
+    return (
+        '\nclusters: groups with gaps between them, "-" while nothing has separated'
+        f"\n{peaks}see docs/theory.md, What counts as a cluster"
+    )
+
+
+def _happened(run: Run) -> list[str]:
+    """Table of what happened on the way, if anything did."""
+    if not run.events:
+        return []
+    rows, others = happenings(run.events_in(run.unit))
+    cells = [
+        (time_name(run.unit).replace("_", " "), "what happened"),
+        *((f"{time:.6g}", text) for time, text in rows),
+    ]
+    width = max(len(time) for time, _ in cells)
+    lines = [f"{time.rjust(width)}  {text}" for time, text in cells]
+    return ["\n".join([*lines, others] if others else lines)]
+
+
+def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Facts of the problem, its status and its origin."""
+    facts = {"normalization": _older_normalization(attributes), **attributes}
+    if attributes.get("heads"):
+        facts["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
+    else:
+        facts.pop("heads", None)
+    names = (
+        "title status manifold kernel heads beta normalization mask strength terms layers "
+        "frequencies stages symmetry"
+    )
+    pairs = [(name, facts[name]) for name in names.split() if facts.get(name, "") != ""]
+    if np.isnan(float(attributes.get("growth_rate_max", 0.0))):
+        pairs.append(("uniform", NO_RATES))
+    if attributes.get("diffusivity"):
+        pairs.append(("diffusivity", attributes["diffusivity"]))
+    origin = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
+    return [*pairs, ("initial", attributes.get("initial")), ("created", origin)]
+
+
+def _older_normalization(attributes: Mapping[str, Any]) -> str:
+    """Normalisation as files say it that know no other than softmax."""
+    return "softmax" if attributes.get("normalized") else "none"
