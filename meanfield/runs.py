@@ -477,6 +477,9 @@ class Run:
             f"t = {times[0]:g} to {times[-1]:g}{unit}, {self.status})"
         )
 
+    def __str__(self) -> str:
+        return str(VIEWS["Run.text"](self))
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["Run.html"](self))

@@ -217,6 +217,9 @@ class Fluctuations:
         )
         return figure
 
+    def __str__(self) -> str:
+        return str(VIEWS["Fluctuations.text"](self))
+
     def __repr__(self) -> str:
         tokens = "" if self.tokens is None else f", {self.tokens} tokens"
         return (

@@ -134,6 +134,9 @@ class Replay:
         "Figure: cosines by layer, the ladder, betas with their R^2, spectra of values.",
     )
 
+    def __str__(self) -> str:
+        return str(VIEWS["Replay.text"](self))
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["Replay.html"](self))

@@ -87,6 +87,9 @@ class MergingDiagram:
         "Figure of the share of merged pairs over beta and time, with the curve (6.12).",
     )
 
+    def __str__(self) -> str:
+        return str(VIEWS["MergingDiagram.text"](self))
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["MergingDiagram.html"](self))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from meanfield.problem import Problem
 from meanfield.results.report import Report, facts, table
 from meanfield.spectrum.time_units import papers_kappa
-from meanfield.studies.phase import PhaseDiagram
+from meanfield.studies.phase import PhaseDiagram, PhasePoint, diagram_of
 
 _ORDERS = {
     "continuous": "continuous: order grows from 0 below the critical diffusivity",
@@ -18,13 +18,32 @@ _ORDERS = {
 _NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
 
 
-def phase_report(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> Report:
-    """One beta in full, or a range: a row, and an object, each."""
-    data = asdict(diagram)
-    points = data.pop("points")
+def phase_report(
+    diagram: PhaseDiagram, problem_at: Callable[[float], Problem] | None = None
+) -> Report:
+    """One beta in full, or a range: a row, and an object, each.
+
+    problem_at: the problem at a beta, of points that have none of their own.
+    """
+    data = {each.name: getattr(diagram, each.name) for each in fields(diagram)}
+    points = [point.numbers() for point in data.pop("points")]
+    problems = [
+        point.problem if problem_at is None else problem_at(point.beta) for point in diagram.points
+    ]
+    known = [problem for problem in problems if problem is not None]
+    if len(known) < len(problems):
+        return Report([repr(diagram)], data)
     if len(points) == 1:
-        return Report(_point_blocks(problem_at(diagram.points[0].beta), diagram), data | points[0])
-    return Report(_range_blocks(problem_at, diagram), data | {"diagram": points})
+        return Report(_point_blocks(known[0], diagram), data | points[0])
+    return Report(_range_blocks(known, diagram), data | {"diagram": points})
+
+
+def point_text(point: PhasePoint) -> str:
+    """Report of one point, in words."""
+    problem = point.problem
+    if problem is None:
+        return repr(point)
+    return str(phase_report(diagram_of(lambda beta: problem, [problem], (point,))))
 
 
 def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:
@@ -56,7 +75,7 @@ def _excess(value: float, critical: float) -> str:
     return f"{100 * (value - critical) / critical:.6g} %"
 
 
-def _range_blocks(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> list[str]:
+def _range_blocks(problems: Sequence[Problem], diagram: PhaseDiagram) -> list[str]:
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{diagram.manifold}, {diagram.kernel} kernel"),
         ("flow", "SA" if diagram.normalized else "USA"),
@@ -73,11 +92,9 @@ def _range_blocks(problem_at: Callable[[float], Problem], diagram: PhaseDiagram)
             point.transition_diffusivity,
             point.saddle_node_diffusivity,
             point.order_parameter_at_transition,
-            papers_kappa(
-                problem_at(point.beta), point.transition_diffusivity or point.critical_diffusivity
-            ),
+            papers_kappa(problem, point.transition_diffusivity or point.critical_diffusivity),
         ]
-        for point in diagram.points
+        for problem, point in zip(problems, diagram.points, strict=True)
     ]
     last = "transition" if rows[-1][3] is not None else "critical diffusivity"
     note = f"order parameter: at the transition. kappa: the papers' noise at the {last}."

@@ -62,7 +62,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         "onset_time": prediction.onset_time,
         "formation_time": prediction.formation_time,
         "counting_time": prediction.counting_time,
-        "answer": str(prediction),
+        "answer": prediction.answer,
         "mean_clusters": prediction.mean_clusters_linear,
         "distribution": prediction.linear.distribution,
         "most_likely": prediction.linear.most_likely,

@@ -1,4 +1,4 @@
-"""Report of a replay, for `replay` and `info`."""
+"""Report of a replay, for `replay`, `info` and `print`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from meanfield.models.replay import Replay
 from meanfield.results.report import Report, facts, table
 
 
-def replay_report(replay: Replay, path: str | os.PathLike[str]) -> Report:
+def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     """Tables by layer: means over texts, medians over heads."""
     depths = range(replay.depth + 1)
     observed = {name: values.mean(axis=0) for name, values in replay.observed.items()}
@@ -54,8 +54,9 @@ def replay_report(replay: Replay, path: str | os.PathLike[str]) -> Report:
         ("texts", len(replay.texts)),
         ("tokens", len(replay.tokens)),
         ("beta", f"{replay.beta:.4g}, the median of positive beta fit, for clusters and energy"),
-        ("file", str(path)),
     ]
+    if path:
+        pairs.append(("file", str(path)))
     blocks = [
         facts(pairs),
         f"directions of tokens\n{of_tokens}",

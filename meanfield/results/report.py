@@ -1,4 +1,4 @@
-"""Output of a command: text for people, JSON for programs, CSV for spreadsheets."""
+"""Report of a result: text for people, JSON for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from meanfield.store.layout import escaped
 
 @dataclass(frozen=True)
 class Report:
-    """Output of a command."""
+    """Report of a result, as commands and `print` show it."""
 
     blocks: Sequence[str]  # facts and tables, with an empty line between them
     data: Mapping[str, Any]  # one object for programs
@@ -36,7 +36,10 @@ class Report:
             rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
             writer.writerows(map(_csv_cell, row) for row in rows)
         else:
-            print("\n\n".join(self.blocks))
+            print(self)
+
+    def __str__(self) -> str:
+        return "\n\n".join(self.blocks)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -43,7 +43,7 @@ def run_report(run: Run) -> Report:
         blocks.append(table(names, rows) + _legend(told))
         blocks += _happened(run)
     if run.fluctuations is not None:
-        blocks.append(_fluctuations(run, run.fluctuations))
+        blocks.append(fluctuations_text(run.fluctuations, run.unit_length))
     elif _asked_for_fluctuations(run):
         blocks.append(
             "fluctuations: asked for and not there yet: meanfield run --resume finds them"
@@ -53,7 +53,7 @@ def run_report(run: Run) -> Report:
         "time": run.time,
         "scaled_time": run.scaled_time,
         "observables": run.observables,
-        "fluctuations": _fluctuations_json(run),
+        "fluctuations": _fluctuations_json(run.fluctuations, run.unit_length),
         **happenings_json(run.events_in(run.unit)),
     }
     return Report(blocks, data, columns)
@@ -79,9 +79,9 @@ def _asked_for_fluctuations(run: Run) -> bool:
     return False
 
 
-def _fluctuations(run: Run, fluctuations: Fluctuations) -> str:
+def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> str:
     """Limit, variance and shift of each degree at the last time that is resolved."""
-    data = _fluctuations_json(run)
+    data = _fluctuations_json(fluctuations, unit_length)
     until = data["resolved_until"]
     if np.isnan(until):
         return f"fluctuations: {fluctuations.note}"
@@ -100,16 +100,15 @@ def _fluctuations(run: Run, fluctuations: Fluctuations) -> str:
     return f"{head}\n{table(names, rows)}{labels}"
 
 
-def _fluctuations_json(run: Run) -> Any:
+def _fluctuations_json(fluctuations: Fluctuations | None, unit_length: float) -> Any:
     """The same for programs: lists from degree 1 on; null where the file has none."""
-    fluctuations = run.fluctuations
     if fluctuations is None:
         return None
     last = max(int(fluctuations.resolved.sum()) - 1, 0)
     return {
         "degree": fluctuations.degree,
         "tokens": fluctuations.tokens,
-        "resolved_until": fluctuations.resolved_until / run.unit_length,
+        "resolved_until": fluctuations.resolved_until / unit_length,
         "note": fluctuations.note,
         "agreement": fluctuations.agreement,
         "limit": fluctuations.space.sizes_by_degree(fluctuations.limit[last])[1:],
@@ -162,7 +161,9 @@ def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     if attributes.get("diffusivity"):
         pairs.append(("diffusivity", attributes["diffusivity"]))
     origin = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
-    return [*pairs, ("initial", attributes.get("initial")), ("created", origin)]
+    pairs.append(("initial", attributes.get("initial")))
+    has_origin = "created" in attributes or "meanfield_version" in attributes
+    return [*pairs, ("created", origin)] if has_origin else pairs
 
 
 def _older_normalization(attributes: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Reports of studies, for `compare`, `ensemble`, `diagram` and `info`."""
+"""Reports of studies, for `compare`, `ensemble`, `diagram`, `info` and `print`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIAGRAM_FACTS = (
 _LEAST_SHARE = 0.005
 
 
-def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> Report:
+def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = "") -> Report:
     """Distances at the headline time, the exponent, amplification; data by size, then time."""
     when = f"t = {study.exponent_time:.6g}"
     if np.isfinite(study.onset_times[0]):
@@ -72,7 +72,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
     return Report(_titled(study, blocks), data, study.columns)
 
 
-def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str]) -> Report:
+def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Report:
     """Mean counts beside the linear law, the distributions; data by size, then time."""
     pairs = [
         ("runs", ensemble.counts.shape[1]),
@@ -100,7 +100,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str]) -> Report:
     return Report(_titled(ensemble, blocks), data, ensemble.columns)
 
 
-def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str]) -> Report:
+def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -> Report:
     """Shares of merged pairs at a few betas and times; data by beta, then time."""
     rows = np.unique(np.linspace(0, len(diagram.betas) - 1, _BETAS_SHOWN).astype(int))
     columns = np.unique(np.linspace(0, len(diagram.times) - 1, _TIMES_SHOWN).astype(int))
@@ -136,6 +136,15 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str]) -> Rep
     }
     shares = f"share of merged pairs\n{table(header, cells)}"
     return Report(_titled(diagram, [shares, facts(pairs)]), data, diagram.columns)
+
+
+def study_text(study: ConvergenceStudy | Ensemble | MergingDiagram) -> str:
+    """Report of a study in words; one line before each of its rows has a run."""
+    if not study.finished.all():
+        return repr(study)
+    if isinstance(study, ConvergenceStudy):
+        return str(comparison_report(study))
+    return str(ensemble_report(study) if isinstance(study, Ensemble) else merging_report(study))
 
 
 def _titled(study: ConvergenceStudy | Ensemble | MergingDiagram, blocks: list[str]) -> list[str]:

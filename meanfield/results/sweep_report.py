@@ -1,4 +1,4 @@
-"""Report of a sweep, for `sweep` and `info`."""
+"""Report of a sweep, for `sweep`, `info` and `print`."""
 
 from __future__ import annotations
 

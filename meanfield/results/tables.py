@@ -254,7 +254,7 @@ def prediction_html(prediction: ClusterPrediction) -> str:
     ]
     if prediction.positions is None and prediction.message:
         return html_table("Cluster prediction", [*pairs, ("clusters", prediction.message)])
-    pairs.append(("answer", str(prediction)))
+    pairs.append(("answer", prediction.answer))
     laws = [("corrected law", prediction.corrected), ("linear law", prediction.linear)]
     for name, law in laws:
         if law is not None:

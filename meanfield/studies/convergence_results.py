@@ -170,6 +170,9 @@ class ConvergenceStudy:
         "Figure of the study: distances against time and against the number of tokens.",
     )
 
+    def __str__(self) -> str:
+        return str(VIEWS["ConvergenceStudy.text"](self))
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["ConvergenceStudy.html"](self))

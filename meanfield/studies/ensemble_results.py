@@ -115,6 +115,9 @@ class Ensemble:
         "Figure of the ensemble: mean counts against the number of tokens, distributions.",
     )
 
+    def __str__(self) -> str:
+        return str(VIEWS["Ensemble.text"](self))
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["Ensemble.html"](self))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -49,6 +49,8 @@ class PhasePoint:
         Moment of the critical degree at the transition as a share of that of a Dirac,
         |int x dmu| for degree 1; 0 if continuous or below 1e-3; None if the transition is not
         known.
+    problem : Problem or None
+        Whose onset it is; a point that was put together by hand may have none.
     """
 
     beta: float
@@ -57,6 +59,15 @@ class PhasePoint:
     saddle_node_diffusivity: float | None
     order: Order
     order_parameter_at_transition: float | None
+    problem: Problem | None = field(default=None, repr=False, compare=False)
+
+    def numbers(self) -> dict[str, Any]:
+        """Everything but the problem, by name."""
+        names = [each.name for each in fields(self) if each.compare]
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        return str(VIEWS["PhasePoint.text"](self))
 
     def __repr__(self) -> str:
         where = f"below diffusivity {self.critical_diffusivity:.6g}"
@@ -110,12 +121,11 @@ class PhaseDiagram:
 
     def table(self) -> Any:
         """Points as a pandas.DataFrame, without pandas a dict of arrays: a row a beta."""
-        rows = [[getattr(point, each.name) for each in fields(point)] for point in self.points]
-        columns = zip(*rows, strict=True)
+        rows = [point.numbers() for point in self.points]
         return data_frame(
             {
-                each.name: np.array([np.nan if value is None else value for value in column])
-                for each, column in zip(fields(PhasePoint), columns, strict=True)
+                name: np.array([np.nan if row[name] is None else row[name] for row in rows])
+                for name in rows[0]
             }
         )
 
@@ -124,6 +134,9 @@ class PhaseDiagram:
         "Figure of what is stable where, the jump of order and the critical diffusivity over beta."
         "\n\nOf at least two betas.",
     )
+
+    def __str__(self) -> str:
+        return str(VIEWS["PhaseDiagram.text"](self))
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""
@@ -188,7 +201,7 @@ def onset(branch: Branch) -> PhasePoint:
     turn, equal = _largest(branch, "saddle_node"), _largest(branch, "transition")
     overhangs = turn is not None and turn.value > (1.0 + _PROMISED) * critical
     if branch_direction(problem) <= 0.0 and not overhangs:
-        return PhasePoint(beta, critical, transition, None, "continuous", jump)
+        return PhasePoint(beta, critical, transition, None, "continuous", jump, problem)
     # Next to the tricritical point D_# is all three, to more digits than are promised.
     saddle_node = critical if turn is None else max(turn.value, critical)
     if equal is not None and equal.value > critical:
@@ -198,7 +211,7 @@ def onset(branch: Branch) -> PhasePoint:
             f"the ordered branch at beta = {beta:g} never has the free energy of uniform: look at "
             "it with meanfield.stationary.branches.primary_branch."
         )
-    return PhasePoint(beta, critical, transition, saddle_node, "discontinuous", jump)
+    return PhasePoint(beta, critical, transition, saddle_node, "discontinuous", jump, problem)
 
 
 @checked
@@ -245,7 +258,15 @@ def phase_diagram(
         branches = progress(branches)
     elif progress:
         branches = followed(branches, len(problems), "phase")
-    points = tuple(onset(branch) for branch in branches)
+    return diagram_of(problem_at, problems, tuple(onset(branch) for branch in branches))
+
+
+def diagram_of(
+    problem_at: Callable[[float], Problem],
+    problems: Sequence[Problem],
+    points: tuple[PhasePoint, ...],
+) -> PhaseDiagram:
+    """Phase diagram of points, with the facts of their problems."""
     # The linear kernel is the exponential one of beta = 0.
     kernel = next(
         (each.zonal.kernel for each in problems if each.zonal.kernel.name != "linear"), None

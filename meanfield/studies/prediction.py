@@ -122,7 +122,7 @@ class ClusterPrediction:
     --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
-    >>> print(mf.predict_clusters(problem, 1000, corrected=False))
+    >>> print(mf.predict_clusters(problem, 1000, corrected=False).answer)
     2 clusters (72.3 +- 0.4 %) or 3 (27.7 +- 0.4 %), formed by about t = 50 (scaled time)
     """
 
@@ -227,8 +227,13 @@ class ClusterPrediction:
         """Table for notebooks."""
         return str(VIEWS["ClusterPrediction.html"](self))
 
-    def __str__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """The answers in one line."""
         return "; ".join(self.answers)
+
+    def __str__(self) -> str:
+        return str(VIEWS["ClusterPrediction.text"](self))
 
     def _when(self) -> str:
         """The time that belongs to `law`, and how long the likeliest number lasts."""
@@ -254,7 +259,7 @@ class ClusterPrediction:
     def __repr__(self) -> str:
         where = f"on the {self.problem.manifold.name}, {self.problem.zonal.kernel!r}"
         note = f"; note: {self.note}" if self.note else ""
-        return f"ClusterPrediction({self}; {where}; tokens: {self.tokens_told}{note})"
+        return f"ClusterPrediction({self.answer}; {where}; tokens: {self.tokens_told}{note})"
 
 
 @checked

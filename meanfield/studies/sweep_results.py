@@ -421,6 +421,9 @@ class Sweep:
         parts += [f"{early} ended early"] if early else []
         return ", ".join([*parts, f"{left} not finished"] if left else parts)
 
+    def __str__(self) -> str:
+        return str(VIEWS["Sweep.text"](self))
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["Sweep.html"](self))

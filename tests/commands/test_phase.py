@@ -263,7 +263,7 @@ def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:
     named = {key for cell in cells for key in cell.split("`")[1::2]}
     family = lambda beta: Problem(mf.Circle(), mf.exponential(beta), normalization="none")  # noqa: E731
     reports = [
-        phase.phase_report(family, phase.phase_diagram(family, betas))
+        phase.phase_report(phase.phase_diagram(family, betas), family)
         for betas in ([1.0], [1.0, 3.0])
     ]
     assert named == {key for report in reports for key in report.data}

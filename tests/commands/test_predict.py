@@ -61,7 +61,7 @@ def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
     assert {int(k): p for k, p in found["distribution"].items()} == prediction.linear.distribution
     assert found["standard_error"] == prediction.linear.standard_error
     assert found["corrected"]["mean"] == 2.75 == prediction.mean_clusters
-    assert found["answer"] == str(prediction)
+    assert found["answer"] == prediction.answer
     assert found["formation_time"] == prediction.formation_time > found["onset_time"]
     assert found["corrected"]["distribution"] == {"2": 0.25, "3": 0.75}
     assert found["samples"] == 500 and found["seed"] == 4 and found["tokens"] == 1000

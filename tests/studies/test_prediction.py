@@ -158,7 +158,7 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert found.mean_clusters_linear == mf.mean_clusters(five, 20)
     answer = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 23.9 (scaled time)"
     forming = "some still forming until about t = 43.9; half of the runs with 3 "
-    assert str(found).startswith(f"{answer}; {forming}")
+    assert found.answer.startswith(f"{answer}; {forming}")
     assert answer in repr(found) and "tokens: 20, independent and uniform" in repr(found)
 
 
@@ -175,8 +175,8 @@ def test_shares_are_told_with_the_time_they_are_of(monkeypatch: pytest.MonkeyPat
     )
     assert few.counting_time < few.formation_time and many.formation_time <= many.counting_time
     told = f"{few.counting_time:.3g} (scaled time); some still forming until about"
-    assert f", at t = {told} t = {few.formation_time:.3g}" in str(few)
-    assert str(many).endswith(f", at t = {many.counting_time:.3g} (scaled time)")
+    assert f", at t = {told} t = {few.formation_time:.3g}" in few.answer
+    assert many.answer.endswith(f", at t = {many.counting_time:.3g} (scaled time)")
     # Wells of linear theory are not counted at a time.
     linear = predict_clusters(problem("circle", 0.5), 100, samples=10, corrected=False)
     assert "formed by about" in str(linear)
@@ -251,7 +251,7 @@ def test_given_tokens_are_answered_first(manifold: str, beta: float, told: str) 
     points = 0.5 + np.pi * np.arange(12) / 2 if told[0] == "4" else rng.uniform(0, 6, 50)
     points = points if manifold == "circle" else rng.standard_normal((50, 3))
     found = predict_clusters(problem(manifold, beta), points, samples=10, corrected=False)
-    own, random = str(found).split("; of as many random tokens: ")
+    own, random = found.answer.split("; of as many random tokens: ")
     assert told in own and f"formed by about t = {found.formation_time:.3g} (scaled time)" in own
     assert str(found.linear.most_likely) in random
     assert own in repr(found) and "given" in repr(found) and "uniform" not in repr(found)
