@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from meanfield.certificates.action import action_bound
     from meanfield.certificates.collapse import certified_collapse
     from meanfield.certificates.radius import certified_radius
+    from meanfield.dry_run import check
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.finite.fluctuations import fluctuations
@@ -191,6 +192,7 @@ __all__ = [
     "attention_matrix",
     "certified_collapse",
     "certified_radius",
+    "check",
     "closest_pair_survival",
     "cluster_rates",
     "cluster_tree",
@@ -272,7 +274,7 @@ __all__ = [
 # `dir(mf)`: what a first notebook uses; every other name works, too.
 _FIRST = """
     Attention Axial Circle Density Drift FeedForward Flow Head Layers Measure Problem Run SA
-    SimulationError Sphere Stage USA attention_matrix cluster_tree configuration
+    SimulationError Sphere Stage USA attention_matrix check cluster_tree configuration
     convergence_study critical_diffusivity ensemble exponential fluctuations from_density
     from_function from_points from_values gradient growth_rates linear linear_operator load
     load_encoder load_sweep merging_diagram mixture normal_tokens observable onset_time

@@ -45,7 +45,7 @@ FLOORS = [
     "recording",
     "api",
     "studies.sweeps",
-    "commands explore",
+    "commands dry_run explore",
     "__main__",
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names.split()}

@@ -59,6 +59,16 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     check_memory(config)
     tell_study_memory(config)
+    output = f"{config.output.path} (state: {config.output.state})"
+    print(facts([("run file", f"{config.source}: valid"), *run_facts(config, output)]))
+    return 0
+
+
+def run_facts(config: Config, output: str = "") -> list[tuple[str, Any]]:
+    """What a run will do, by name: sizes, memory, and the time that its first steps promise.
+
+    output: where the run is written to.
+    """
     problem = config.problem
     representation = represent(problem, config.options)
     end = config.times[-1]
@@ -67,7 +77,6 @@ def execute(options: argparse.Namespace) -> int:
     turning = problem.frequencies is not None and plain and problem.unlabelled.is_isotropic
     rate = growth_rate_max(problem) if has_rates or turning else float("nan")
     pairs: list[tuple[str, Any]] = [
-        ("run file", f"{config.source}: valid"),
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
         ("attention", _attention(problem)),
         *parts_told(problem).items(),
@@ -79,7 +88,7 @@ def execute(options: argparse.Namespace) -> int:
         ("dominant degree", _dominant(problem, has_rates)),
         ("end", _end(problem, end, rate)),
         ("saves", len(config.times)),
-        ("output", f"{config.output.path} (state: {config.output.state})"),
+        ("output", output),
         ("memory", _memory(config, representation)),
     ]
     pairs = [(name, text) for name, text in pairs if text]
@@ -90,8 +99,7 @@ def execute(options: argparse.Namespace) -> int:
     with patience():
         on_top = "" if config.fluctuations is None else "; finding fluctuations comes on top"
         pairs.append(("time", _estimated_time(config, representation) + on_top))
-    print(facts(pairs))
-    return 0
+    return pairs
 
 
 def _unexecuted(config: Config) -> list[tuple[str, Any]]:

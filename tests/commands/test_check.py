@@ -277,3 +277,22 @@ def test_time_of_layers_is_their_number(tmp_path: Path, capsys: pytest.CaptureFi
     slowed = replace(run.problem, layers=mf.Layers(step=0.0, placement="pre"))
     with pytest.raises(ValueError, match="under other layers modes grow by another clock"):
         mf.simulate(slowed, until=1.0, unit="growth", representation="particles")
+
+
+def test_check_in_python_says_what_the_command_says(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who works in a notebook would have to write a run file to know what is coming."""
+    told = facts(capsys, config, *PARTICLES, "representation.tokens=30")
+    law = mf.perturbed_uniform([[1.0, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, law)
+    options = {"representation": "particles", "tokens": 30}
+    found = mf.check(problem, until=2.0, save=5, **options)
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in str(found).splitlines())
+    assert told.keys() - lines.keys() == {"run file", "output"}
+    assert {name: told[name] for name in lines if name != "time"} == {
+        name: text for name, text in lines.items() if name != "time"
+    }
+    assert lines["time"].startswith("about ") and repr(found) == str(found)
+    with pytest.raises(ValueError, match="tokens"):
+        mf.check(problem, until=2.0, representation="density", tokens=30)
