@@ -127,6 +127,7 @@ if TYPE_CHECKING:
     from meanfield.stationary.states import StationaryState, stationary_state
     from meanfield.store.result_file import load
     from meanfield.store.sweep_file import load_sweep
+    from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagram
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.convergence_results import ConvergenceStudy
     from meanfield.studies.ensemble import ensemble
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attention",
     "Axial",
+    "BifurcationDiagram",
     "Bracket",
     "Circle",
     "ClusterPrediction",
@@ -190,6 +192,7 @@ __all__ = [
     "UniformSpread",
     "action_bound",
     "attention_matrix",
+    "bifurcation_diagram",
     "certified_collapse",
     "certified_radius",
     "check",
@@ -274,16 +277,17 @@ __all__ = [
 # `dir(mf)`: what a first notebook uses; every other name works, too.
 _FIRST = """
     Attention Axial Circle Density Drift FeedForward Flow Head Layers Measure Problem Run SA
-    SimulationError Sphere Stage USA attention_matrix check cluster_tree configuration
-    convergence_study critical_diffusivity ensemble exponential fluctuations from_density
-    from_function from_points from_values gradient growth_rates linear linear_operator load
-    load_encoder load_sweep merging_diagram mixture normal_tokens observable onset_time
-    perturbed_uniform phase_diagram phase_point predict_clusters replay run sampled simulate
-    stationary_state sweep uniform verify von_mises_fisher wasserstein zonal
+    SimulationError Sphere Stage USA attention_matrix bifurcation_diagram check cluster_tree
+    configuration convergence_study critical_diffusivity ensemble exponential fluctuations
+    from_density from_function from_points from_values gradient growth_rates linear
+    linear_operator load load_encoder load_sweep merging_diagram mixture normal_tokens observable
+    onset_time perturbed_uniform phase_diagram phase_point predict_clusters replay run sampled
+    simulate stationary_state sweep uniform verify von_mises_fisher wasserstein zonal
 """
 
 # What results ask for, and the function that makes it, as module:name.
 _MAKERS = {
+    "BifurcationDiagram.plot": "figures.draw.bifurcation:diagram_figure",
     "ClusterPrediction.html": "results.tables:prediction_html",
     "ClusterPrediction.plot": "figures.draw.prediction:prediction_figure",
     "ClusterPrediction.text": "results.prediction_report:prediction_report",
@@ -307,6 +311,7 @@ _MAKERS = {
     "PhaseDiagram.plot": "figures.draw.phase:phase_diagram_figure",
     "PhaseDiagram.text": "results.phase_report:phase_report",
     "PhasePoint.html": "results.tables:phase_point_html",
+    "PhasePoint.plot": "figures.draw.bifurcation:point_figure",
     "PhasePoint.text": "results.phase_report:point_text",
     "Problem.html": "results.tables:problem_html",
     "Replay.html": "results.tables:replay_html",

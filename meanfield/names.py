@@ -61,6 +61,7 @@ MODULES = {
     "stationary.states": "StationaryState stationary_state",
     "store.result_file": "load",
     "store.sweep_file": "load_sweep",
+    "studies.bifurcation": "BifurcationDiagram bifurcation_diagram",
     "studies.convergence": "convergence_study",
     "studies.convergence_results": "ConvergenceStudy",
     "studies.ensemble": "ensemble",

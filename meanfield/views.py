@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 VIEWS: dict[str, Callable[..., Any]] = {}
 """Class and method of a result -> what makes it, a function of the result and of the arguments."""
 
+_ON_AXES = "Empty axes to draw on, `ax`, instead of a figure of its own. "
 _OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots an inch."
 
 
@@ -24,6 +25,7 @@ class PlotMethod(Protocol):
     def __call__(
         self,
         *,
+        ax: Any = None,
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,
@@ -32,11 +34,12 @@ class PlotMethod(Protocol):
         ...
 
 
-def plot_method(wanted: str, shows: str) -> PlotMethod:
+def plot_method(wanted: str, shows: str, *, on_axes: bool = False) -> PlotMethod:
     """Method of a result that makes its figure, to be named `plot` in the body of its class.
 
     wanted: class and method, a key of `VIEWS`.
     shows: docstring: what the figure shows. What the arguments are follows.
+    on_axes: True if its function takes `ax`, empty axes of the user's.
 
     Examples
     --------
@@ -50,15 +53,25 @@ def plot_method(wanted: str, shows: str) -> PlotMethod:
     def plot(
         self: Any,
         *,
+        ax: Any = None,
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,
     ) -> Figure:
-        figure: Figure = VIEWS[wanted](self, title=title, figsize=figsize, dpi=dpi)
+        options: dict[str, Any] = {"title": title, "figsize": figsize, "dpi": dpi}
+        if ax is not None:
+            if not on_axes:
+                raise ValueError(f"{wanted} has several axes: leave out ax, and take figsize.")
+            if figsize is not None or dpi is not None:
+                raise ValueError(
+                    "figsize and dpi are of a figure of our own: leave out ax, or them."
+                )
+            options = {"ax": ax, "title": title}
+        figure: Figure = VIEWS[wanted](self, **options)
         return figure
 
     plot.__qualname__ = wanted
-    plot.__doc__ = f"{shows}\n\n{_OPTIONS}"
+    plot.__doc__ = f"{shows}\n\n{_ON_AXES * on_axes}{_OPTIONS}"
     return cast(PlotMethod, checked(plot))
 
 

@@ -137,7 +137,7 @@ RESULTS = {
     *("Event", "Kernel", "LinearOperator", "Run", "SimulationError", "ClusterPrediction"),
     *("ClusterTree", "ConvergenceStudy", "Ensemble", "Fluctuations", "LimitShape", "PhaseDiagram"),
     *("MergingDiagram", "PairCorrelation", "PhasePoint", "Replay", "StationaryState", "Sweep"),
-    "TokenLimit",
+    *("BifurcationDiagram", "TokenLimit"),
 }
 CALLABLES = {
     name: getattr(mf, name)

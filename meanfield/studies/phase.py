@@ -61,6 +61,13 @@ class PhasePoint:
     order_parameter_at_transition: float | None
     problem: Problem | None = field(default=None, repr=False, compare=False)
 
+    plot = plot_method(
+        "PhasePoint.plot",
+        "Figure of the bifurcation diagram, which is computed: order and free energy against "
+        "diffusivity.",
+        on_axes=True,
+    )
+
     def numbers(self) -> dict[str, Any]:
         """Everything but the problem, by name."""
         names = [each.name for each in fields(self) if each.compare]

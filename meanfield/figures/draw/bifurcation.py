@@ -19,13 +19,15 @@ from meanfield.figures.data.phase import (
     Pieces,
     bifurcation_picture,
 )
-from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
+from meanfield.figures.draw.figures import check_empty, check_suffix, new_figure, write_figure
 from meanfield.figures.draw.phase import BOTH, CRITICAL, SADDLE_NODE, TRANSITION
 from meanfield.figures.draw.style import INK, MUTED, facts_title, style, title_above
 from meanfield.stationary.branches import Branch
+from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagram
 from meanfield.studies.phase import PhasePoint
 
 _SIZE = (9.6, 5.8)
+_TITLE = "Stationary states"
 _UNIFORM, _ORDERED = MUTED, INK
 _DASHES = (0, (3.5, 2.0))
 # Shown on either side of the interval in which uniform and order are both stable, in its widths.
@@ -64,10 +66,43 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
     return draw_bifurcation(bifurcation_picture(point, branch))
 
 
-def draw_bifurcation(picture: BifurcationPicture) -> Figure:
+def diagram_figure(diagram: BifurcationDiagram, *, ax: Any = None, **options: Any) -> Figure:
+    """Figure of a bifurcation diagram, on the axes of a user order alone."""
+    picture = bifurcation_picture(diagram.point, diagram.branch)
+    if ax is None:
+        return draw_bifurcation(picture, **options)
+    point = picture.point
+    check_empty(ax)
+    with style():
+        _states(ax, point, picture.pieces, _whole(point))
+        for value, colour in _marked(point):
+            ax.axvline(value, color=colour, linewidth=0.9, linestyle=":")
+        ax.set_xlabel("diffusivity $D$")
+        ax.set_ylabel(_order_label(picture.degree))
+        ax.set_title(options.get("title") or _TITLE)
+        _legend(ax, picture.symmetry)
+    figure: Figure = ax.figure
+    return figure
+
+
+def point_figure(point: PhasePoint, **options: Any) -> Figure:
+    """Figure of the bifurcation diagram in which a phase point lies."""
+    if point.problem is None:
+        raise ValueError("this phase point has no problem: take that of mf.phase_point(problem).")
+    return diagram_figure(bifurcation_diagram(point.problem), **options)
+
+
+def _whole(point: PhasePoint) -> tuple[float, float]:
+    """Diffusivities of a whole branch."""
+    return (0.0, _BEYOND * (point.saddle_node_diffusivity or point.critical_diffusivity))
+
+
+def draw_bifurcation(
+    picture: BifurcationPicture, *, title: str | None = None, **options: Any
+) -> Figure:
     """Figure of a branch that is ready to be drawn."""
     point, pieces, energy = picture.point, picture.pieces, picture.has_energy
-    whole = (0.0, _BEYOND * (point.saddle_node_diffusivity or point.critical_diffusivity))
+    whole = _whole(point)
     window = _window(point, whole)
     magnified = window != whole
     rows: list[Any] = [["order"], ["energy"]] if energy else [["order"]]
@@ -76,7 +111,7 @@ def draw_bifurcation(picture: BifurcationPicture) -> Figure:
         rows = [["whole", *row] for row in rows]
         ratios["width_ratios"] = [1.0, 1.5]
     with style():
-        figure = new_figure(_SIZE if energy else (_SIZE[0], 0.75 * _SIZE[1]))
+        figure = new_figure(_SIZE if energy else (_SIZE[0], 0.75 * _SIZE[1]), **options)
         axes = figure.subplot_mosaic(rows, **ratios)
         first, last = axes["whole" if magnified else "order"], axes["energy" if energy else "order"]
         if magnified:
@@ -84,7 +119,7 @@ def draw_bifurcation(picture: BifurcationPicture) -> Figure:
             axes["order"].set_title("the framed part, magnified", loc="left", color=MUTED)
             first.axvspan(*window, facecolor="none", edgecolor=MUTED, linewidth=0.8)
             first.set_xlabel("diffusivity $D$")
-        title_above(first, "Stationary states", facts_title(picture.facts))
+        title_above(first, title or _TITLE, facts_title(picture.facts))
         _states(axes["order"], point, pieces, window)
         _marks(axes["order"], point)
         if energy:
