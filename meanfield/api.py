@@ -22,7 +22,7 @@ from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, observables_beside, usual_observables
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.recording import (
     Record,
     complete_fluctuations,
@@ -84,7 +84,7 @@ def simulate(
     observables: Iterable[Any] | Mapping[str, Any] | None = None,
     fluctuations: int | None = None,
     callback: Callback | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     output: str | os.PathLike[str] | None = None,
     state: Literal["all", "last", "none"] = "all",
     resume: bool = False,
@@ -153,8 +153,8 @@ def simulate(
         at every saved time, as far as that is resolved; see `fluctuations`, the function.
     callback : callable (time, measure), optional
         Called at every saved time, the time in `unit`.
-    progress : bool
-        Show a bar of the saved times, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar of the saved times; by default in notebooks.
     output : path, optional
         File (.h5) that is written on the way and whole at every moment, see `load`.
     state : str
@@ -253,7 +253,7 @@ def run(
     output: str | os.PathLike[str] | None = None,
     observables: Iterable[Any] | Mapping[str, Any] | None = None,
     callback: Callback | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     resume: bool = False,
     overwrite: bool = False,
     allow_code: bool = False,
@@ -331,7 +331,7 @@ def _run(
     resume: bool,
     overwrite: bool,
     callback: Callback | None,
-    progress: bool,
+    progress: bool | None,
 ) -> Run:
     if is_stationary(evolution.problem, evolution.options):
         _log.warning(STATIONARY)
@@ -346,7 +346,7 @@ def _run(
         from meanfield.finite.fluctuations import fluctuations_at, with_bar
 
         times, unit = collected.scaled_time, evolution.unit
-        follow = with_bar if progress else None
+        follow = with_bar if wants_bar(progress) else None
         try:
             fluctuations = fluctuations_at(
                 evolution.problem, times, linearised, unit=unit, follow=follow
@@ -362,7 +362,9 @@ def _run(
         snapshots = _kept(evolution, record, resume, overwrite, callback, progress)
         if linearised is None:
             return snapshots
-        complete_fluctuations(evolution, record, linearised, with_bar if progress else None)
+        complete_fluctuations(
+            evolution, record, linearised, with_bar if wants_bar(progress) else None
+        )
         return replace(load(record.path), given_problem=evolution.problem)
 
 
@@ -391,7 +393,7 @@ def _check_called(name: str, function: object) -> None:
 
 
 def _collected(
-    evolution: Evolution, record: Record, callback: Callback | None, progress: bool
+    evolution: Evolution, record: Record, callback: Callback | None, progress: bool | None
 ) -> Run:
     """Run in memory."""
     rows: list[tuple[Snapshot, dict[str, FloatArray]]] = []
@@ -423,7 +425,7 @@ def _kept(
     resume: bool,
     overwrite: bool,
     callback: Callback | None,
-    progress: bool,
+    progress: bool | None,
 ) -> Run:
     """Run that a file keeps."""
 
@@ -445,11 +447,11 @@ def _kept(
 
 
 def _watched(
-    stream: Iterable[Snapshot], evolution: Evolution, progress: bool
+    stream: Iterable[Snapshot], evolution: Evolution, progress: bool | None
 ) -> Iterator[Snapshot]:
     """Pass snapshots through; log what happened, and show how far it is."""
     length = evolution.unit_length
-    if progress:
+    if wants_bar(progress):
         stream = followed(
             stream,
             len(evolution.times),

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+def wants_bar(progress: bool | None) -> bool:
+    """True if a bar is asked for, or by default in a notebook: where a kernel has a front end.
+
+    Examples
+    --------
+    >>> wants_bar(True), wants_bar(False), wants_bar(None)
+    (True, False, False)
+    """
+    if progress is not None:
+        return progress
+    # A shell exists only where IPython was imported.
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
 def followed(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -229,6 +231,22 @@ def test_progress_is_shown_and_happenings_are_logged(
     assert any("density -> characteristics" in record.message for record in caplog.records)
     mf.simulate(PROBLEM, 1.0, save=2)
     assert capsys.readouterr().err == ""
+
+
+def test_notebooks_show_a_bar_by_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell would be silent for minutes; a script or a terminal would be flooded."""
+    shells = {name: type(name, (), {}) for name in ("ZMQInteractiveShell", "TerminalShell")}
+    for name, shell in shells.items():
+        ipython = SimpleNamespace(get_ipython=shell, version_info=(8, 0))
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=30, runs=2)
+        mf.simulate(PROBLEM, 1.0, save=2)
+        shown = capsys.readouterr().err
+        assert ("2/2" in shown and "runs: 100%" in shown) is (name == "ZMQInteractiveShell")
+        mf.simulate(PROBLEM, 1.0, save=2, progress=False)
+        assert capsys.readouterr().err == ""
 
 
 def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> None:

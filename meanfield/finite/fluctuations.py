@@ -21,7 +21,7 @@ from meanfield.finite.path import Path
 from meanfield.finite.resolved import LARGEST_TAIL, Settings, resolved_part
 from meanfield.finite.results import Fluctuations
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.simulation import timing
 
 # Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
@@ -50,7 +50,7 @@ def fluctuations(
     max_degree: int | None = None,
     tolerance: float = 1e-10,
     unresolved: Literal["raise", "nan"] = "raise",
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Fluctuations:
     """How far N tokens, drawn from the initial law, are from the limit: covariance and mean shift.
 
@@ -80,8 +80,8 @@ def fluctuations(
     unresolved : str
         "raise" an error if the last time is not resolved, as where clusters form; or let rows be
         "nan" from the first time on that is not, and say in `note` why.
-    progress : bool
-        Show a bar of the saved times, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar of the saved times; by default in notebooks.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def fluctuations(
         unit=unit,
         tolerance=tolerance,
         whole=unresolved == "raise",
-        follow=with_bar if progress else None,
+        follow=with_bar if wants_bar(progress) else None,
     )
 
 

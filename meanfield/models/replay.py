@@ -20,7 +20,7 @@ from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spect
 from meanfield.models.ladder import Ladder, ladder
 from meanfield.observables import observe, usual_observables
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.runs import Run, assembled
 from meanfield.schemes.layers import Layers
 from meanfield.snapshot import Snapshot
@@ -158,7 +158,7 @@ class ReplayedText(NamedTuple):
 
 @checked
 def replay(
-    encoder: Encoder, texts: str | Sequence[str | IntArray], *, progress: bool = False
+    encoder: Encoder, texts: str | Sequence[str | IntArray], *, progress: bool | None = None
 ) -> Replay:
     """Texts through an encoder, layer by layer, beside its theory.
 
@@ -168,7 +168,7 @@ def replay(
         As `load_encoder` reads it.
     texts : str, several, or arrays of numbers of tokens
         Each is read by itself; tokens attend only to tokens of their own text.
-    progress : bool
+    progress : bool, optional
         Show how far it is.
 
     Raises
@@ -189,7 +189,7 @@ def replay(
     return replay_of(
         encoder,
         texts_listed,
-        list(followed(parts, len(texts_listed), "replay") if progress else parts),
+        list(followed(parts, len(texts_listed), "replay") if wants_bar(progress) else parts),
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import checked
 from meanfield.models.encoder import Encoder, listed
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.views import plot_method
 
 
@@ -99,7 +99,7 @@ def token_limit(
     counts: Sequence[int] = (32, 128, 512),
     tokens: int = 2048,
     repetitions: int = 4,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> TokenLimit:
     """Distance of n tokens of an encoder from the same tokens among N, after each layer.
 
@@ -115,7 +115,7 @@ def token_limit(
         n, below N; memory grows like N^2.
     repetitions : int
         How often N tokens are drawn anew.
-    progress : bool
+    progress : bool, optional
         Show how far it is.
 
     Raises
@@ -132,7 +132,9 @@ def token_limit(
     if repetitions < 1:
         raise ValueError(f"repetitions must be at least 1, got {repetitions}.")
     parts = _repetitions(encoder, words, rng, sizes, tokens, repetitions)
-    repetitions_done = list(followed(parts, repetitions, "token limit") if progress else parts)
+    repetitions_done = list(
+        followed(parts, repetitions, "token limit") if wants_bar(progress) else parts
+    )
     return TokenLimit(encoder.name, sizes, tokens, np.array(repetitions_done))
 
 

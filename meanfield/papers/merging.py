@@ -196,7 +196,7 @@ def merging_diagram(
     tolerance: float = DIAGRAM_TOLERANCE,
     seed: int = 0,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> MergingDiagram:
     """Share of the pairs of tokens that have merged, over inverse temperatures and times.
 
@@ -228,8 +228,8 @@ def merging_diagram(
         Seed of the diagram.
     executor : concurrent.futures.Executor, optional
         Where to run; in this process by default. The result is the same to the bit.
-    progress : bool
-        Show a bar, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar; by default in notebooks.
 
     Raises
     ------

@@ -36,7 +36,7 @@ from meanfield.papers.configurations import (
     sharp_configuration,
     uniform_energy,
 )
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.spaces.configurations import shape_points
 from meanfield.spaces.manifold import Manifold
 from meanfield.spectrum.cluster_rates import tangent_frames
@@ -168,7 +168,7 @@ def optimal_configuration(
     seed: int = 0,
     tolerance: float = 1e-12,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Configuration:
     """Where n repulsive tokens come to rest: the least energy found from many random starts.
 
@@ -193,8 +193,8 @@ def optimal_configuration(
         Largest |grad_i P| / (beta P) of a minimum, from 1e-13 to 1e-3.
     executor : concurrent.futures.Executor, optional
         Where to search; in this process by default. The result is the same.
-    progress : bool
-        Show a bar.
+    progress : bool, optional
+        Show a bar; by default in notebooks.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def optimal_configuration(
         )
     search = partial(_minimum, manifold, tokens, beta, seed, tolerance)
     done: Iterable[tuple[int, _Minimum | None]] = finished(search, range(starts), executor)
-    if progress:
+    if wants_bar(progress):
         done = followed(done, starts, "starts")
     with one_blas_thread():
         answers = dict(done)

@@ -35,7 +35,7 @@ from meanfield.papers.pair_correlation import (
     pair_energies,
 )
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.spectrum.stability import growth_rates
 from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_time
 from meanfield.studies.executors import finished
@@ -196,7 +196,7 @@ def pair_correlation(
     step: float | None = None,
     start: Literal["tokens", "random phase"] = "tokens",
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> PairCorrelation:
     """Pair correlation of N tokens drawn from the initial law, from many runs of them.
 
@@ -224,8 +224,8 @@ def pair_correlation(
         fluctuations start small (from some thousand on); its cost does not depend on N.
     executor : concurrent.futures.Executor, optional
         Where to run; in this process by default. The result is the same to the bit.
-    progress : bool
-        Show a bar, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar; by default in notebooks.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def pair_correlation(
     plan = _planned(problem, tokens, times, runs, max_degree, seed, tolerance, step, start)
     parts: dict[int, tuple[FloatArray, FloatArray]] = {}
     done = finished(partial(_sums, plan), plan.of.blocks(runs), executor)
-    if progress:
+    if wants_bar(progress):
         done = followed(done, runs, "runs", weight=lambda part: len(part[0]))
     for block, part in done:
         parts[block.start] = part

@@ -116,7 +116,7 @@ def convergence_study(
     unit: str = "scaled",
     step: float | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> ConvergenceStudy:
     """Particle systems of growing size against the density run from the same law.
 
@@ -142,8 +142,8 @@ def convergence_study(
         Time step of noisy particle systems, in `unit`; they need one.
     executor : concurrent.futures.Executor, optional
         Where to run the particle systems; in this process by default. The result is the same.
-    progress : bool
-        Show a bar, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar; by default in notebooks.
 
     Returns
     -------

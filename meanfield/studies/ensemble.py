@@ -117,7 +117,7 @@ def ensemble(
     seed: int = 0,
     tolerance: float = ENSEMBLE_TOLERANCE,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Ensemble:
     """Clusters of many runs from tokens drawn from the initial law.
 
@@ -141,8 +141,8 @@ def ensemble(
         Of the time steps.
     executor : concurrent.futures.Executor, optional
         Where to run; in this process by default. The result is the same.
-    progress : bool
-        Show a bar, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar; by default in notebooks.
 
     Returns
     -------

@@ -36,7 +36,7 @@ from meanfield.finite.path import Path
 from meanfield.finite.resolved import Settings, resolved
 from meanfield.finite.results import moments_of_coordinates
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, token_runs
 
@@ -226,7 +226,7 @@ def ensemble_moments(
     tolerance: float = TOLERANCE,
     step: float | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> EnsembleMoments:
     """Moments of many runs of N tokens drawn from the initial law, with control variates.
 
@@ -253,8 +253,8 @@ def ensemble_moments(
         Longest step, which noise needs: of weak order two. Without noise steps are adaptive.
     executor : concurrent.futures.Executor, optional
         Where to run; in this process by default. The result is the same to the bit.
-    progress : bool
-        Show a bar, in a notebook or on a terminal.
+    progress : bool, optional
+        Show a bar; by default in notebooks.
 
     Returns
     -------
@@ -298,7 +298,7 @@ def ensemble_moments(
         plan = _planned(of, degree)
     parts: dict[int, tuple[ModalArray, ModalArray]] = {}
     done = finished(partial(_moments, plan), of.blocks(runs), executor)
-    if progress:
+    if wants_bar(progress):
         done = followed(done, runs, "runs", weight=lambda part: len(part[0]))
     for block, part in done:
         parts[block.start] = part

@@ -17,7 +17,7 @@ import numpy as np
 
 from meanfield.checks import checked, made
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
@@ -226,7 +226,7 @@ def phase_diagram(
     problem_at: ProblemAt,
     betas: Sequence[float],
     *,
-    progress: bool | Callable[[Iterable[Branch]], Iterable[Branch]] = False,
+    progress: bool | Callable[[Iterable[Branch]], Iterable[Branch]] | None = None,
 ) -> PhaseDiagram:
     """Phase diagram over inverse temperatures.
 
@@ -237,7 +237,7 @@ def phase_diagram(
     betas : sequence of float
         At least one.
     progress : bool or callable (branches) -> branches
-        Show a bar, in a notebook or on a terminal; or what passes the primary branches through as
+        Show a bar; by default in notebooks. Or what passes the primary branches through as
         they are found.
 
     Raises
@@ -263,7 +263,7 @@ def phase_diagram(
     branches: Iterable[Branch] = map(primary_branch, problems)
     if callable(progress):
         branches = progress(branches)
-    elif progress:
+    elif wants_bar(progress):
         branches = followed(branches, len(problems), "phase")
     return diagram_of(problem_at, problems, tuple(onset(branch) for branch in branches))
 

@@ -28,7 +28,7 @@ from meanfield.laws.initial import in_radians
 from meanfield.measures import Measure
 from meanfield.observables.clusters import Clusters
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.cluster_counts import (
     mean_clusters,
@@ -272,7 +272,7 @@ def predict_clusters(
     corrected: bool = True,
     corrected_samples: int | None = None,
     executor: Executor | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> ClusterPrediction:
     """How many clusters tokens will form, with its distribution; for given tokens also where.
 
@@ -296,7 +296,7 @@ def predict_clusters(
     executor : concurrent.futures.Executor, optional
         Where to do these runs; in this process by default. The result is the same.
     progress : bool or callable (chunks, samples, name) -> chunks
-        Show a bar, in a notebook or on a terminal; or what passes an iterable of arrays of counts
+        Show a bar; by default in notebooks. Or what passes an iterable of arrays of counts
         through and shows how many of the samples are done.
 
     Returns
@@ -360,7 +360,7 @@ def predict_clusters(
     runs = default_corrected_samples(dimension, degree)
     runs = runs if corrected_samples is None else corrected_samples
     note = _no_runs(own, runs) if corrected else ""
-    show: Progress = progress if callable(progress) else _shown if progress else _unseen
+    show: Progress = progress if callable(progress) else _shown if wants_bar(progress) else _unseen
     chunks = show(linear_counts(own, count, samples, seed), samples, "linear law")
     merges: MergeTimes = {}
     linear, better = law_of(np.concatenate(list(chunks))), None

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from meanfield.checks import made
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
 
 # What was measured in them is held in memory.
@@ -100,12 +100,12 @@ class Study(ABC, Generic[Table, Results]):
         """Results of runs as they come, for the file `output` (an `OutputFile`)."""
         return finished(self.run, missing, executor)
 
-    def completed(self, executor: Executor | None = None, progress: bool = False) -> Results:
+    def completed(self, executor: Executor | None = None, progress: bool | None = None) -> Results:
         """Results of all runs, made here or by an executor; progress is a bar of the work done."""
         table = self.empty()
         missing = self.missing(table)
         done = finished(self.run, missing, executor)
-        if progress:
+        if wants_bar(progress):
             # Hundredths, for work is in tokens.
             work = sum(map(self.work, missing)) / 100.0
             done = followed(done, 100, self.unit, weight=lambda pair: self.work(pair[0]) / work)

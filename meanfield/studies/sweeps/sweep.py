@@ -18,7 +18,7 @@ from meanfield.carriers import Options
 from meanfield.checks import checked
 from meanfield.files.replacing import replace_bytes
 from meanfield.problem import Problem
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.runfile import ConfigError
 from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of, toml_value
@@ -48,7 +48,7 @@ def sweep(
     time: Mapping[str, Any] | None = None,
     observables: Sequence[str] | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     resume: bool = False,
     overwrite: bool = False,
     allow_code: bool = False,
@@ -72,8 +72,8 @@ def sweep(
         In place of the file's.
     executor : concurrent.futures.Executor, optional
         Where to run; here by default. Its processes must see the folder and the run file.
-    progress : bool
-        Show a bar of the runs.
+    progress : bool, optional
+        Show a bar of the runs; by default in notebooks.
     resume, overwrite : bool
         Go on with what is missing of a sweep that is there, or replace it.
     allow_code : bool
@@ -140,7 +140,9 @@ def sweep(
                 facts = origin_attributes(first.text, first.title, attributes)
                 done = record_study(output, write_sweep, plan, table, parts, facts)
                 with closing(done):
-                    finished_parts = followed(done, len(missing), "sweep") if progress else done
+                    finished_parts = (
+                        followed(done, len(missing), "sweep") if wants_bar(progress) else done
+                    )
                     for _ in finished_parts:
                         pass
     return load_sweep(place)
