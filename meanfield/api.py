@@ -35,7 +35,7 @@ from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.output import check_path
 from meanfield.runfile.python_file import Permission
 from meanfield.runfile.written import written
-from meanfield.runs import Run, assembled
+from meanfield.runs import Run, assembled, stored_section
 from meanfield.simulation import Evolution, evolve, timing
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED, cut_short, stopped
@@ -357,6 +357,7 @@ def _run(
         return replace(collected, fluctuations=fluctuations)
     if resume and overwrite:
         raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
+    _warn_of_own_kernel(record.path, record.tables.get("problem"))
     with python_words():
         check_path(f"output={record.path}", record.path, ())
         snapshots = _kept(evolution, record, resume, overwrite, callback, progress)
@@ -374,11 +375,23 @@ def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False)
     The file tells of its origin what the run tells, else where it is written.
     """
     target = Path(path)
+    _warn_of_own_kernel(target, stored_section(run, "problem"))
     facts = provenance() | {"meanfield_version": __version__} | run.attributes
     with python_words():
         check_path(f"output={target}", target, ())
         with replaced_at_once(target, overwrite=overwrite) as output:
             record_whole(output, run, facts)
+
+
+def _warn_of_own_kernel(path: Path, section: Mapping[str, Any] | None) -> None:
+    """Log that the run file in a file names a kernel of the user's own, which it does not hold."""
+    name = str((section or {}).get("attention", ""))
+    if name and ":" not in name:
+        _log.warning(
+            "%s: its run file cannot be run again, for it has no more than the name of the kernel "
+            '%r: put the function into a file, and take attention = "file.py:function".',
+            *(path, name),
+        )
 
 
 def _check_called(name: str, function: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -247,6 +248,26 @@ def test_notebooks_show_a_bar_by_default(
         assert ("2/2" in shown and "runs: 100%" in shown) is (name == "ZMQInteractiveShell")
         mf.simulate(PROBLEM, 1.0, save=2, progress=False)
         assert capsys.readouterr().err == ""
+
+
+def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That the run file in it cannot be run would show months later."""
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(2 * s), beta=2.0), mf.USA)
+    own = replace(own, initial=mf.von_mises_fisher(1.0))
+    run = mf.simulate(own, 0.5, save=2, output=tmp_path / "own.h5")
+    run.save(tmp_path / "copy.h5")
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert [text.split(": its run file cannot")[0] for text in told] == [
+        str(tmp_path / "own.h5"),
+        str(tmp_path / "copy.h5"),
+    ]
+    assert all("of the kernel 'zonal': put the function into a file" in text for text in told)
+    caplog.clear()
+    mf.simulate(own, 0.5, save=2)
+    mf.simulate(PROBLEM, 0.5, save=2, output=tmp_path / "plain.h5")
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> None:

@@ -57,6 +57,8 @@ _MOST = 1_000_000
 _LARGEST_WEIGHT = 1e12
 # Shared weights would be replayed any number of times, and all states kept.
 _MOST_LAYERS = 1_000
+# Tensors that a message names one by one.
+_MOST_NAMED = 20
 
 
 @checked
@@ -110,11 +112,13 @@ class _Reader:
 
     def __init__(self, place: Path, config: Mapping[str, Any], kind: str) -> None:
         self.place, self.config, self.kind = place, config, kind
-        self.tensors = Tensors(place / "model.safetensors")
+        self.path = place / "model.safetensors"
+        self.tensors = Tensors(self.path)
         # Models that were trained for a task have a prefix.
         prefixed = any(name.startswith(f"{kind}.") for name in self.tensors)
         self.prefix = f"{kind}." if prefixed else ""
         self.eps = self.number("layer_norm_eps", float, 1e-12)
+        self.missing: list[str] = []  # names of tensors
 
     def encoder(self, pieces: WordPiece | None) -> Encoder:
         d = self.whole("hidden_size")
@@ -140,7 +144,7 @@ class _Reader:
         else:
             layers = tuple(self.layer(f"encoder.layer.{i}.", _BERT) for i in range(depth))
         widening = "encoder.embedding_hidden_mapping_in"
-        return Encoder(
+        encoder = Encoder(
             name=self.name(),
             words=words,
             positions=positions,
@@ -150,6 +154,11 @@ class _Reader:
             layers=layers,
             pieces=pieces,
         )
+        if self.missing:
+            names, more = ", ".join(self.missing[:_MOST_NAMED]), len(self.missing) - _MOST_NAMED
+            others = f" and {more} more" if more > 0 else ""
+            raise ValueError(f"{self.path} has no {names}{others}: is it a {self.kind} encoder?")
+        return encoder
 
     def name(self) -> str:
         """The model's own, without who gave it; that of the folder if it has none."""
@@ -193,9 +202,10 @@ class _Reader:
         return LayerNorm(scale, shift, self.eps)
 
     def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
-        key, path = self.prefix + name, self.place / "model.safetensors"
+        key, path = self.prefix + name, self.path
         if key not in self.tensors:
-            raise ValueError(f"{path} has no {key}: is it a {self.kind} encoder?")
+            self.missing.append(key)
+            return np.broadcast_to(0.0, shape)
         if self.tensors.shape(key) != shape:
             raise ValueError(
                 f"{path}: {key} has shape {self.tensors.shape(key)}, config.json says {shape}."
