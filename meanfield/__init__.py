@@ -51,6 +51,8 @@ if not os.environ.get("OMP_NUM_THREADS", "1").strip():
 # script may be the first to ask for a name below.
 import_module("concurrent.futures.thread")
 
+# isort: off
+# fmt: off
 if TYPE_CHECKING:
     from meanfield.api import run, simulate
     from meanfield.certificates.action import action_bound
@@ -76,7 +78,7 @@ if TYPE_CHECKING:
         uniform,
         von_mises_fisher,
         with_profile,
-    )
+    )  # fmt: skip
     from meanfield.laws.own import from_function, from_values
     from meanfield.laws.sampling import sample_tokens
     from meanfield.measures import Density, LabelledDensity, Measure
@@ -111,7 +113,7 @@ if TYPE_CHECKING:
         critical_widths,
         incoherence_growth_rates,
         synchronised_order,
-    )
+    )  # fmt: skip
     from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
     from meanfield.spectrum.onset import tricritical_beta
     from meanfield.spectrum.stability import (
@@ -122,7 +124,7 @@ if TYPE_CHECKING:
         onset_time,
         switching_threshold,
         switching_thresholds,
-    )
+    )  # fmt: skip
     from meanfield.stages import Stage
     from meanfield.stationary.states import StationaryState, stationary_state
     from meanfield.store.result_file import load
@@ -144,135 +146,34 @@ if TYPE_CHECKING:
     from meanfield.terms.kernels import Kernel, exponential, linear, zonal
     from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
     from meanfield.verification import verify
+# fmt: on
+# isort: on
 
 __all__ = [
-    "Attention",
-    "Axial",
-    "BifurcationDiagram",
-    "Bracket",
-    "Circle",
-    "ClusterPrediction",
-    "ClusterTree",
-    "ConvergenceStudy",
-    "Density",
-    "Drift",
-    "Ensemble",
-    "Event",
-    "FeedForward",
-    "Flow",
-    "Fluctuations",
-    "Gaussian",
-    "GivenFrequencies",
-    "Head",
-    "Kernel",
-    "LabelledDensity",
-    "Law",
-    "Layers",
-    "LimitShape",
-    "LinearOperator",
-    "Lorentzian",
-    "Measure",
-    "MergingDiagram",
-    "PairCorrelation",
-    "PhaseDiagram",
-    "PhasePoint",
-    "Problem",
-    "RandomHead",
-    "Replay",
-    "Run",
-    "SA",
-    "SimulationError",
-    "Space",
-    "Sphere",
-    "Stage",
-    "StationaryState",
-    "Sweep",
-    "TokenLimit",
-    "USA",
-    "UniformSpread",
-    "action_bound",
-    "attention_matrix",
-    "bifurcation_diagram",
-    "certified_collapse",
-    "certified_radius",
-    "check",
-    "closest_pair_survival",
-    "cluster_rates",
-    "cluster_tree",
-    "configuration",
-    "contraction_rates",
-    "convergence_study",
-    "critical_diffusivity",
-    "critical_points",
-    "critical_widths",
-    "dominant_degree",
-    "ensemble",
-    "ensemble_moments",
-    "equiangular_beta",
-    "equiangular_cosine",
-    "equiangular_layers",
-    "equiangular_time",
-    "exponential",
-    "fluctuations",
-    "from_density",
-    "from_function",
-    "from_labels",
-    "from_points",
-    "from_values",
-    "gradient",
-    "growth_rate_max",
-    "growth_rates",
-    "hardmax",
-    "hemisphere_probability",
-    "incoherence_growth_rates",
-    "influence",
-    "limit_shape",
-    "linear",
-    "linear_operator",
-    "linear_phase_clock",
-    "load",
-    "load_encoder",
-    "load_sweep",
-    "maximum_mean_discrepancy",
-    "mean_clusters",
-    "merging_diagram",
-    "mixture",
-    "next_merge_estimate",
-    "normal_tokens",
-    "observable",
-    "onset_time",
-    "optimal_configuration",
-    "pair_correlation",
-    "perturbed_uniform",
-    "phase_diagram",
-    "phase_point",
-    "polygon_lifetime",
-    "predict_clusters",
-    "replay",
-    "run",
-    "sample_tokens",
-    "sampled",
-    "simulate",
-    "single_cluster_proof",
-    "sobolev_distance",
-    "stationary_spectrum",
-    "stationary_state",
-    "sweep",
-    "switching_threshold",
-    "switching_thresholds",
-    "synchronised_order",
-    "token_limit",
-    "tokens_for_dominance",
-    "tricritical_beta",
-    "truncation",
-    "two_cluster_time",
-    "uniform",
-    "verify",
-    "von_mises_fisher",
-    "wasserstein",
-    "with_profile",
-    "zonal",
-]
+    "Attention", "Axial", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
+    "ClusterTree", "ConvergenceStudy", "Density", "Drift", "Ensemble", "Event", "FeedForward",
+    "Flow", "Fluctuations", "Gaussian", "GivenFrequencies", "Head", "Kernel", "LabelledDensity",
+    "Law", "Layers", "LimitShape", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
+    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run",
+    "SA", "SimulationError", "Space", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit",
+    "USA", "UniformSpread", "action_bound", "attention_matrix", "bifurcation_diagram",
+    "certified_collapse", "certified_radius", "check", "closest_pair_survival", "cluster_rates",
+    "cluster_tree", "configuration", "contraction_rates", "convergence_study",
+    "critical_diffusivity", "critical_points", "critical_widths", "dominant_degree", "ensemble",
+    "ensemble_moments", "equiangular_beta", "equiangular_cosine", "equiangular_layers",
+    "equiangular_time", "exponential", "fluctuations", "from_density", "from_function",
+    "from_labels", "from_points", "from_values", "gradient", "growth_rate_max", "growth_rates",
+    "hardmax", "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape",
+    "linear", "linear_operator", "linear_phase_clock", "load", "load_encoder", "load_sweep",
+    "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
+    "next_merge_estimate", "normal_tokens", "observable", "onset_time", "optimal_configuration",
+    "pair_correlation", "perturbed_uniform", "phase_diagram", "phase_point", "polygon_lifetime",
+    "predict_clusters", "replay", "run", "sample_tokens", "sampled", "simulate",
+    "single_cluster_proof", "sobolev_distance", "stationary_spectrum", "stationary_state", "sweep",
+    "switching_threshold", "switching_thresholds", "synchronised_order", "token_limit",
+    "tokens_for_dominance", "tricritical_beta", "truncation", "two_cluster_time", "uniform",
+    "verify", "von_mises_fisher", "wasserstein", "with_profile", "zonal",
+]  # fmt: skip
 
 # `dir(mf)`: what a first notebook uses; every other name works, too.
 _FIRST = """

@@ -387,11 +387,9 @@ def _warn_of_own_kernel(path: Path, section: Mapping[str, Any] | None) -> None:
     """Log that the run file in a file names a kernel of the user's own, which it does not hold."""
     name = str((section or {}).get("attention", ""))
     if name and ":" not in name:
-        _log.warning(
-            "%s: its run file cannot be run again, for it has no more than the name of the kernel "
-            '%r: put the function into a file, and take attention = "file.py:function".',
-            *(path, name),
-        )
+        what = "its run file cannot be run again, for it has only the name of the kernel"
+        remedy = 'put the function into a file, and take attention = "file.py:function".'
+        _log.warning("%s: %s %r: %s", path, what, name, remedy)
 
 
 def _check_called(name: str, function: object) -> None:

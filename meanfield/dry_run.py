@@ -67,11 +67,6 @@ tokens, seed, step, labels, perturb, fluctuations
     dict of str to str or number
         Prints as `meanfield check` does.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `simulate`.
-
     Examples
     --------
     >>> import meanfield as mf
@@ -86,19 +81,10 @@ tokens, seed, step, labels, perturb, fluctuations
         representation, tolerance, max_degree, max_nodes, tokens, seed, scaled, labels, perturb
     )
     check_options(problem, options)
-    config = Config(
-        source=Path("check"),
-        title="",
-        problem=problem,
-        options=options,
-        times=times,
-        unit=unit,
-        stop=None,
-        output=Output(Path(), usual_observables(problem.manifold), "all"),
-        inputs=(),
-        compare=StudyOptions(),
-        ensemble=EnsembleOptions(),
-        fluctuations=None if fluctuations is None else FluctuationOptions(fluctuations),
-        tables={},
+    output = Output(Path(), usual_observables(problem.manifold), "all")
+    asked = None if fluctuations is None else FluctuationOptions(fluctuations)
+    run = Config(
+        *(Path("check"), "", problem, options, times, unit, None, output, ()),
+        *(StudyOptions(), EnsembleOptions(), asked, {}),
     )
-    return RunFacts(run_facts(config))
+    return RunFacts(run_facts(run))

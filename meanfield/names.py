@@ -88,9 +88,7 @@ TOPICS = ("certificates", "finite", "papers", "stationary", "transport")
 """Packages that `meanfield` offers as they are: `mf.papers.hardmax`."""
 
 
-def lazy_package(
-    package: str, path: list[str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...]:
     """`__getattr__` and `__dir__` of a package: its modules, and the public names in them.
 
     A module wins over a name of its own. package, path: `__name__` and `__path__`.

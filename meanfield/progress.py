@@ -11,16 +11,9 @@ T = TypeVar("T")
 
 
 def wants_bar(progress: bool | None) -> bool:
-    """True if a bar is asked for, or by default in a notebook: where a kernel has a front end.
-
-    Examples
-    --------
-    >>> wants_bar(True), wants_bar(False), wants_bar(None)
-    (True, False, False)
-    """
+    """True if a bar is asked for, or by default in a notebook: where a kernel has a front end."""
     if progress is not None:
         return progress
-    # A shell exists only where IPython was imported.
     ipython = sys.modules.get("IPython")
     return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 

@@ -30,7 +30,7 @@ from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, data_frame
+from meanfield.views import VIEWS, Axes, Shown, data_frame
 
 if TYPE_CHECKING:
     import xarray
@@ -53,7 +53,7 @@ NO_RATES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Shown):
     """Saved times of one evolution.
 
     Attributes
@@ -299,14 +299,6 @@ class Run:
         ------
         ValueError
             If a state is missing or a density, or clusters that met left fewer points.
-
-        Examples
-        --------
-        >>> import meanfield as mf
-        >>> law = mf.from_points([0.0, 1.0])
-        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=1.0), mf.SA, law)
-        >>> mf.simulate(problem, until=1.0, save=3).tokens.shape
-        (3, 2)
         """
         states = [kept_state(self, save) for save in range(len(self.measures))]
         points = [state.points for state in states if isinstance(state, Measure)]
@@ -335,10 +327,8 @@ class Run:
         Examples
         --------
         >>> import meanfield as mf
-        >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
-        >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law)
-        >>> table = mf.simulate(problem, until=1.0, save=3, observables=[]).table()
-        >>> list(table)
+        >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+        >>> list(mf.simulate(problem, until=1.0, save=3, observables=[]).table())
         ['time', 'energy', 'clusters', 'clusters_mass_0', 'clusters_centre_0']
         """
         columns = {"time": self.time}
@@ -476,13 +466,6 @@ class Run:
             f"Run({self.attributes.get('manifold', '')}, {len(self.scaled_time)} saved times from "
             f"t = {times[0]:g} to {times[-1]:g}{unit}, {self.status})"
         )
-
-    def __str__(self) -> str:
-        return str(VIEWS["Run.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["Run.html"](self))
 
 
 def stored_section(run: Run, name: str) -> dict[str, Any] | None:

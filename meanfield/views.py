@@ -7,7 +7,7 @@ first use.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,22 +19,17 @@ _ON_AXES = "Empty axes to draw on, `ax`, instead of a figure of its own. "
 _OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots an inch."
 
 
-class PlotMethod(Protocol):
-    """Method `plot` of a result, as it is called."""
+class Shown:
+    """Base of results whose report `print` shows, and whose table a notebook shows."""
 
-    def __call__(
-        self,
-        *,
-        ax: Any = None,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of the result."""
-        ...
+    def __str__(self) -> str:
+        return str(VIEWS[f"{type(self).__name__}.text"](self))
+
+    def _repr_html_(self) -> str:
+        return str(VIEWS[f"{type(self).__name__}.html"](self))
 
 
-def plot_method(wanted: str, shows: str, *, on_axes: bool = False) -> PlotMethod:
+def plot_method(wanted: str, shows: str, *, on_axes: bool = False) -> Callable[..., Figure]:
     """Method of a result that makes its figure, to be named `plot` in the body of its class.
 
     wanted: class and method, a key of `VIEWS`.
@@ -72,7 +67,7 @@ def plot_method(wanted: str, shows: str, *, on_axes: bool = False) -> PlotMethod
 
     plot.__qualname__ = wanted
     plot.__doc__ = f"{shows}\n\n{_ON_AXES * on_axes}{_OPTIONS}"
-    return cast(PlotMethod, checked(plot))
+    return checked(plot)
 
 
 def data_frame(columns: Mapping[str, Any]) -> Any:

@@ -54,7 +54,7 @@ def execute(options: argparse.Namespace) -> int:
         return 1
     if options.plot:
         _draw(diagram, last[0], options.plot)
-    phase_report(diagram, problem_at).show(options)
+    phase_report(diagram).show(options)
     return 0
 
 

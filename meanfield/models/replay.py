@@ -27,7 +27,7 @@ from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential
-from meanfield.views import VIEWS, plot_method
+from meanfield.views import VIEWS, Shown, plot_method
 
 Table = TypeVar("Table", HeadTable, Ladder)
 
@@ -37,7 +37,7 @@ _OBSERVED = ("energy", "mean_cosine", "similarity", "effective_rank")
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(Shown):
     """Hidden states of texts at all depths, and what was measured of them. Depth is time.
 
     Attributes
@@ -133,13 +133,6 @@ class Replay:
         "Replay.plot",
         "Figure: cosines by layer, the ladder, betas with their R^2, spectra of values.",
     )
-
-    def __str__(self) -> str:
-        return str(VIEWS["Replay.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["Replay.html"](self))
 
     def __repr__(self) -> str:
         many = f"{len(self.texts)} texts, " if len(self.texts) > 1 else ""

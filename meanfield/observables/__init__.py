@@ -120,12 +120,8 @@ def observables_beside(
 ) -> tuple[Observable, ...]:
     """Observables of a call: names choose, functions of the user's own join the usual ones.
 
-    Examples
-    --------
     >>> [each.name for each in observables_beside({"mass": len}, ["resolution"])]
     ['energy', 'clusters', 'resolution', 'mass']
-    >>> [each.name for each in observables_beside(["peaks"], ["resolution"])]
-    ['energy', 'clusters', 'peaks']
     """
     if observables is None:
         return chosen_observables(usual)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import VIEWS, plot_method
+from meanfield.views import Shown, plot_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class MergingTable:
 
 
 @dataclass(frozen=True, eq=False)
-class MergingDiagram:
+class MergingDiagram(Shown):
     """Probability that two tokens have merged, over inverse temperatures and times.
 
     Attributes
@@ -86,13 +86,6 @@ class MergingDiagram:
         "MergingDiagram.plot",
         "Figure of the share of merged pairs over beta and time, with the curve (6.12).",
     )
-
-    def __str__(self) -> str:
-        return str(VIEWS["MergingDiagram.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["MergingDiagram.html"](self))
 
     def __repr__(self) -> str:
         return (

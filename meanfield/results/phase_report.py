@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -18,24 +18,16 @@ _ORDERS = {
 _NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
 
 
-def phase_report(
-    diagram: PhaseDiagram, problem_at: Callable[[float], Problem] | None = None
-) -> Report:
-    """One beta in full, or a range: a row, and an object, each.
-
-    problem_at: the problem at a beta, of points that have none of their own.
-    """
+def phase_report(diagram: PhaseDiagram) -> Report:
+    """One beta in full, or a range: a row, and an object, each."""
     data = {each.name: getattr(diagram, each.name) for each in fields(diagram)}
     points = [point.numbers() for point in data.pop("points")]
-    problems = [
-        point.problem if problem_at is None else problem_at(point.beta) for point in diagram.points
-    ]
-    known = [problem for problem in problems if problem is not None]
-    if len(known) < len(problems):
+    problems = [point.problem for point in diagram.points if point.problem is not None]
+    if len(problems) < len(points):
         return Report([repr(diagram)], data)
     if len(points) == 1:
-        return Report(_point_blocks(known[0], diagram), data | points[0])
-    return Report(_range_blocks(known, diagram), data | {"diagram": points})
+        return Report(_point_blocks(problems[0], diagram), data | points[0])
+    return Report(_range_blocks(problems, diagram), data | {"diagram": points})
 
 
 def point_text(point: PhasePoint) -> str:

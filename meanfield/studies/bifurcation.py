@@ -29,14 +29,9 @@ class BifurcationDiagram:
 
     def table(self) -> Any:
         """Branch as a pandas.DataFrame, without pandas a dict of arrays: a row a state."""
-        return data_frame(
-            {
-                "diffusivity": self.branch.values,
-                "order_parameter": self.branch.order_parameter,
-                "free_energy": self.branch.free_energy,
-                "stable_within_symmetry": self.branch.stable_within_symmetry,
-            }
-        )
+        names = ("order_parameter", "free_energy", "stable_within_symmetry")
+        columns = {name: getattr(self.branch, name) for name in names}
+        return data_frame({"diffusivity": self.branch.values} | columns)
 
     plot = plot_method(
         "BifurcationDiagram.plot",
@@ -55,8 +50,7 @@ class BifurcationDiagram:
 def bifurcation_diagram(problem: Problem, *, smallest: float = 0.1) -> BifurcationDiagram:
     """Bifurcation diagram of a problem in its diffusivity.
 
-    The branch of ordered states leaves uniform at the critical diffusivity, and turns at saddle
-    nodes. `phase_diagram` has its special points over a range of beta.
+    `phase_diagram` has the points that are marked in it over a range of beta.
 
     Parameters
     ----------
@@ -64,10 +58,6 @@ def bifurcation_diagram(problem: Problem, *, smallest: float = 0.1) -> Bifurcati
         On any sphere. Its diffusivity and its initial measure are not used.
     smallest : float
         Share of the critical diffusivity at which the branch ends, in (0, 1).
-
-    Returns
-    -------
-    BifurcationDiagram
 
     Raises
     ------

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import VIEWS, data_frame, plot_method
+from meanfield.views import Shown, data_frame, plot_method
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class ConvergenceStudy:
+class ConvergenceStudy(Shown):
     """Distances of particle systems to the density, and what they say.
 
     Attributes
@@ -169,13 +169,6 @@ class ConvergenceStudy:
         "ConvergenceStudy.plot",
         "Figure of the study: distances against time and against the number of tokens.",
     )
-
-    def __str__(self) -> str:
-        return str(VIEWS["ConvergenceStudy.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["ConvergenceStudy.html"](self))
 
     def __repr__(self) -> str:
         sizes = f"n = {self.tokens[0]} to {self.tokens[-1]}"

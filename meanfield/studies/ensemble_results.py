@@ -13,14 +13,14 @@ from meanfield.arrays import FloatArray
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.views import VIEWS, data_frame, plot_method
+from meanfield.views import Shown, data_frame, plot_method
 
 NOT_RUN = -1
 """Count of a run that has not been made."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class Ensemble(Shown):
     """Clusters of many runs at multiples of the onset time.
 
     Attributes
@@ -114,13 +114,6 @@ class Ensemble:
         "Ensemble.plot",
         "Figure of the ensemble: mean counts against the number of tokens, distributions.",
     )
-
-    def __str__(self) -> str:
-        return str(VIEWS["Ensemble.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["Ensemble.html"](self))
 
     def __repr__(self) -> str:
         means = ", ".join(

@@ -21,7 +21,7 @@ from meanfield.progress import followed, wants_bar
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.views import VIEWS, data_frame, plot_method
+from meanfield.views import Shown, data_frame, plot_method
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -30,7 +30,7 @@ _PROMISED = 1e-10
 
 
 @dataclass(frozen=True, repr=False)
-class PhasePoint:
+class PhasePoint(Shown):
     """Onset of order at one inverse temperature; diffusivities in scaled time.
 
     Attributes
@@ -73,9 +73,6 @@ class PhasePoint:
         names = [each.name for each in fields(self) if each.compare]
         return {name: getattr(self, name) for name in names}
 
-    def __str__(self) -> str:
-        return str(VIEWS["PhasePoint.text"](self))
-
     def __repr__(self) -> str:
         where = f"below diffusivity {self.critical_diffusivity:.6g}"
         if self.order == "discontinuous":
@@ -83,10 +80,6 @@ class PhasePoint:
             words = [f"{value:.6g}" if value is not None else "unknown" for value in diffusivities]
             where = f"with a jump at {words[0]}, {where} at the latest; saddle node {words[1]}"
         return f"PhasePoint(beta = {self.beta:g}: order {where})"
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["PhasePoint.html"](self))
 
 
 ProblemAt = Annotated[
@@ -96,7 +89,7 @@ ProblemAt = Annotated[
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PhaseDiagram:
+class PhaseDiagram(Shown):
     """Points of a phase diagram over inverse temperatures.
 
     Attributes
@@ -129,11 +122,9 @@ class PhaseDiagram:
     def table(self) -> Any:
         """Points as a pandas.DataFrame, without pandas a dict of arrays: a row a beta."""
         rows = [point.numbers() for point in self.points]
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
         return data_frame(
-            {
-                name: np.array([np.nan if row[name] is None else row[name] for row in rows])
-                for name in rows[0]
-            }
+            {k: np.array([np.nan if v is None else v for v in c]) for k, c in columns.items()}
         )
 
     plot = plot_method(
@@ -141,13 +132,6 @@ class PhaseDiagram:
         "Figure of what is stable where, the jump of order and the critical diffusivity over beta."
         "\n\nOf at least two betas.",
     )
-
-    def __str__(self) -> str:
-        return str(VIEWS["PhaseDiagram.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["PhaseDiagram.html"](self))
 
 
 @checked

@@ -50,7 +50,7 @@ from meanfield.studies.corrected_law import (
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.merge_times import LATEST, MergeTimes, next_merges
 from meanfield.studies.study import as_problem
-from meanfield.views import VIEWS, plot_method
+from meanfield.views import Shown, plot_method
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 
@@ -76,7 +76,7 @@ ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterPrediction:
+class ClusterPrediction(Shown):
     """How many clusters tokens will form: the linear law, and the corrected one.
 
     `print` gives the answer. `law` is the better of the two, and `distribution` and `mean_clusters`
@@ -223,17 +223,10 @@ class ClusterPrediction:
         "Figure: growth rates, the laws, and the potential of tokens that were given.",
     )
 
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["ClusterPrediction.html"](self))
-
     @property
     def answer(self) -> str:
         """The answers in one line."""
         return "; ".join(self.answers)
-
-    def __str__(self) -> str:
-        return str(VIEWS["ClusterPrediction.text"](self))
 
     def _when(self) -> str:
         """The time that belongs to `law`, and how long the likeliest number lasts."""

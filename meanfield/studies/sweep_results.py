@@ -24,7 +24,7 @@ from meanfield.errors import known_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, data_frame
+from meanfield.views import VIEWS, Axes, Shown, data_frame
 
 if TYPE_CHECKING:
     import xarray
@@ -147,7 +147,7 @@ class LazyRuns(Sequence[Run]):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Shown):
     """Runs over a product of parameters.
 
     Attributes
@@ -420,13 +420,6 @@ class Sweep:
         parts = [f"{len(self.members)} runs", f"{completed} completed"]
         parts += [f"{early} ended early"] if early else []
         return ", ".join([*parts, f"{left} not finished"] if left else parts)
-
-    def __str__(self) -> str:
-        return str(VIEWS["Sweep.text"](self))
-
-    def _repr_html_(self) -> str:
-        """Table for notebooks."""
-        return str(VIEWS["Sweep.html"](self))
 
 
 def _value(run: Run, observable: str, time: float | None) -> float:

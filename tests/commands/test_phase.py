@@ -33,12 +33,14 @@ KEYS = {
 """Those of the contract with programs that read the JSON."""
 
 
-def by_hand(beta: float) -> PhasePoint:
+def by_hand(problem: Problem) -> PhasePoint:
     """A point that is quickly made: continuous up to beta = 2."""
+    beta = problem.kernel.beta
     critical = np.exp(-beta)
+    values = (1.1 * critical, 1.2 * critical, "discontinuous", 0.5)
     if beta <= 2:
-        return PhasePoint(beta, critical, critical, None, "continuous", 0.0)
-    return PhasePoint(beta, critical, 1.1 * critical, 1.2 * critical, "discontinuous", 0.5)
+        values = (critical, None, "continuous", 0.0)
+    return PhasePoint(beta, critical, *values, problem)
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
         progress: Callable[[Any], Any] = iter,
     ) -> PhaseDiagram:
         branches = [SimpleNamespace(problem=problem_at(beta)) for beta in betas]
-        points = [by_hand(branch.problem.kernel.beta) for branch in progress(iter(branches))]
+        points = [by_hand(branch.problem) for branch in progress(iter(branches))]
         asked.extend(branch.problem for branch in branches)
         flow = asked[0].flow
         return PhaseDiagram(
@@ -263,7 +265,6 @@ def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:
     named = {key for cell in cells for key in cell.split("`")[1::2]}
     family = lambda beta: Problem(mf.Circle(), mf.exponential(beta), normalization="none")  # noqa: E731
     reports = [
-        phase.phase_report(phase.phase_diagram(family, betas), family)
-        for betas in ([1.0], [1.0, 3.0])
+        phase.phase_report(phase.phase_diagram(family, betas)) for betas in ([1.0], [1.0, 3.0])
     ]
     assert named == {key for report in reports for key in report.data}
