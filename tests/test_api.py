@@ -186,7 +186,7 @@ def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path: P
         observables=["energy", "clusters"],
     )
     text = """
-        problem = { manifold = "circle", beta = 3.0 }
+        problem = { manifold = "circle", beta = 3.0, normalization = "none" }
         initial = { name = "perturbed_uniform", modes = [[2, 0.1, 0.0], [3, 0.0, 0.05]] }
         representation = { tolerance = 1e-8 }
         time = { end = 1e6, save = 13, spacing = "log", first = 1.0, stop = "one_cluster" }

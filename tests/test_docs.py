@@ -189,7 +189,8 @@ def test_file_format_page_names_provenance_of_studies(kind: str, tmp_path: Path)
     import h5py
 
     (tmp_path / "x.toml").write_text(
-        'problem = { manifold = "circle", beta = 2.0 }\ntime = { end = 1.0, save = 2 }\n'
+        'problem = { manifold = "circle", beta = 2.0, normalization = "none" }\n'
+        "time = { end = 1.0, save = 2 }\n"
         "compare = { tokens = [5, 8], repetitions = 2 }\n"
         "ensemble = { tokens = [5], runs = 1 }\n"
     )

@@ -31,8 +31,9 @@ def run_file(
     """Text of a run file; noisy tokens have a step."""
     step = ", step = 0.01" if "particles" in representation and "diffusivity" in problem else ""
     kernel = "" if "kernel" in problem else ", beta = 9.0" if "beta" not in problem else ""
+    flow = "" if "normaliz" in problem else ', normalization = "none"'
     return (
-        f"problem = {{ {problem}{kernel} }}\ninitial = {{ {initial} }}\n"
+        f"problem = {{ {problem}{kernel}{flow} }}\ninitial = {{ {initial} }}\n"
         f"representation = {{ {representation} }}\n"
         f"time = {{ end = {end}, save = {save}{step} }}\n{extra}"
     )

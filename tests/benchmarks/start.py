@@ -4,7 +4,7 @@ Processor seconds of new processes and their children, and wall time. With a war
 kernels, median (quartiles) of interleaved rounds:
 
     --version    `meanfield --version`
-    stability    `meanfield stability --manifold circle --beta 9`, which computes no more than a row
+    stability    `meanfield stability --manifold circle --beta 9 --normalization none`, a row
     import       `import meanfield` alone
     peers        `import scipy.integrate, matplotlib.pyplot`, for comparison
     python       an interpreter that does nothing
@@ -29,14 +29,15 @@ import numpy as np
 from side_by_side import Ratio, options
 
 MEANFIELD = [sys.executable, "-m", "meanfield"]
+FLOW = "--normalization=none"
 SHORT = {
     "--version": [*MEANFIELD, "--version"],
-    "stability": [*MEANFIELD, "stability", "--manifold", "circle", "--beta", "9"],
+    "stability": [*MEANFIELD, "stability", "--manifold", "circle", "--beta", "9", FLOW],
     "import": [sys.executable, "-c", "import meanfield"],
     "peers": [sys.executable, "-c", "import scipy.integrate, matplotlib.pyplot"],
     "python": [sys.executable, "-c", "pass"],
 }
-PREDICT = [*MEANFIELD, "predict", "--manifold", "sphere", "--beta", "5", "--tokens", "1000"]
+PREDICT = [*MEANFIELD, "predict", "--manifold", "sphere", "--beta", "5", "--tokens", "1000", FLOW]
 README = Path(__file__).parents[2] / "README.md"
 
 

@@ -349,7 +349,7 @@ def test_waves_between_labels_are_seen(tau: float) -> None:
     """16 labels take waves of 6.702 = 2 pi / h for none, and began with |c_1| = 0.15."""
     spread, times = mf.Gaussian(width=1.0), np.linspace(0.0, tau, 4)
     problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.Flow(strength=1e-9), waves(tau), frequencies=spread
+        mf.Circle(), mf.linear(), mf.Flow("none", strength=1e-9), waves(tau), frequencies=spread
     )
     run = mf.simulate(problem, until=tau, save=times, tolerance=1e-6, labels=16)
     # Free streaming: the characteristic function of the law, at t - tau.
@@ -361,7 +361,7 @@ def test_waves_between_labels_are_seen(tau: float) -> None:
 def test_waves_that_meet_the_field_are_those_of_sums() -> None:
     """An echo of the start that the kernel pulls at as it comes."""
     problem = mf.Problem(
-        mf.Circle(), mf.linear(), initial=waves(6.7), frequencies=mf.Gaussian(width=1.0)
+        mf.Circle(), mf.linear(), mf.USA, waves(6.7), frequencies=mf.Gaussian(width=1.0)
     )
     run = mf.simulate(problem, until=8.0, save=2, tolerance=1e-5, labels=16)
     exact = equidistant(8.0, tau=6.7)
@@ -398,7 +398,7 @@ def test_layers_too_narrow_end_with_how_many_positions_would_do() -> None:
 def test_numbers_of_labels_in_errors_resolve_the_start() -> None:
     """A number that fails again helps nobody."""
     problem = mf.Problem(
-        mf.Circle(), mf.linear(), initial=waves(400.0), frequencies=mf.Gaussian(width=1.0)
+        mf.Circle(), mf.linear(), mf.USA, waves(400.0), frequencies=mf.Gaussian(width=1.0)
     )
     with pytest.raises(ValueError, match=r"give labels = \d+ or more") as error:
         mf.simulate(problem, until=1.0, labels=1400, tolerance=1e-6)

@@ -23,7 +23,7 @@ from meanfield.studies.executors import finished
 
 CONFIG = """
 title = "Small"
-problem = { manifold = "circle", beta = 5.0 }
+problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
 """
 

@@ -203,7 +203,7 @@ def test_run_tells_what_happens_as_it_passes(
 
 CONFIG = """\
 title = "Small"
-problem = { manifold = "circle", beta = 5.0, diffusivity = 0.0 }
+problem = { manifold = "circle", beta = 5.0, diffusivity = 0.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 time = { end = 4.0, save = 3 }
 compare = { tokens = [5, 20], repetitions = 3 }

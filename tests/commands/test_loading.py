@@ -13,7 +13,7 @@ import pytest
 from meanfield.commands.loading import is_the_command, leaves_on_signals
 
 RUN = """\
-problem = { manifold = "circle", beta = 4.0 }
+problem = { manifold = "circle", beta = 4.0, normalization = "none" }
 initial = { name = "uniform" }
 representation = { name = "particles", tokens = 1000000 }
 time = { end = 1e6, save = 10 }

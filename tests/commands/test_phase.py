@@ -22,6 +22,7 @@ from meanfield.stationary.bordered import ContinuationError
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
+FLOW = "--normalization=none"
 KEYS = {
     "critical_diffusivity",
     "transition_diffusivity",
@@ -76,7 +77,7 @@ def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
 
 def test_json_of_one_beta_is_that_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     """The command would find other numbers than the theory, or give them other names."""
-    found = answer(capsys, "--manifold circle --beta 3")
+    found = answer(capsys, f"--manifold circle --beta 3 {FLOW}")
     assert set(found) == KEYS | {"manifold", "kernel", "beta", "normalized"}
     critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
     assert found["critical_diffusivity"] == pytest.approx(critical, rel=1e-14)
@@ -97,7 +98,7 @@ def test_kuramoto_is_continuous_at_one_over_d(
     capsys: pytest.CaptureFixture[str], manifold: str, d: int, line: str
 ) -> None:
     """Zero and the linear kernel would be two problems, or have another onset than 1/d."""
-    found = answer(capsys, f"--manifold {manifold} {line}")
+    found = answer(capsys, f"--manifold {manifold} {line} {FLOW}")
     assert (found["kernel"], found["beta"], found["order"]) == ("linear", 0.0, "continuous")
     assert found["critical_diffusivity"] == pytest.approx(1 / d, rel=1e-14)
     assert found["transition_diffusivity"] == found["critical_diffusivity"]
@@ -123,17 +124,17 @@ def test_every_sphere_and_either_sign_has_an_answer(
     capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     """What linear theory allows would be refused."""
-    assert answer(capsys, line)["order"] == "continuous"
+    assert answer(capsys, f"{line} {FLOW}")["order"] == "continuous"
 
 
 def test_range_is_a_list_of_the_same_objects(
     capsys: pytest.CaptureFixture[str], study: list[Problem]
 ) -> None:
     """A program could not read a range as it reads a point."""
-    found = answer(capsys, "--manifold sphere:4 --beta 1 3 5")
+    found = answer(capsys, f"--manifold sphere:4 {FLOW} --beta 1 3 5")
     assert set(found) == {"manifold", "kernel", "normalized", "tricritical_beta", "diagram"}
     assert [point["beta"] for point in found["diagram"]] == [1.0, 1.5, 2.0, 2.5, 3.0]
-    single = answer(capsys, "--manifold sphere:4 --beta 2.5")
+    single = answer(capsys, f"--manifold sphere:4 {FLOW} --beta 2.5")
     assert all(set(point) == (KEYS | {"beta"}) - {"tricritical_beta"} for point in found["diagram"])
     assert found["diagram"][3].items() <= single.items()
     assert {problem.manifold.name for problem in study} == {"sphere:4"}
@@ -143,7 +144,7 @@ def test_range_is_a_row_for_each_beta(
     capsys: pytest.CaptureFixture[str], study: list[Problem]
 ) -> None:
     """The table would lack a point, or show what is not there as a number."""
-    assert main(["phase", "--manifold", "circle", "--beta", "1", "3", "3"]) == 0
+    assert main(["phase", "--manifold", "circle", FLOW, "--beta", "1", "3", "3"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[:2] for row in rows if row and row[0] in "123"] == [
         ["1", "continuous"],
@@ -158,7 +159,7 @@ def test_range_tells_how_far_it_is(
 ) -> None:
     """A long diagram would be silent, or talk into the table."""
     monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", 0.0)
-    assert main(["phase", "--manifold", "circle", "--beta", "1", "3", "3", "--json"]) == 0
+    assert main(["phase", "--manifold", "circle", FLOW, "--beta", "1", "3", "3", "--json"]) == 0
     captured = capsys.readouterr()
     told = [line.split(",")[:2] for line in captured.err.splitlines()]
     assert told == [["phase: 1/3", " beta = 1"], ["phase: 2/3", " beta = 2"]]
@@ -170,7 +171,7 @@ def test_long_branches_are_announced(
     capsys: pytest.CaptureFixture[str], study: list[Problem], line: str
 ) -> None:
     """A command would be silent for minutes."""
-    assert main(["phase", "--manifold", "circle", *line.split(), "--json"]) == 0
+    assert main(["phase", "--manifold", "circle", FLOW, *line.split(), "--json"]) == 0
     told = capsys.readouterr().err
     assert told.startswith("phase: beta = 3000 needs 4") and told.count("\n") == 1
 
@@ -224,7 +225,7 @@ def test_branch_that_cannot_be_followed_is_one_line(
         raise ContinuationError("lost at D = 0.1\nafter 7 points")
 
     monkeypatch.setattr(phase, "phase_diagram", lost)
-    assert main(["phase", "--manifold", "circle", "--beta", "3"]) == 1
+    assert main(["phase", "--manifold", "circle", FLOW, "--beta", "3"]) == 1
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "meanfield: lost at D = 0.1 after 7 points\n")
 

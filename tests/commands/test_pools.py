@@ -25,7 +25,7 @@ from meanfield.studies.executors import finished
 
 CONFIG = """
 title = "Small"
-problem = { manifold = "circle", beta = 5.0 }
+problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 representation = { tolerance = 1e-6 }
 time = { end = 4.0, save = 3 }

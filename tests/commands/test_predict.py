@@ -17,7 +17,7 @@ from meanfield.commands.main import main
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 
-CIRCLE = "--manifold circle --beta 5 --samples 500"
+CIRCLE = "--manifold circle --beta 5 --normalization none --samples 500"
 # Few enough for one process.
 FEW = ["--corrected-samples", "4"]
 
@@ -71,9 +71,9 @@ def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "--manifold circle --beta 5 --strength -1",
-        "--manifold sphere --beta 5 --diffusivity 1",
-        "--manifold sphere --beta 0 --strength -1",
+        "--manifold circle --beta 5 --normalization none --strength -1",
+        "--manifold sphere --beta 5 --normalization none --diffusivity 1",
+        "--manifold sphere --beta 0 --normalization none --strength -1",
         "--manifold circle --beta -3 --diffusivity 1 --normalized",
     ],
 )
@@ -121,7 +121,7 @@ def test_diffusion_has_no_corrected_law(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("beta", ["1e4", "-300"])
 def test_wide_laws_are_cut(capsys: pytest.CaptureFixture[str], beta: str) -> None:
     """Hundreds of rows would run over the screen."""
-    line = f"--manifold circle --beta {beta} --tokens 100 --samples 300"
+    line = f"--manifold circle --beta {beta} --normalization none --tokens 100 --samples 300"
     assert main(["predict", *line.split(), *FEW]) == 0
     out = capsys.readouterr().out
     assert out.count("\n") < 50
@@ -134,7 +134,7 @@ def test_input_gives_positions_and_masses(
     """A square of tokens would be predicted elsewhere, or with other masses."""
     path = tmp_path / "square.npy"
     np.save(path, np.repeat(0.5 + np.pi * np.arange(4) / 2, [3, 3, 3, 3]))
-    line = f"--manifold circle --beta 8 --samples 50 --input {path}"
+    line = f"--manifold circle --beta 8 --normalization none --samples 50 --input {path}"
     found = answer(capsys, line)
     assert found["tokens"] == 12
     corners = 0.5 + np.pi * np.arange(-2, 2) / 2
@@ -151,7 +151,7 @@ def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_pa
     """Angles would be printed where there are none."""
     path = tmp_path / "poles.npy"
     np.save(path, np.repeat([[0.0, 0.0, 2.0], [0.0, 0.0, -1.0]], 5, axis=0))
-    line = f"--manifold sphere --beta 3 --samples 20 --input {path}"
+    line = f"--manifold sphere --beta 3 --normalization none --samples 20 --input {path}"
     found = answer(capsys, line)
     assert np.sort(np.array(found["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
     assert found["dominant_positions"] == []

@@ -19,7 +19,7 @@ from meanfield.store import recorder
 from meanfield.store.run_file import load
 
 TEXT = """\
-problem = { manifold = "circle", beta = 4.0 }
+problem = { manifold = "circle", beta = 4.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
 time = { end = 2.0, save = 6 }
 compare = { tokens = [5, 8], repetitions = 2 }

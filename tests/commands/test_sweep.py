@@ -20,7 +20,7 @@ from meanfield.commands.main import main
 from meanfield.studies.sweep_results import Sweep
 
 CONFIG = """\
-problem = { manifold = "circle", beta = 3.0 }
+problem = { manifold = "circle", beta = 3.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
 time = { end = 2.0, save = 3 }
 """

@@ -44,7 +44,7 @@ VALID = {
     "small": SMALL,
     "least": '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n',
     "linear": (
-        '[problem]\nmanifold = "circle"\nkernel = "linear"\n'
+        '[problem]\nnormalization = "none"\nmanifold = "circle"\nkernel = "linear"\n'
         '[initial]\nname = "von_mises_fisher"\nconcentration = 2.0\nmean = 0.5\n'
         '[time]\nend = 2.0\nsave = [0.5, 1.0]\nstop = "one_cluster"\n'
     ),

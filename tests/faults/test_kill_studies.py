@@ -21,7 +21,7 @@ from children import STOPPING, command, info, leftovers, traced, warm
 
 KILL = signal.SIGKILL
 CONFIG = """\
-problem = { manifold = "circle", beta = 3.0 }
+problem = { manifold = "circle", beta = 3.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
 representation = { tolerance = 1e-4 }
 time = { end = 1.0, save = 2 }

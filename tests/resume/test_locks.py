@@ -17,7 +17,7 @@ from meanfield.store import locks
 from meanfield.store.locks import writer_lock
 
 CONFIG = """\
-problem = { manifold = "circle", beta = 5.0 }
+problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 representation = { name = "particles", tokens = 20, tolerance = 1e-6 }
 time = { end = 4.0, save = 3 }

@@ -195,7 +195,8 @@ def test_no_command_follows_a_link(
         file.attrs["format_version"] = 2
         file["time"] = h5py.ExternalLink("nothing.h5", "/x")
     (tmp_path / "x.toml").write_text(
-        'problem = { manifold = "circle", beta = 4.0 }\ntime = { end = 1.0 }\n'
+        'problem = { manifold = "circle", beta = 4.0, normalization = "none" }\n'
+        "time = { end = 1.0 }\n"
         + ('initial = { name = "file", path = "x.h5" }\n' if command == "check" else "")
     )
     name, *options = command.split()
