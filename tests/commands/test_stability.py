@@ -24,7 +24,7 @@ def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
 
 def test_json_holds_linear_theory(capsys: pytest.CaptureFixture[str]) -> None:
     """A program would find other names or numbers than promised."""
-    found = answer(capsys, "--manifold circle --beta 9 --tokens 1000")
+    found = answer(capsys, "--manifold circle --beta 9 --normalization none --tokens 1000")
     l = np.arange(13)
     # lambda_l = l^2 e^{-beta} I_l(beta) / beta on the circle.
     rates = l**2 * ive(l, 9.0) / 9.0
@@ -38,7 +38,9 @@ def test_json_holds_linear_theory(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nothing_that_grows_is_null(capsys: pytest.CaptureFixture[str]) -> None:
     """Infinity is no JSON."""
-    found = answer(capsys, "--manifold sphere --beta 3 --strength -1 --tokens 10")
+    found = answer(
+        capsys, "--manifold sphere --beta 3 --normalization none --strength -1 --tokens 10"
+    )
     assert found["dominant_degree"] is None and found["onset_time"] is None
     assert found["critical_diffusivity"] == 0.0
     assert found["thresholds"] == []
@@ -47,19 +49,21 @@ def test_nothing_that_grows_is_null(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("degree", [1, 60])
 def test_max_degree_is_that_asked_for(capsys: pytest.CaptureFixture[str], degree: int) -> None:
     """The list would end elsewhere."""
-    found = answer(capsys, f"--manifold sphere:5 --beta 2 --max-degree {degree}")
+    found = answer(
+        capsys, f"--manifold sphere:5 --beta 2 --normalization none --max-degree {degree}"
+    )
     assert len(found["growth_rates"]) == degree + 1
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "--manifold circle --beta 740",
-        "--manifold circle --beta 800",
+        "--manifold circle --beta 740 --normalization none",
+        "--manifold circle --beta 800 --normalization none",
         "--manifold sphere --beta -1e5 --normalized",
-        "--manifold circle --beta 3 --strength 1e308",
-        "--manifold sphere:1000 --beta 1e-200",
-        "--manifold circle --beta 0 --max-degree 50",
+        "--manifold circle --beta 3 --normalization none --strength 1e308",
+        "--manifold sphere:1000 --beta 1e-200 --normalization none",
+        "--manifold circle --beta 0 --normalization none --max-degree 50",
     ],
 )
 def test_extremes_are_printed_without_a_warning(
