@@ -240,8 +240,7 @@ def _continuation(
     """
     path = output.path
     run = load(path, states="last")
-    stored = str(run.attributes.get("config", ""))
-    check_continues(record.label, record.tables, record.idle, stored, path, _FREE_KEYS)
+    check_continues(record.label, record.tables, record.idle, run.attributes, path, _FREE_KEYS)
     if len(run.scaled_time) == 0:
         return None
     _check_kernel(record, run, rates)

@@ -90,8 +90,7 @@ def check_resumes(
     path: the output.
     free: as in `check_continues`; of the section the sizes, and the key of the runs of each.
     """
-    before = str(stored.attributes.get("config", ""))
-    check_continues(str(config.source), config.tables, config.idle, before, path, free)
+    check_continues(str(config.source), config.tables, config.idle, stored.attributes, path, free)
     wanted, key = getattr(config, section), (free[section] or ())[-1]
     lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
     wanted_value = getattr(wanted, key)

@@ -18,7 +18,7 @@ from meanfield.errors import known_names
 from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
-from meanfield.runfile.document import parsed, read_document
+from meanfield.runfile.document import read_document, stored_document
 from meanfield.runfile.heads import first_difference, same_heads
 from meanfield.runfile.keys import (
     REQUIRED,
@@ -325,7 +325,7 @@ def check_continues(
     label: str,
     tables: dict[str, Any],
     idle: Mapping[str, tuple[str, ...]],
-    stored: str,
+    stored: Mapping[str, Any],
     path: Path,
     free: Mapping[str, tuple[str, ...] | None],
 ) -> None:
@@ -334,14 +334,14 @@ def check_continues(
     - label: what errors begin with.
     - tables, idle: what is asked for now, as the document of a run file, and its keys that cannot
       act.
-    - stored: the run file that the result was made from, as TOML.
+    - stored: attributes of the result, which hold the run file that it was made from.
     - path: where the result is, for the error.
     - free: section -> keys that may differ; None frees the whole section. The title is free, and so
       are keys that cannot act, which older run files may have. Keys that were left out have their
       defaults.
     """
     try:
-        before = with_defaults(parsed(stored))
+        before = with_defaults(stored_document(stored))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(
             f"{path} does not tell the run file it was made from: use --overwrite to start again."

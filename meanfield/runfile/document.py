@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,29 @@ def read_document(source: Path) -> dict[str, Any]:
         raise ConfigError(f"{source} is not a text file in UTF-8.") from None
     except ValueError as error:
         raise ConfigError(f"{source} is not valid TOML: {error}.") from None
+
+
+def stored_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Run file that a result was made from, with its normalization.
+
+    Results made before softmax was the default hold no key where their flow was "none"; later ones
+    always hold it.
+
+    Examples
+    --------
+    >>> stored_document({"config": "problem = {beta = 4.0}", "normalization": "none"})
+    {'problem': {'beta': 4.0, 'normalization': 'none'}}
+    """
+    tables = parsed(str(attributes.get("config", "")))
+    return with_normalization(tables, str(attributes.get("normalization", "none")))
+
+
+def with_normalization(tables: dict[str, Any], usual: str) -> dict[str, Any]:
+    """Document whose section [problem] holds a normalization: `usual` where it had none."""
+    problem = tables.get("problem")
+    if not isinstance(problem, dict) or {"normalization", "normalized"} & problem.keys():
+        return tables
+    return tables | {"problem": problem | {"normalization": usual}}
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from meanfield.laws.initial import InitialLaw, from_density, from_labels, from_points
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
-from meanfield.runfile.document import parsed
+from meanfield.runfile.document import stored_document
 from meanfield.runfile.problems import staged_problem, without_files
 from meanfield.runfile.python_file import Folder
 from meanfield.runfile.sections import (
@@ -52,7 +52,7 @@ def stored_problem(run: Run) -> Problem:
     Problem(Circle(), exponential(beta=4.0), SA, uniform())
     """
     try:
-        return _told_by_run_file(run, parsed(str(run.attributes["config"])))
+        return _told_by_run_file(run, stored_document(run.attributes))
     except (ValueError, KeyError, TypeError, AttributeError):
         # Files of other versions, or of none: kernel and flow stand beside the run file.
         return _told_by_attributes(run)

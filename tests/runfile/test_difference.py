@@ -26,7 +26,8 @@ path = "x.h5"
 def continues(config: Config, stored: str) -> None:
     """Check that a run file continues what another one made."""
     label = str(config.source)
-    check_continues(label, config.tables, config.idle, stored, Path("x.h5"), FREE)
+    attributes = {"config": stored}
+    check_continues(label, config.tables, config.idle, attributes, Path("x.h5"), FREE)
 
 
 FREE = {"time": ("end",), "output": None}

@@ -146,7 +146,8 @@ def test_result_of_other_heads_is_not_continued(
     """A run would go on with other weights, or be refused for a default that is written out."""
     for one, other in ((before, after), (after, before)):
         stored, config = load(path, "", *one).text, load(path, "", *other)
-        arguments = ("run.toml", config.tables, config.idle, stored, Path("x.h5"), {})
+        attributes = {"config": stored}
+        arguments = ("run.toml", config.tables, config.idle, attributes, Path("x.h5"), {})
         if different is None:
             check_continues(*arguments)
             continue

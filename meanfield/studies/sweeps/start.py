@@ -156,7 +156,7 @@ def _check_resumes(plan: SweepPlan, first: Config, stored: Sweep) -> None:
         str(plan.source),
         first.tables,
         first.idle,
-        str(stored.attributes.get("config", "")),
+        stored.attributes,
         stored.folder,
         {"output": ("path",)},
     )
