@@ -67,8 +67,8 @@ class Problem:
         How strongly they attend to each other; an `Attention` has matrices, and says what
         the flow would. One that only multiplies by numbers becomes kernel and flow.
     flow : Flow
-        What they do about it: `SA` (softmax, Z the mean of the kernel over mu), `USA`
-        (unnormalised, Z = 1), or `Flow(normalization, strength, diffusivity)`.
+        What they do about it: `SA`, the default (softmax, Z the mean of the kernel over mu),
+        `USA` (unnormalised, Z = 1), or `Flow(normalization, strength, diffusivity)`.
         `normalization="none"` alone stands for `USA`.
     initial : InitialLaw
         Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,

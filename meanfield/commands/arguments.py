@@ -294,7 +294,7 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--normalization",
         choices=["softmax", "none", "sinkhorn"],
-        help="softmax (SA), none (USA) or sinkhorn; default: none",
+        help="softmax (SA, default), none (USA) or sinkhorn",
     )
     command.add_argument(
         "--normalized",

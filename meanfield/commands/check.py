@@ -78,6 +78,7 @@ def run_facts(config: Config, output: str = "") -> list[tuple[str, Any]]:
     rate = growth_rate_max(problem) if has_rates or turning else float("nan")
     pairs: list[tuple[str, Any]] = [
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
+        ("normalization", problem.normalization),
         ("attention", _attention(problem)),
         *parts_told(problem).items(),
         ("symmetry", _symmetry(config)),
@@ -139,13 +140,13 @@ def _fluctuations(config: Config, options: FluctuationOptions) -> str:
 
 
 def _attention(problem: Problem) -> str:
-    """Weights in words: number of heads, normalisation, largest beta."""
-    how, of = problem.normalization, problem.attention
+    """Weights in words: number of heads, largest beta."""
+    of = problem.attention
     if of is None:
-        return f"one head of numbers, a kernel; normalization {how}"
+        return "one head of numbers, a kernel"
     heads = "1 head" if len(of.heads) == 1 else f"{len(of.heads)} heads"
     numbers = " of numbers" if problem.is_isotropic else ""
-    return f"{heads}{numbers}; normalization {how}; beta {problem.beta:.6g}, the largest beta |B|_2"
+    return f"{heads}{numbers}; beta {problem.beta:.6g}, the largest beta |B|_2"
 
 
 def _dominant(problem: Problem, has_rates: bool) -> int | str | None:

@@ -16,7 +16,7 @@ title = "Clusters on the circle"
 manifold = "circle"           # "circle" | "sphere" | "sphere:128" | "space:2" (R^2, tokens)
 kernel = "exponential"        # "exponential" | "linear" (Kuramoto) | "zonal" (your own)
 beta = 9.0                    # inverse temperature
-normalization = "none"        # "none" (USA) | "softmax" (SA) | "sinkhorn" (doubly stochastic)
+normalization = "softmax"     # "softmax" (SA) | "none" (USA) | "sinkhorn" (doubly stochastic)
 strength = 1.0                # -1.0 repels
 # mask = "causal"             # tokens see those before them; or "alibi", with alibi_rate
 

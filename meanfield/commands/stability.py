@@ -12,7 +12,7 @@ import numpy as np
 
 from meanfield.commands.problem_options import problem_of
 from meanfield.problem import Problem
-from meanfield.results.report import Report, facts, table
+from meanfield.results.report import Report, facts, flow_facts, table
 from meanfield.runfile import load_config
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
@@ -73,6 +73,7 @@ def _incoherence(problem: Problem, options: argparse.Namespace) -> int:
     rates, widths = data["growth_rates"], data.get("critical_widths")
     pairs = [
         ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
+        ("normalization", problem.normalization),
         ("frequencies", repr(problem.frequencies)),
         ("largest growth rate", data["growth_rate_max"]),
         ("dominant degree", data["dominant_degree"]),
@@ -287,10 +288,7 @@ def _blocks(problem: Problem, data: dict[str, Any]) -> list[str]:
     factor = data["paper_time_factor"]
     pairs = [
         ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
-        (
-            "flow",
-            f"{'SA' if problem.flow.normalized else 'USA'}, strength {problem.flow.strength:g}",
-        ),
+        *flow_facts(problem.flow),
         ("dominant degree", data["dominant_degree"]),
         ("largest growth rate", data["growth_rate_max"]),
         ("critical diffusivity", data["critical_diffusivity"]),

@@ -42,7 +42,7 @@ def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:
     point = diagram.points[0]
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
-        ("flow", "SA" if diagram.normalized else "USA"),
+        ("normalization", problem.normalization),
         ("order", _ORDERS[point.order]),
     ]
     if point.transition_diffusivity is None:
@@ -70,7 +70,7 @@ def _excess(value: float, critical: float) -> str:
 def _range_blocks(problems: Sequence[Problem], diagram: PhaseDiagram) -> list[str]:
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{diagram.manifold}, {diagram.kernel} kernel"),
-        ("flow", "SA" if diagram.normalized else "USA"),
+        ("normalization", problems[0].normalization),
     ]
     if any(point.transition_diffusivity is None for point in diagram.points):
         pairs.append(("transition", _NO_TRANSITION))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.results.report import Report, facts, table
+from meanfield.results.report import Report, facts, flow_facts, table
 from meanfield.runs import problem_attributes
 from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.spectrum.token_prediction import TokenPrediction
@@ -29,12 +29,9 @@ _LEAST_PROBABILITY = 5e-4
 def prediction_report(prediction: ClusterPrediction) -> Report:
     """Both laws beside each other, what led to them, and where given tokens will gather."""
     problem = prediction.problem
-    flow = f"{'SA' if problem.flow.normalized else 'USA'}, strength {problem.flow.strength:g}"
-    if problem.flow.diffusivity:
-        flow += f", diffusivity {problem.flow.diffusivity:g}"
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
-        ("flow", flow),
+        *flow_facts(problem.flow),
         ("tokens", prediction.tokens_told),
     ]
     where = prediction.positions

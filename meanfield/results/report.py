@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.store.layout import escaped
+from meanfield.terms.flows import Flow
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     )
+
+
+def flow_facts(flow: Flow) -> list[tuple[str, Any]]:
+    """Rows of a report that say how tokens follow the mean field."""
+    pairs: list[tuple[str, Any]] = [("normalization", flow.normalization)]
+    pairs.append(("strength", f"{flow.strength:g}"))
+    return [*pairs, ("diffusivity", f"{flow.diffusivity:g}")] if flow.diffusivity else pairs
 
 
 def facts(pairs: Sequence[tuple[str, Any]]) -> str:

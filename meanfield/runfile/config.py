@@ -18,7 +18,7 @@ from meanfield.errors import known_names
 from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
-from meanfield.runfile.document import read_document, stored_document
+from meanfield.runfile.document import read_document, stored_document, with_normalization
 from meanfield.runfile.heads import first_difference, same_heads
 from meanfield.runfile.keys import (
     REQUIRED,
@@ -50,7 +50,7 @@ from meanfield.simulation import timing
 from meanfield.spectrum.time_units import TIME_UNITS
 from meanfield.studies.convergence import METRICS, StudyOptions
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
-from meanfield.terms.flows import normalization_of
+from meanfield.terms.flows import USUAL_NORMALIZATION, normalization_of
 from meanfield.terms.frequencies import GivenFrequencies
 
 # From here on states are not kept unasked.
@@ -184,6 +184,8 @@ def load_config(
         for key in RIVALS.keys() & keys.keys() if name == "problem" else ():
             section_keys.pop(RIVALS[key], None)
         tables[name] = section_keys | dict(keys)
+    # What is stored says it, whatever later versions take for granted.
+    tables = with_normalization(tables, USUAL_NORMALIZATION)
     if study == "ensemble":
         tables.setdefault("time", dict(ENSEMBLE_TIME))
     # Values at the edge of the range of doubles overflow on the way to their error.

@@ -20,6 +20,9 @@ Normalization = Literal["softmax", "none", "sinkhorn"]
 NORMALIZATIONS: tuple[Normalization, ...] = ("softmax", "none", "sinkhorn")
 """How weights are normalised: SA, USA, doubly stochastic."""
 
+USUAL_NORMALIZATION: Normalization = "softmax"
+"""Where nothing is said, in Python, run files and options alike."""
+
 
 @checked
 @dataclass(frozen=True, init=False)
@@ -29,8 +32,8 @@ class Flow:
     Attributes
     ----------
     normalization : str
-        "softmax" (SA), "none" (USA, unnormalised self-attention) or "sinkhorn" (doubly
-        stochastic weights). `normalized=True` and `False` stand for "softmax" and "none".
+        "softmax" (SA), the default, "none" (USA, unnormalised self-attention) or "sinkhorn"
+        (doubly stochastic weights). `normalized=True` and `False` stand for "softmax" and "none".
     strength : float
         Dimensionless. +1 attracts, -1 repels.
     diffusivity : float
@@ -45,6 +48,8 @@ class Flow:
     --------
     >>> Flow("softmax", strength=-1.0)
     Flow('softmax', strength=-1.0, diffusivity=0.0)
+    >>> Flow() == SA, Flow("none") == USA
+    (True, True)
     """
 
     normalization: Normalization
@@ -85,12 +90,12 @@ class Flow:
 def normalization_of(
     normalization: Normalization | bool | None, normalized: bool | None
 ) -> Normalization:
-    """Normalisation that two names of it give: "none" if neither is given.
+    """Normalisation that two names of it give: the usual one if neither is given.
 
     Examples
     --------
-    >>> normalization_of(None, True), normalization_of("sinkhorn", None)
-    ('softmax', 'sinkhorn')
+    >>> normalization_of(None, False), normalization_of("sinkhorn", None)
+    ('none', 'sinkhorn')
     """
     if isinstance(normalization, bool):
         normalized, normalization = normalization, None
@@ -102,7 +107,9 @@ def normalization_of(
             f'normalized = {str(normalized).lower()} is normalization = "{older}", beside '
             f'normalization = "{normalization}": leave normalized out.'
         )
-    return cast(Normalization, one_of(normalization or older or "none", NORMALIZATIONS))
+    return cast(
+        Normalization, one_of(normalization or older or USUAL_NORMALIZATION, NORMALIZATIONS)
+    )
 
 
 USA = Flow("none")

@@ -65,7 +65,8 @@ def test_run_of_heads_is_told_as_what_it_is(
 ) -> None:
     """A figure or a table would show a kernel and rates that there are not."""
     told = lines(capsys, "check", heads)
-    assert told["attention"].startswith("2 heads; normalization softmax; beta 3, the largest")
+    assert told["attention"].startswith("2 heads; beta 3, the largest")
+    assert told["normalization"] == "softmax"
     assert told["dominant degree"].startswith("no rates: ") and told["end"] == "t = 0.5 scaled"
     assert "[time] heads move uniform itself" in refusal(
         capsys, "check", heads, "--set", "time.unit=growth"

@@ -235,7 +235,7 @@ def test_plot_is_a_figure_beside_the_answer(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, range_of_beta: str
 ) -> None:
     """--plot would write nothing, or change what is printed."""
-    line = f"--manifold circle --beta {range_of_beta}"
+    line = f"--manifold circle {FLOW} --beta {range_of_beta}"
     plain = answer(capsys, line)
     figure = tmp_path / "figure.svg"
     assert answer(capsys, f"{line} --plot {figure}") == plain
@@ -251,7 +251,7 @@ def test_drawn_branch_goes_beyond_the_transition(
     drawn: list[Any] = []
     monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *given: drawn.extend(given))
     # An ordered state near a Dirac, and a saddle node at twenty times the critical diffusivity.
-    found = answer(capsys, f"--manifold sphere --beta 100 --plot {tmp_path / 'x.png'}")
+    found = answer(capsys, f"--manifold sphere {FLOW} --beta 100 --plot {tmp_path / 'x.png'}")
     branch = drawn[1]
     assert found["order_parameter_at_transition"] > 0.99
     assert branch.order_parameter[-1] > found["order_parameter_at_transition"]

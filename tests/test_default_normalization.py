@@ -1,0 +1,63 @@
+"""One default normalization, softmax, by whichever door a problem comes in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import meanfield as mf
+from meanfield.commands.arguments import parser
+from meanfield.commands.main import main
+from meanfield.explore.physics import Setting
+from meanfield.papers.merging import DiagramOptions
+from meanfield.runfile import load_config
+
+KERNEL = mf.exponential(3.0)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        mf.Flow(),
+        mf.Attention([mf.Head()], beta=3.0),
+        mf.Problem(mf.Circle(), KERNEL),
+        mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[1.0, 2.0])], beta=3.0)),
+        DiagramOptions(),
+        Setting(),
+    ],
+)
+def test_python_takes_softmax(described: mf.Problem | mf.Flow) -> None:
+    """Two objects without a word on it would have two flows."""
+    assert described.normalization == "softmax"
+
+
+@pytest.mark.parametrize("heads", ["", "[[heads]]\nvalue = [1.0, 2.0]\n"])
+def test_run_files_take_softmax_and_store_it(tmp_path: Path, heads: str) -> None:
+    """A run file would not be the Python of the same words, or a later default would change it."""
+    path = tmp_path / "x.toml"
+    path.write_text(f'[problem]\nmanifold = "circle"\nbeta = 3.0\n{heads}[time]\nend = 1.0\n')
+    config = load_config(path)
+    assert config.problem.normalization == "softmax"
+    assert 'normalization = "softmax"\n' in config.text
+    assert load_config(path, ["problem.normalized=false"]).problem.normalization == "none"
+
+
+@pytest.mark.parametrize("command", ["stability", "phase"])
+def test_options_take_softmax(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command would answer for another flow than Python."""
+    line = [command, "--manifold", "circle", "--beta", "3"]
+    assert main([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["normalized"] is True
+    assert main([*line, "--normalization", "none"]) == 0
+    # In the first lines of the report.
+    assert capsys.readouterr().out.splitlines()[1].split() == ["normalization", "none"]
+
+
+def test_template_and_options_say_softmax(tmp_path: Path) -> None:
+    """A newcomer would start from another flow than the help names."""
+    path = tmp_path / "x.toml"
+    assert main(["init", str(path)]) == 0
+    assert load_config(path).problem.normalization == "softmax"
+    assert parser().parse_args(["diagram", "--beta", "1"]).normalization == "softmax"
