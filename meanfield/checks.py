@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from meanfield.errors import nearest
 from meanfield.kinds import Kind, Mismatch, came, fits, kind_of, remedy
+from meanfield.renamed import renamed
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
 
@@ -149,6 +150,8 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @wraps(function)
     def checked_first(*argument: Any, **options: Any) -> Any:
+        if not options.keys() <= named.keys():
+            options = renamed(options, named, f"{name}: ")
         if len(argument) > len(ordered) or not options.keys() <= named.keys() - set(
             ordered[: len(argument)]
         ):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from meanfield.renamed import RENAMED
+
 # Other words for what has a name here.
 _OTHER_WORDS = {
     "s1": "circle",
@@ -19,6 +21,7 @@ _OTHER_WORDS = {
     "tokens": "from_points",
     "until": "end",
     "dt": "step",
+    **RENAMED,
 }
 
 _LONGEST_SLIP = 60

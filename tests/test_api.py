@@ -301,8 +301,8 @@ def test_studies_show_how_far_they_are(capsys: pytest.CaptureFixture[str]) -> No
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
     mf.ensemble(problem, tokens=30, runs=2, progress=True)
     assert "100%" in capsys.readouterr().err
-    mf.convergence_study(problem, 0.5, save=2, tokens=(10, 20), repetitions=2, progress=True)
+    mf.convergence_study(problem, 0.5, save=2, tokens=(10, 20), runs=2, progress=True)
     assert "100%" in capsys.readouterr().err
-    mf.predict_clusters(problem, 100, samples=50, corrected_samples=2, progress=True)
+    mf.predict_clusters(problem, 100, samples=50, runs=2, progress=True)
     told = capsys.readouterr().err
     assert "linear law: 100%" in told and "corrected law: 100%" in told

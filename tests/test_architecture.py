@@ -18,7 +18,7 @@ from meanfield.names import HOMES, TOPICS
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    "arrays checks engines errors events files kinds names progress status version",
+    "arrays checks engines errors events files kinds names progress renamed status version",
     "views",
     "bases schemes terms",
     "labels stages",

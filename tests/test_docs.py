@@ -156,7 +156,7 @@ def test_commands_page_has_the_keys_of_stability_json() -> None:
 def test_commands_page_has_the_keys_of_compare_json() -> None:
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
-    study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), repetitions=2)
+    study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), runs=2)
     assert json_keys("compare") == set(comparison_report(study, "study.h5").data)
 
 
@@ -193,7 +193,7 @@ def test_file_format_page_names_provenance_of_studies(kind: str, tmp_path: Path)
     (tmp_path / "x.toml").write_text(
         'problem = { manifold = "circle", beta = 2.0, normalization = "none" }\n'
         "time = { end = 1.0, save = 2 }\n"
-        "compare = { tokens = [5, 8], repetitions = 2 }\n"
+        "compare = { tokens = [5, 8], runs = 2 }\n"
         "ensemble = { tokens = [5], runs = 1 }\n"
     )
     command = STUDY_COMMANDS[kind]  # type: ignore[index]

@@ -46,7 +46,7 @@ PAGES = [
 # blocks of Python are left out; what they show has sharper tests of its own.
 LONG = {
     "commands.md": "ensemble nine",
-    "getting-started.md": "--corrected-samples",
+    "getting-started.md": "--runs",
     "how-to-choose.md": "noisy",
     "numerics.md": "two_cluster_time|sph_harm_y",
 }

@@ -186,7 +186,7 @@ def test_later_stages_are_refused_before_anything_runs() -> None:
         ):
             refused(problem, 3)
     with pytest.raises(ValueError, match="2 stages"):
-        mf.convergence_study(problem, 1.0, tokens=[10, 20], repetitions=2)
+        mf.convergence_study(problem, 1.0, tokens=[10, 20], runs=2)
 
 
 def test_a_run_knows_the_problem_of_each_saved_time(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import meanfield as mf
 
 betas = np.linspace(0.5, 9, 18)
 times = np.linspace(0, 30, 61)
-flat = mf.merging_diagram(16, 2, betas=betas, times=times, replicas=16)
-high = mf.merging_diagram(16, 128, betas=betas, times=times, replicas=4)
+flat = mf.merging_diagram(16, 2, betas=betas, times=times, runs=16)
+high = mf.merging_diagram(16, 128, betas=betas, times=times, runs=4)
 high
 
 # %%

@@ -21,7 +21,7 @@ problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, law)
 # are in scaled time.
 
 study = mf.convergence_study(
-    problem, until=40.0, save=21, tokens=[100, 1000, 10_000], repetitions=6
+    problem, until=40.0, save=21, tokens=[100, 1000, 10_000], runs=6
 )
 study
 

@@ -28,7 +28,7 @@ print("rates of degrees 2 to 5:", rates[2:6].round(4))
 # are no longer small, and solves the mean-field equation from there (the *corrected*
 # law).
 
-prediction = mf.predict_clusters(problem, tokens=20_000, corrected_samples=200)
+prediction = mf.predict_clusters(problem, tokens=20_000, runs=200)
 print(prediction)
 
 # %%

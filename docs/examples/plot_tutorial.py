@@ -39,7 +39,7 @@ problem
 # :math:`n^{-1/2}`, that makes three clusters the likely outcome, but not the only one:
 
 random = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-mf.predict_clusters(random, tokens=1000, corrected_samples=200)
+mf.predict_clusters(random, tokens=1000, runs=200)
 
 # %%
 # Time is *scaled time*, that of a kernel of largest value 1. Papers leave out the

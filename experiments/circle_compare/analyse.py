@@ -23,8 +23,8 @@ from meanfield.store.comparison_file import load_comparison
 
 FOLDER = Path(__file__).parent
 RUN_FILE = FOLDER / "run.toml"
-SHORT = ["compare.tokens=[100, 1000, 10000]", "compare.repetitions=20", "time.end=24.0"]
-UNIFORM = ['initial={name="uniform"}', "compare.metric=W2", "compare.repetitions=40"]
+SHORT = ["compare.tokens=[100, 1000, 10000]", "compare.runs=20", "time.end=24.0"]
+UNIFORM = ['initial={name="uniform"}', "compare.metric=W2", "compare.runs=40"]
 DEGREES = 3000  # what is left out of the sum is 1 / 3000 of it at most
 
 

@@ -22,7 +22,7 @@ from positions import position_errors  # noqa: E402
 from positions import table as position_table  # noqa: E402
 
 BETAS = (1, 2, 3, 4, 5, 7, 9, 10, 12, 15, 20, 30, 40, 50, 100)
-DENSITY = ("ensemble.tokens=[10000, 20000, 100000]", "ensemble.carrier=density")
+DENSITY = ("ensemble.tokens=[10000, 20000, 100000]", "ensemble.representation=density")
 THOUSANDS = ("ensemble.tokens=[2000]",)
 CHANGES = {"particles": (), "thousands": THOUSANDS, "density": DENSITY}
 WHOLE = law.Grid(FOLDER, "beta", BETAS, CHANGES)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(FOLDER.parent))
 import cluster_law as law  # noqa: E402
 from law_figure import save_law_plot  # noqa: E402
 
-DENSITY = ("ensemble.tokens=[10000, 100000]", "ensemble.carrier=density")
+DENSITY = ("ensemble.tokens=[10000, 100000]", "ensemble.representation=density")
 WHOLE = law.Grid(
     FOLDER, "beta", (1, 2, 3, 5, 8, 12), {"particles": (), "density": DENSITY}, 10_000, 400
 )

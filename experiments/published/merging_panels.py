@@ -67,7 +67,7 @@ class Panel:
         more: dict[str, Any] = {} if self.head is None else {"heads": self.head}
         return mf.merging_diagram(
             TOKENS, self.dimension, betas=self.betas.tolist(), times=self.times.tolist(),
-            replicas=self.replicas, normalization=normalization, executor=executor,
+            runs=self.replicas, normalization=normalization, executor=executor,
             motion="layers" if published else "flow", **more,
         )  # fmt: skip
 

@@ -102,7 +102,7 @@ def _shares_of_others(short: bool, published: bool, executor: Executor | None) -
     for d in sorted({d for d, _ in others}):
         betas = [beta for dimension, beta in others if dimension == d]
         found = mf.merging_diagram(
-            TOKENS, d, betas=betas, times=_TIMES, replicas=replicas[d], seed=1, executor=executor,
+            TOKENS, d, betas=betas, times=_TIMES, runs=replicas[d], seed=1, executor=executor,
             motion="layers" if published else "flow",
         )  # fmt: skip
         for i, beta in enumerate(betas):

@@ -25,12 +25,12 @@ from meanfield.store.comparison_file import load_comparison
 
 FOLDER = Path(__file__).parent
 RUN_FILE = FOLDER / "run.toml"
-SHORT = ["compare.tokens=[100, 1000, 10000]", "compare.repetitions=16"]
+SHORT = ["compare.tokens=[100, 1000, 10000]", "compare.runs=16"]
 # Exact W_1 is wanted at one time before the onset of the smallest systems, t = 64.8.
-W1 = ["compare.metric=W1", "compare.tokens=[100, 400, 1600, 4000]", "compare.repetitions=10"]
-W1_SHORT = ["compare.metric=W1", "compare.tokens=[50, 100, 200, 400]", "compare.repetitions=8"]
+W1 = ["compare.metric=W1", "compare.tokens=[100, 400, 1600, 4000]", "compare.runs=10"]
+W1_SHORT = ["compare.metric=W1", "compare.tokens=[50, 100, 200, 400]", "compare.runs=8"]
 W1_TIME = ["time.end=30", "time.save=2"]
-UNIFORM = ['initial={name="uniform"}', "compare.repetitions=40", "time.save=5"]
+UNIFORM = ['initial={name="uniform"}', "compare.runs=40", "time.save=5"]
 DEGREES = 12
 
 

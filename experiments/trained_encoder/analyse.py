@@ -172,7 +172,7 @@ def limits_of(encoder: Encoder, sizes: dict[str, tuple[int, int]]) -> dict[str, 
         counts = [n for n in 32 * 2 ** np.arange(8) if n < tokens]
         rng = np.random.default_rng(2024)
         found[name] = mf.token_limit(
-            encoder, corpus(name), rng, counts=counts, tokens=tokens, repetitions=draws
+            encoder, corpus(name), rng, counts=counts, tokens=tokens, runs=draws
         )
     return found
 

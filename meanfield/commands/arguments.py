@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from meanfield.commands.streams import say
 from meanfield.errors import nearest, one_line
+from meanfield.renamed import current_name, notice
 from meanfield.version import __version__
 
 
@@ -68,7 +69,7 @@ def _predict(command: argparse.ArgumentParser) -> None:
         "--samples", type=positive, metavar="S", help="of the linear law; default: 10000 or fewer"
     )
     command.add_argument(
-        "--corrected-samples",
+        "--runs",
         type=not_negative,
         metavar="R",
         help="runs for the corrected law, 0 for none; default: 400 or fewer, 100 on the sphere",
@@ -134,7 +135,7 @@ def _diagram(command: argparse.ArgumentParser) -> None:
         "--save", type=positive, default=200, metavar="COUNT", help="times; default: 200"
     )
     command.add_argument(
-        "--replicas", type=positive, default=256, metavar="R", help="for each beta; default: 256"
+        "--runs", type=positive, default=256, metavar="R", help="for each beta; default: 256"
     )
     command.add_argument(
         "--normalization", default="softmax", metavar="Z", help="softmax (default) or none"
@@ -509,8 +510,8 @@ EXAMPLES = {
         "ensemble mine.toml --runs 400 --resume",
     ),
     "diagram": (
-        "diagram --dimension 8 --beta 0.1 9 10 --replicas 64 --plot merged.png",
-        "diagram --dimension 8 --beta 0.1 9 10 --replicas 256 --resume",
+        "diagram --dimension 8 --beta 0.1 9 10 --runs 64 --plot merged.png",
+        "diagram --dimension 8 --beta 0.1 9 10 --runs 256 --resume",
     ),
     "sweep": (
         "sweep mine.toml --over problem.beta=1:20:39 --plot clusters.png",
@@ -535,11 +536,11 @@ _LAST_PORT = 65535
 _WIDTH = 79
 # Processor time on one core of a server, kernels compiled; `tests/benchmarks` has more of it.
 _TAKES_LONG = {
-    "predict": "seconds on the circle, ten on the sphere (beta = 9); --corrected-samples 0: one.",
+    "predict": "seconds on the circle, ten on the sphere (beta = 9); --runs 0: one.",
     "phase": "a second for beta up to 10, seconds at 1000, minutes at 10000.",
-    "compare": "some ten seconds by default; in proportion to the tokens and repetitions.",
+    "compare": "some ten seconds by default; in proportion to the tokens and runs.",
     "ensemble": "some ten seconds by default; in proportion to the tokens and runs.",
-    "diagram": "5 ms a replica and beta (32 tokens in R^8, default time).",
+    "diagram": "5 ms a run and beta (32 tokens in R^8, default time).",
     "sweep": "that of all its runs, see `meanfield check`.",
     "replay": "some seconds for each text of 400 tokens (6 layers, d = 384).",
     "reproduce": "seconds to minutes a figure, see --list.",
@@ -643,12 +644,23 @@ class _Parser(argparse.ArgumentParser):
         self, args: Any = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse, and refuse what is left over: only the parser of a command knows its options."""
-        options, left = super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else args
+        options, left = super().parse_known_args(list(map(self._current, words)), namespace)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}", left)
         if getattr(options, "command", "") is None:
             self.error("a command is missing")
         return options, left
+
+    def _current(self, word: str) -> str:
+        """Word of a command line, an option by its name of today."""
+        old, equals, value = word.partition("=")
+        known = {name.removeprefix("--").replace("-", "_") for name in self._option_string_actions}
+        new = "--" + current_name(old.removeprefix("--").replace("-", "_"), known).replace("_", "-")
+        if not old.startswith("--") or new == old:
+            return word
+        say(f"{self.prog}: {notice(old, new)}")
+        return new + equals + value
 
     def error(self, message: str, left: Sequence[str] = ()) -> NoReturn:
         """Print one line, with what may have been meant, and exit with status 2."""

@@ -23,7 +23,7 @@ from meanfield.store.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, comparison
 
 # What a resumed comparison may differ in; it may only grow, `check_resumes` sees to that.
-_FREE_KEYS = {"compare": ("tokens", "repetitions"), "ensemble": None, "output": None}
+_FREE_KEYS = {"compare": ("tokens", "runs"), "ensemble": None, "output": None}
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def execute(options: argparse.Namespace) -> int:
     spent = WallTime()
     with study_file(options, config, "compare") as output:
         path = output.path
-        left = len(config.compare.tokens) * config.compare.repetitions
+        left = len(config.compare.tokens) * config.compare.runs
         stored = load_comparison(path) if options.resume and path.exists() else None
         if stored is not None:
             check_resumes(config, "compare", stored, path, _FREE_KEYS)

@@ -78,7 +78,7 @@ def compile_blocks() -> None:
     for beta in (_BETA, 1e4):
         one = np.eye(3)
         attention_output(one, [HeadMatrices(beta * one, one)])
-    mf.merging_diagram(3, 2, betas=[1.0], times=[0.1], replicas=2)
+    mf.merging_diagram(3, 2, betas=[1.0], times=[0.1], runs=2)
 
 
 def jobs() -> Iterator[tuple[str, Job]]:
@@ -170,7 +170,7 @@ def _predictions(manifold: Manifold) -> None:
 
     problem = mf.Problem(manifold, mf.exponential(_BETA), mf.USA, mf.uniform())
     for tokens in (200, _points(manifold, 200)):
-        mf.predict_clusters(problem, tokens, samples=20, corrected_samples=2)
+        mf.predict_clusters(problem, tokens, samples=20, runs=2)
 
 
 def _pairs(manifold: Manifold) -> None:

@@ -36,7 +36,7 @@ def execute(options: argparse.Namespace) -> int:
             with pool(options, left) as executor:
                 run_missing(plan, stored, write_merging, output, origin, options, spent, executor)
         elif not options.quiet:
-            say(f"{path} holds all the replicas asked for: nothing to do.")
+            say(f"{path} holds all the runs asked for: nothing to do.")
     diagram = load_merging(path)
     if options.plot is not None:
         from meanfield.figures.draw import save_plot
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def config_text(options: DiagramOptions) -> str:
-    """Options as one JSON object, without the number of replicas."""
+    """Options as one JSON object, without the number of runs."""
     return json.dumps(options.facts())
 
 
@@ -61,7 +61,7 @@ def _asked(options: argparse.Namespace) -> DiagramOptions:
         dimension=options.dimension,
         betas=tuple(inverse_temperatures(options.beta)),
         times=tuple(np.linspace(0.0, options.until, options.save + 1)[1:].tolist()),
-        replicas=options.replicas,
+        runs=options.runs,
         normalization=options.normalization,
         heads=(Head(),) if plain else RandomHead(options.score, options.value),
         threshold=options.threshold,
@@ -73,19 +73,19 @@ def _asked(options: argparse.Namespace) -> DiagramOptions:
 
 
 def _stored(plan: MergingPlan, path: Path) -> MergingDiagram:
-    """Stored diagram, if it may be continued: only replicas may grow."""
+    """Stored diagram, if it may be continued: only runs may grow."""
     stored = load_merging(path)
     before = json.loads(stored.attributes["config"])
     for name, wanted in json.loads(config_text(plan.options)).items():
         if before.get(name) != wanted:
             raise OutputError(
-                f"{path} has another {name}: --resume may only add replicas. Use --overwrite to "
+                f"{path} has another {name}: --resume may only add runs. Use --overwrite to "
                 "start again."
             )
-    done, replicas = stored.table.done.shape[1], plan.options.replicas
-    if done > replicas:
+    done, runs = stored.table.done.shape[1], plan.options.runs
+    if done > runs:
         raise OutputError(
-            f"--replicas {replicas} is fewer than the {done} of {path}: --resume may only add. Use "
+            f"--runs {runs} is fewer than the {done} of {path}: --resume may only add. Use "
             "--overwrite to start again."
         )
     return stored

@@ -172,11 +172,11 @@ def _study_report(
 def _diagram_report(
     diagram: MergingDiagram, path: str, attributes: Mapping[str, Any], digest: str
 ) -> Report:
-    """Facts, then the table that the command itself prints, once every beta has a replica."""
+    """Facts, then the table that the command itself prints, once every beta has a run."""
     stored, report = diagram.attributes, merging_report(diagram, path)
     names = ("title", "status", "seed", "tolerance")
     pairs = [("kind", "diagram"), *[(name, stored[name]) for name in names if stored.get(name, "")]]
-    done = f"{int(diagram.finished.sum())} of {diagram.table.done.size} replicas"
+    done = f"{int(diagram.finished.sum())} of {diagram.table.done.size} runs"
     writer = f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}"
     pairs += [("created", writer), ("finished", done)]
     blocks = report.blocks if diagram.finished.all() else []

@@ -9,6 +9,7 @@ import argparse
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from typing import Any
@@ -18,6 +19,7 @@ from meanfield.commands.interrupts import interrupt_requested, listen, stop_list
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
+from meanfield.renamed import RenamedWarning
 
 # Not even numpy.
 _LOAD_NOTHING = ("init",)
@@ -110,8 +112,23 @@ def _execute(options: argparse.Namespace) -> int:
         silence = _prepared(getattr(options, "threads", None))
     if leaves_on_signals():
         listen()
-    with silence:
+    with silence, warnings.catch_warnings():
+        _say_old_names()
         return int(command.execute(options) or 0)
+
+
+def _say_old_names() -> None:
+    """Show warnings of old names in run files as one line."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *others: Any) -> None:
+        if category is RenamedWarning:
+            say(f"meanfield: {message}")
+        else:
+            usual(message, category, *others)
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    warnings.filterwarnings("default", category=RenamedWarning)
 
 
 def _prepared(threads: int | None) -> Any:

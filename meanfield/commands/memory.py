@@ -142,11 +142,11 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
     _refuse(f"{config.source}: [representation]", start, available)
     # Every worker has the densities of all times.
     shared = float(len(config.times) * carrier.state.nbytes)
-    systems = len(study.tokens) * study.repetitions
+    systems = len(study.tokens) * study.runs
     results = systems * (_SYSTEM_BYTES + _RESULTS * 16.0 * len(config.times))
-    need = Need(results, f"results of {systems} systems", "Take fewer repetitions or times")
+    need = Need(results, f"results of {systems} systems", "Take fewer runs or times")
     _refuse(f"{config.source}: [compare]", need, available - _BASE)
-    _check_workers(config, "compare", study.repetitions, options, shared, results)
+    _check_workers(config, "compare", study.runs, options, shared, results)
 
 
 def tell_study_memory(config: Config) -> None:
@@ -174,7 +174,7 @@ def study_need(
     `shared` counts for each process beside its tokens, `results` for this process.
     """
     arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
-    if section == "ensemble" and config.ensemble.carrier == "density":
+    if section == "ensemble" and config.ensemble.representation == "density":
         arrays = _DRAWN
     each = (
         _BASE

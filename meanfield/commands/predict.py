@@ -43,8 +43,8 @@ def execute(options: argparse.Namespace) -> int:
             tokens,
             samples=options.samples,
             seed=options.seed,
-            corrected=options.corrected_samples != 0,
-            corrected_samples=options.corrected_samples,
+            corrected=options.runs != 0,
+            runs=options.runs,
             executor=executor,
             progress=_progress,
         )
@@ -62,7 +62,7 @@ def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> in
         return int(options.workers)
     dimension = min(problem.manifold.dimension, 2)
     degree = len(potential_variances(problem, tokens)) - 1
-    runs = options.corrected_samples
+    runs = options.runs
     runs = default_corrected_samples(dimension, degree) if runs is None else runs
     worth = _RUNS_ON_CIRCLE
     if dimension == 2:

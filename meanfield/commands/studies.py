@@ -110,9 +110,11 @@ def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
 def is_complete(config: Config, section: str, stored: ConvergenceStudy | Ensemble) -> bool:
     """True if a stored study has all runs."""
     wanted = getattr(config, section)
-    runs = wanted.runs if isinstance(stored, Ensemble) else wanted.repetitions
     sizes = (len(stored.tokens), runs_of_each(stored))
-    return stored.attributes.get("status") == COMPLETED and sizes == (len(wanted.tokens), runs)
+    return stored.attributes.get("status") == COMPLETED and sizes == (
+        len(wanted.tokens),
+        wanted.runs,
+    )
 
 
 def run_missing(

@@ -412,7 +412,7 @@ def _predicted(setting: Setting, samples: int, runs: int, check: Check) -> Clust
         samples=samples,
         seed=setting.seed,
         corrected=runs > 0,
-        corrected_samples=runs or None,
+        runs=runs or None,
         progress=watched,
     )
 

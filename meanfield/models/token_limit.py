@@ -98,7 +98,7 @@ def token_limit(
     *,
     counts: Sequence[int] = (32, 128, 512),
     tokens: int = 2048,
-    repetitions: int = 4,
+    runs: int = 4,
     progress: bool | None = None,
 ) -> TokenLimit:
     """Distance of n tokens of an encoder from the same tokens among N, after each layer.
@@ -113,7 +113,7 @@ def token_limit(
     rng : numpy.random.Generator
     counts, tokens : int
         n, below N; memory grows like N^2.
-    repetitions : int
+    runs : int
         How often N tokens are drawn anew.
     progress : bool, optional
         Show how far it is.
@@ -129,12 +129,10 @@ def token_limit(
     sizes = np.unique(np.asarray(counts, np.int64))
     if not len(sizes) or sizes[0] < 2 or sizes[-1] >= tokens:
         raise ValueError(f"counts must lie between 2 and {tokens - 1}, got {list(counts)}.")
-    if repetitions < 1:
-        raise ValueError(f"repetitions must be at least 1, got {repetitions}.")
-    parts = _repetitions(encoder, words, rng, sizes, tokens, repetitions)
-    repetitions_done = list(
-        followed(parts, repetitions, "token limit") if wants_bar(progress) else parts
-    )
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, got {runs}.")
+    parts = _repetitions(encoder, words, rng, sizes, tokens, runs)
+    repetitions_done = list(followed(parts, runs, "token limit") if wants_bar(progress) else parts)
     return TokenLimit(encoder.name, sizes, tokens, np.array(repetitions_done))
 
 
@@ -144,9 +142,9 @@ def _repetitions(
     rng: np.random.Generator,
     sizes: IntArray,
     tokens: int,
-    repetitions: int,
+    runs: int,
 ) -> Iterator[FloatArray]:
-    for _ in range(repetitions):
+    for _ in range(runs):
         positions = rng.integers(encoder.longest, size=tokens)
         start = encoder.embedded(rng.choice(words, tokens), positions)
         errors = np.empty((len(sizes), len(encoder.layers)))

@@ -125,7 +125,7 @@ class DiagramOptions:
     dimension: int = 8
     betas: tuple[float, ...] = (1.0,)
     times: tuple[float, ...] = (10.0,)
-    replicas: int = 256  # at least 2
+    runs: int = 256  # at least 2
     normalization: str = "softmax"  # "softmax" or "none"
     # A head's own beta multiplies that of the diagram.
     heads: tuple[Head, ...] | RandomHead = _PLAIN
@@ -136,7 +136,7 @@ class DiagramOptions:
     seed: int = 0  # not negative
 
     def __post_init__(self) -> None:
-        check_runs((self.tokens,), "replicas", self.replicas, 2, self.seed)
+        check_runs((self.tokens,), "runs", self.runs, 2, self.seed)
         if self.dimension < 2:
             raise ValueError(f"dimension must be at least 2, got {self.dimension}.")
         for name, values in (("betas", self.betas), ("times", self.times)):
@@ -172,9 +172,9 @@ class DiagramOptions:
         return tuple(HeadMatrices(beta * head.score, head.value) for head in own)
 
     def facts(self) -> dict[str, Any]:
-        """Plain data that says the same, but for the number of replicas."""
+        """Plain data that says the same, but for the number of runs."""
         facts = asdict(self)
-        del facts["replicas"], facts["heads"]
+        del facts["runs"], facts["heads"]
         if isinstance(self.heads, RandomHead):
             return facts | {"matrices": repr(self.heads)}
         return facts | {"matrices": ", ".join(head.as_text() for head in self.heads)}
@@ -187,7 +187,7 @@ def merging_diagram(
     *,
     betas: Sequence[float],
     times: Sequence[float],
-    replicas: int = 256,
+    runs: int = 256,
     normalization: Literal["softmax", "none"] = "softmax",
     heads: Sequence[Head] | RandomHead = _PLAIN,
     threshold: float = 0.999,
@@ -200,7 +200,7 @@ def merging_diagram(
 ) -> MergingDiagram:
     """Share of the pairs of tokens that have merged, over inverse temperatures and times.
 
-    Tokens start independent and uniform on the unit sphere of R^d. The random numbers of a replica
+    Tokens start independent and uniform on the unit sphere of R^d. The random numbers of a run
     depend on seed, tokens, dimension and its number only: all betas see the same starts.
 
     Parameters
@@ -209,8 +209,8 @@ def merging_diagram(
         n and d.
     betas, times : sequence of float
         Increasing. Times are the papers', see `MergingDiagram`.
-    replicas : int
-        Independent replicas for each beta, at least 2.
+    runs : int
+        Independent runs for each beta, at least 2.
     normalization : str
         "softmax" (SA) or "none" (USA).
     heads : sequence of Head, or RandomHead
@@ -250,7 +250,7 @@ def merging_diagram(
     --------
     In high dimension all pairs merge at once, earlier for smaller beta:
 
-    >>> found = merging_diagram(8, 32, betas=[1.0, 4.0], times=[1.0, 6.0], replicas=4)
+    >>> found = merging_diagram(8, 32, betas=[1.0, 4.0], times=[1.0, 6.0], runs=4)
     >>> found.fraction.round(2)
     array([[0., 1.],
            [0., 0.]])
@@ -260,7 +260,7 @@ def merging_diagram(
         dimension,
         tuple(map(float, betas)),
         tuple(map(float, times)),
-        replicas,
+        runs,
         normalization,
         heads if isinstance(heads, RandomHead) else tuple(heads),
         threshold,
@@ -277,7 +277,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
     """Plan of a merging diagram; its tables are indexed by beta and replica, or time."""
 
     options: DiagramOptions
-    unit: ClassVar[str] = "replicas"
+    unit: ClassVar[str] = "runs"
     overhead: ClassVar[int] = 0
 
     @property
@@ -293,7 +293,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         """No replicas."""
         options = self.options
         counts = np.zeros((len(options.betas), len(options.times)), dtype=np.int64)
-        done = np.zeros((len(options.betas), options.replicas), dtype=bool)
+        done = np.zeros((len(options.betas), options.runs), dtype=bool)
         return MergingTable(done, counts, counts.copy())
 
     def lacking(self, table: MergingTable) -> npt.NDArray[np.bool_]:

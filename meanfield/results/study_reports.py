@@ -29,8 +29,8 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
         when += f", the saved time nearest to half the onset time of n = {study.tokens[0]}"
         if study.times[-1] < 0.5 * onset:
             when += f", {0.5 * onset:.6g}: it ends before"
-    repetitions, prefactor = study.distances.shape[1], study.prefactors[study.headline]
-    pairs: list[tuple[str, Any]] = [("scaled time", when), ("repetitions", repetitions)]
+    runs, prefactor = study.distances.shape[1], study.prefactors[study.headline]
+    pairs: list[tuple[str, Any]] = [("scaled time", when), ("runs", runs)]
     if np.isfinite(study.exponent):
         low, high = study.exponent_interval
         exponent = f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"
@@ -48,7 +48,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
         "metric": study.metric,
         "times": study.times,
         "tokens": study.tokens,
-        "repetitions": repetitions,
+        "repetitions": runs,
         "finished": study.finished,
         "mean_distance": study.mean_distance,
         "standard_error": study.standard_error,
@@ -76,7 +76,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
     """Mean counts beside the linear law, the distributions; data by size, then time."""
     pairs = [
         ("runs", ensemble.counts.shape[1]),
-        ("carrier", ensemble.attributes.get("carrier", "")),
+        ("representation", ensemble.attributes.get("carrier", "")),
     ]
     blocks = [_means(ensemble), _distributions(ensemble), facts(pairs)]
     legend = "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean."
@@ -120,7 +120,7 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
         ("matrices", attributes["matrices"]),
         ("motion", attributes["motion"]),
         ("merged", f"cosine above {attributes['threshold']:g}"),
-        ("replicas", f"{int(diagram.finished.min())} of {diagram.table.done.shape[1]}"),
+        ("runs", f"{int(diagram.finished.min())} of {diagram.table.done.shape[1]}"),
     ]
     data = {
         "output": str(path),

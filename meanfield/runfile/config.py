@@ -18,6 +18,7 @@ from meanfield.errors import known_names
 from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
+from meanfield.renamed import renamed
 from meanfield.runfile.document import read_document, stored_document, with_normalization
 from meanfield.runfile.heads import first_difference, same_heads
 from meanfield.runfile.keys import (
@@ -80,7 +81,7 @@ SECTION_KEYS = {
     "time": keys_of(times_of),
     "output": keys_of(output_of),
     "compare": keys_of(StudyOptions, metric=one_of(*METRICS)),
-    "ensemble": keys_of(EnsembleOptions, carrier=one_of(*CARRIERS)),
+    "ensemble": keys_of(EnsembleOptions, representation=one_of(*CARRIERS)),
     "fluctuations": keys_of(FluctuationOptions),
 }
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
@@ -176,15 +177,17 @@ def load_config(
       "later" plain objects replace it.
     """
     source = Path(path)
-    tables = read_document(source)
+    tables = _current(read_document(source), f"{source}: ")
     override(tables, overrides, ALL_KEYS)
     for name, keys in (sections or {}).items():
         whole = name == "initial" and "name" in keys
         section_keys = {} if whole else dict(tables.get(name, {}))
         for key in RIVALS.keys() & keys.keys() if name == "problem" else ():
             section_keys.pop(RIVALS[key], None)
-        tables[name] = section_keys | dict(keys)
+        tables[name] = section_keys | _current({name: dict(keys)}, "")[name]
     # What is stored says it, whatever later versions take for granted.
+    # Sections that were set as a whole.
+    tables = _current(tables, "--set ")
     tables = with_normalization(tables, USUAL_NORMALIZATION)
     if study == "ensemble":
         tables.setdefault("time", dict(ENSEMBLE_TIME))
@@ -207,6 +210,19 @@ def _config(
     study: str | None,
     folder: Folder,
 ) -> Config:
+def _current(tables: dict[str, Any], where: str | None) -> dict[str, Any]:
+    """Document with keys by their names of today; `where` as of `renamed`."""
+
+    def section(name: str, table: Any) -> Any:
+        if name not in SECTION_KEYS or not isinstance(table, dict):
+            return table
+        begins = None if where is None else f"{where}[{name}] "
+        with located(""):
+            return renamed(table, SECTION_KEYS[name], begins)
+
+    return {name: section(name, table) for name, table in tables.items()}
+
+
     where = str(source)
     for name, value in tables.items():
         if name not in (*ALL_KEYS, "title"):
@@ -343,7 +359,7 @@ def check_continues(
       defaults.
     """
     try:
-        before = with_defaults(stored_document(stored))
+        before = with_defaults(_current(stored_document(stored), None))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(
             f"{path} does not tell the run file it was made from: use --overwrite to start again."

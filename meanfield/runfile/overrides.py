@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from meanfield.errors import known_names, nearest
+from meanfield.renamed import renamed
 from meanfield.runfile.document import parsed
 from meanfield.runfile.keys import ConfigError, shown
 
@@ -76,19 +77,20 @@ def named(
     if len(keys) == 1:
         meant = homes(keys[0], sections) or known_names(keys[0], sections)
         raise ConfigError(f"{said} needs SECTION.KEY=VALUE. {meant}")
-    section, key = keys
+    section, old = keys
     if section not in sections:
         meant = known_names(section, sections)
         raise ConfigError(f"{said}: [{section}] is not a known section. {meant}")
     if not sections[section]:
         raise ConfigError(
-            f"{said}: [[{section}]] are set as a whole, as {option} '{section}=[{{{key} = 1}}]'."
+            f"{said}: [[{section}]] are set as a whole, as {option} '{section}=[{{{old} = 1}}]'."
         )
     if key not in sections[section]:
         elsewhere = any(key in keys for keys in sections.values())
         near = None if elsewhere else nearest(key, sections[section])
         meant = f"Did you mean {section}.{near}?" if near else homes(key, sections)
         meant = meant or f"Known: {', '.join(sorted(sections[section]))}."
+    (key,) = renamed({old: None}, sections[section], f"{said}: ")
         raise ConfigError(f"{said}: {key} is not a key of [{section}]. {meant}")
     return section, key
 

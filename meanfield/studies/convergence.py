@@ -90,12 +90,12 @@ class StudyOptions:
 
     # Sizes of the particle systems, increasing, at least 2.
     tokens: tuple[int, ...] = (100, 1000, 10000)
-    repetitions: int = 20  # independent systems of each size, at least 2
+    runs: int = 20  # independent systems of each size, at least 2
     metric: str = "W1"  # A name in `METRICS`
     seed: int = 0  # not negative
 
     def __post_init__(self) -> None:
-        check_runs(self.tokens, "repetitions", self.repetitions, 2, self.seed)
+        check_runs(self.tokens, "runs", self.runs, 2, self.seed)
         if self.metric not in METRICS:
             names = ", ".join(METRICS)
             raise ValueError(f"metric {self.metric!r} is not known. Known: {names}.")
@@ -108,7 +108,7 @@ def convergence_study(
     *,
     save: int | Sequence[float] = 61,
     tokens: Sequence[int] = (100, 1000, 10000),
-    repetitions: int = 20,
+    runs: int = 20,
     metric: str = "W1",
     seed: int = 0,
     tolerance: float = DEFAULT_TOLERANCE,
@@ -128,7 +128,7 @@ def convergence_study(
         As in `simulate`; time 0 is always saved.
     tokens : sequence of int
         Sizes of the particle systems, increasing.
-    repetitions : int
+    runs : int
         Independent systems of each size. Each draws from a generator seeded by (seed, size,
         repetition) and by nothing else.
     metric : str
@@ -165,7 +165,7 @@ def convergence_study(
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    >>> study = convergence_study(problem, until=5.0, save=2, tokens=(20, 2000), repetitions=8)
+    >>> study = convergence_study(problem, until=5.0, save=2, tokens=(20, 2000), runs=8)
     >>> bool(abs(study.exponent + 0.5) < 0.1)
     True
     """
@@ -174,7 +174,7 @@ def convergence_study(
     return comparison(
         problem,
         times,
-        StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
+        StudyOptions(tuple(int(n) for n in tokens), runs, metric, seed),
         tolerance=tolerance,
         max_degree=max_degree,
         step=scaled_step,
@@ -201,7 +201,7 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
 
     def empty(self) -> FloatArray:
         """NaN."""
-        sizes = (len(self.options.tokens), self.options.repetitions, len(self.reference.times))
+        sizes = (len(self.options.tokens), self.options.runs, len(self.reference.times))
         return np.full((*sizes, 2), np.nan)
 
     def lacking(self, table: FloatArray) -> npt.NDArray[np.bool_]:

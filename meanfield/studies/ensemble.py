@@ -89,7 +89,7 @@ class EnsembleOptions:
     # When to count: multiples of the onset time of each size, positive, increasing.
     times: tuple[float, ...] = (1.0, 2.0)
     # "particles", or "density" for runs of the density that has the tokens' moments.
-    carrier: str = "particles"
+    representation: str = "particles"
     seed: int = 0  # not negative
 
     def __post_init__(self) -> None:
@@ -101,9 +101,11 @@ class EnsembleOptions:
             raise ValueError(f"times must be increasing, got {times}.")
         if times[-1] > _LATEST:
             raise ValueError(f"times must be at most {_LATEST:g} onset times, got {times[-1]:g}.")
-        if self.carrier not in CARRIERS:
+        if self.representation not in CARRIERS:
             names = ", ".join(sorted(CARRIERS))
-            raise ValueError(f"carrier {self.carrier!r} is not known. Known: {names}.")
+            raise ValueError(
+                f"representation {self.representation!r} is not known. Known: {names}."
+            )
 
 
 @checked
@@ -113,7 +115,7 @@ def ensemble(
     tokens: Sequence[int] | int = 1000,
     runs: int = 400,
     times: Sequence[float] = (1.0, 2.0),
-    carrier: str = "particles",
+    representation: str = "particles",
     seed: int = 0,
     tolerance: float = ENSEMBLE_TOLERANCE,
     executor: Executor | None = None,
@@ -132,7 +134,7 @@ def ensemble(
         by nothing else.
     times : sequence of float
         When clusters are counted: multiples of the onset time of each size.
-    carrier : str
+    representation : str
         "particles": the tokens move; "density": the density with their moments up to the degree
         that is felt, at a cost that does not depend on their number.
     seed : int
@@ -172,7 +174,7 @@ def ensemble(
     """
     sizes = (tokens,) if isinstance(tokens, int | np.integer) else tokens
     options = EnsembleOptions(
-        tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), carrier, seed
+        tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), representation, seed
     )
     return ensemble_plan(as_problem(problem), options, tolerance=tolerance).completed(
         executor, progress
@@ -205,7 +207,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         """Clusters of some runs, indexed by run and time."""
         problem, options = self.problem, self.options
         times = np.array(options.times) * self.onset_times[options.tokens.index(runs.size)]
-        carrier = CARRIERS[options.carrier]
+        carrier = CARRIERS[options.representation]
         starts = (
             carrier(problem, run_tokens(problem, runs.size, run, options.seed), self.tolerance)
             for run in runs.numbers
@@ -234,7 +236,11 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
     def results(self, table: ClusterTable) -> Ensemble:
         """Ensemble of what was counted so far."""
         options = self.options
-        facts = {"carrier": options.carrier, "seed": options.seed, "tolerance": self.tolerance}
+        facts = {
+            "carrier": options.representation,
+            "seed": options.seed,
+            "tolerance": self.tolerance,
+        }
         return Ensemble(
             np.array(options.times),
             np.array(options.tokens),
@@ -259,7 +265,7 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     check_no_layers(problem, "ensembles")
     check_no_diffusion(problem, "ensembles", "Use 0.")
     law = initial_density(problem)
-    if options.carrier == "density":
+    if options.representation == "density":
         check_no_labels(problem, "a density")
     onset = np.array([onset_time(problem, n) for n in options.tokens])
     if not np.all(np.isfinite(onset)):
@@ -332,7 +338,7 @@ def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
     if values.min() < 0:
         raise ValueError(
             f"the density with the moments up to degree {degree} of {len(points)} tokens is "
-            f'negative: {values.min():.3g}. Take more tokens, or carrier = "particles".'
+            f'negative: {values.min():.3g}. Take more tokens, or representation = "particles".'
         )
     mass = values * grid.weights
     return Measure(space, grid.points, mass / mass.sum())

@@ -263,7 +263,7 @@ def predict_clusters(
     samples: int | None = None,
     seed: int = 0,
     corrected: bool = True,
-    corrected_samples: int | None = None,
+    runs: int | None = None,
     executor: Executor | None = None,
     progress: bool | Progress | None = None,
 ) -> ClusterPrediction:
@@ -284,8 +284,8 @@ def predict_clusters(
         Of the samples: the same seed gives the same numbers.
     corrected : bool
         Whether to find the corrected law, too: by short runs.
-    corrected_samples : int
-        How many runs, 0 for none; see `default_corrected_samples`.
+    runs : int
+        How many short runs, 0 for none; see `default_corrected_samples`.
     executor : concurrent.futures.Executor, optional
         Where to do these runs; in this process by default. The result is the same.
     progress : bool or callable (chunks, samples, name) -> chunks
@@ -325,7 +325,7 @@ def predict_clusters(
     check_no_layers(own, "predictions")
     for name, value, least in (
         ("samples", samples, 1),
-        ("corrected_samples", corrected_samples, 0),
+        ("runs", runs, 0),
         ("seed", seed, 0),
     ):
         if value is not None and value < least:
@@ -350,8 +350,7 @@ def predict_clusters(
     unlike = _unlike_uniform(own, count, points)
     positions = None if points is None else predict_positions(own, points)
     samples = default_samples(dimension, degree) if samples is None else samples
-    runs = default_corrected_samples(dimension, degree)
-    runs = runs if corrected_samples is None else corrected_samples
+    runs = default_corrected_samples(dimension, degree) if runs is None else runs
     note = _no_runs(own, runs) if corrected else ""
     show: Progress = progress if callable(progress) else _shown if wants_bar(progress) else _unseen
     chunks = show(linear_counts(own, count, samples, seed), samples, "linear law")

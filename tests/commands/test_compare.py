@@ -30,7 +30,7 @@ end = 4.0
 save = 3
 [compare]
 tokens = [5, 20]
-repetitions = 3
+runs = 3
 """
 
 
@@ -85,8 +85,8 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
 def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:
     """A study that grew would not be the one asked for at once."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
-    assert compare(config, "-o", str(a), "--set", "compare.repetitions=2") == 0
-    more = ("--set", "compare.tokens=[5, 9, 20]", "--set", "compare.repetitions=4")
+    assert compare(config, "-o", str(a), "--set", "compare.runs=2") == 0
+    more = ("--set", "compare.tokens=[5, 9, 20]", "--set", "compare.runs=4")
     assert compare(config, "-o", str(a), "--resume", *more) == 0
     assert compare(config, "-o", str(b), *more) == 0
     np.testing.assert_array_equal(distances(a), distances(b))
@@ -169,7 +169,7 @@ def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str
         ("time.end=5.0", "[time] end differs"),
         ("compare.seed=1", "[compare] seed differs"),
         ("compare.tokens=[5, 30]", "[compare] tokens lacks 20"),
-        ("compare.repetitions=2", "[compare] repetitions = 2 is fewer than"),
+        ("compare.runs=2", "[compare] runs = 2 is fewer than"),
     ],
 )
 def test_resume_of_another_study_is_refused(

@@ -29,10 +29,10 @@ def test_file_and_json_hold_what_python_gives(
 ) -> None:
     """Times, betas or facts would be lost on the way; a figure and `info` would fail."""
     path, figure = tmp_path / "d.h5", tmp_path / "d.png"
-    assert diagram(path, "--replicas", "12", "--json", "--plot", str(figure)) == 0
+    assert diagram(path, "--runs", "12", "--json", "--plot", str(figure)) == 0
     told = json.loads(capsys.readouterr().out)
     made = mf.merging_diagram(6, 3, betas=[0.5, 2.25, 4.0], times=[0.8, 1.6, 2.4, 3.2, 4.0],
-                              replicas=12, seed=2)  # fmt: skip
+                              runs=12, seed=2)  # fmt: skip
     stored = mf.load(path)
     for each in (stored.fraction, told["fraction"]):
         np.testing.assert_array_equal(each, made.fraction)
@@ -47,23 +47,23 @@ def test_resuming_gives_what_is_asked_for_at_once(tmp_path: Path) -> None:
     """Replicas would be counted twice, or draw other numbers in other processes."""
     grown, whole = tmp_path / "grown.h5", tmp_path / "whole.h5"
     more = ("--score", "goe", "--value", "minus_score", "--normalization", "none", "--until", "0.2")
-    assert diagram(grown, "--replicas", "5", *more) == 0
-    assert diagram(grown, "--replicas", "9", "--resume", *more) == 0
-    assert diagram(whole, "--replicas", "9", *more) == 0
+    assert diagram(grown, "--runs", "5", *more) == 0
+    assert diagram(grown, "--runs", "9", "--resume", *more) == 0
+    assert diagram(whole, "--runs", "9", *more) == 0
     a, b = load_merging(grown), load_merging(whole)
     assert a.attributes["result_hash"] == b.attributes["result_hash"]
     assert a.attributes["matrices"] == "RandomHead(score='goe', value='minus_score')"
     # Nothing is left to do.
     before = grown.read_bytes()
-    assert diagram(grown, "--replicas", "9", "--resume", *more) == 0
+    assert diagram(grown, "--runs", "9", "--resume", *more) == 0
     assert grown.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--resume", "--seed", "3"), "has another seed: --resume may only add replicas"),
-        (("--resume", "--replicas", "2"), "is fewer than the 3"),
+        (("--resume", "--seed", "3"), "has another seed: --resume may only add runs"),
+        (("--resume", "--runs", "2"), "is fewer than the 3"),
         ((), "exists"),
         (("--overwrite", "--score", "gauss"), "score 'gauss' is not known"),
         (("--overwrite", "--until", "0"), "--until must be positive, got 0"),
@@ -75,10 +75,8 @@ def test_what_cannot_be_done_is_told(
 ) -> None:
     """A file would be replaced unasked, or continued to something else."""
     path = tmp_path / "d.h5"
-    assert diagram(path, "--replicas", "3") == 0
-    assert (
-        diagram(path, *(options if "--replicas" in options else ("--replicas", "3", *options))) == 2
-    )
+    assert diagram(path, "--runs", "3") == 0
+    assert diagram(path, *(options if "--runs" in options else ("--runs", "3", *options))) == 2
     assert message in capsys.readouterr().err
 
 
@@ -95,7 +93,7 @@ main(["diagram", *sys.argv[1:], "--workers", "1", "--quiet"])
 def test_killed_at_any_moment_loses_nothing_written(tmp_path: Path) -> None:
     """A kill would leave a broken file; another number of processes would give another result."""
     whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
-    more = ("--tokens", "64", "--replicas", "500")
+    more = ("--tokens", "64", "--runs", "500")
     command = [sys.executable, "-c", KILLED, *SMALL, "-o", str(killed), "--resume", *more]
     done = 0
     for _ in range(2):

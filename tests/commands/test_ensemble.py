@@ -171,7 +171,10 @@ def test_everything_is_there_but_the_last_word(config: Path) -> None:
         (("--resume", "--set", "ensemble.tokens=[60]"), "[ensemble] tokens lacks 20, which"),
         (("--resume", "--set", "ensemble.times=[1.0]"), "[ensemble] times differs from that of"),
         (("--resume", "--set", "problem.beta=6"), "[problem] beta differs from that of"),
-        (("--resume", "--set", "ensemble.carrier=density"), "[ensemble] carrier differs from"),
+        (
+            ("--resume", "--set", "ensemble.representation=density"),
+            "[ensemble] representation differs from",
+        ),
         (
             ("--resume", "--set", "representation.tolerance=1e-10"),
             "[representation] tolerance differs from that of",
@@ -192,10 +195,10 @@ def test_an_ensemble_is_not_replaced_or_mixed(
     [
         ("problem.strength=-1", "nothing grows: uniform is stable, there is no onset time"),
         ("ensemble.times=[-1.0]", "[ensemble] times must be positive multiples of the onset"),
-        ("ensemble.carrier=atoms", '[ensemble] carrier = "atoms" is not known'),
-        ("ensemble.carrier=density", "tokens is negative"),
+        ("ensemble.representation=atoms", '[ensemble] representation = "atoms" is not known'),
+        ("ensemble.representation=density", "tokens is negative"),
         ("ensemble.tokens=[10000000000]", "[ensemble] 10000000000 tokens"),
-        ("ensemble.size=3", "size is not a key of [ensemble]. Known: carrier, runs, "),
+        ("ensemble.size=3", "size is not a key of [ensemble]. Known: representation, runs, seed, "),
     ],
 )
 def test_mistakes_are_one_line(

@@ -89,7 +89,7 @@ def test_prediction_survives_a_killed_worker(
     """Samples of a lost worker would be missing, or the law depend on the machine."""
     monkeypatch.setattr(corrected_law, "_BLOCK", {1: 2})
     monkeypatch.setattr("meanfield.commands.predict._FIRST_LINE", 1e6)
-    line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --corrected-samples 60"
+    line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --runs 60"
     answers = []
     killing = Killing(cluster, 4)
     for place in (["--workers", "1"], ["--scheduler", cluster.address]):

@@ -137,7 +137,7 @@ def test_heads_of_init_work_once_they_are_no_comments(heads: Path) -> None:
 
 def test_compare_and_ensemble(heads: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tokens are compared with a density of any heads; clusters are counted on a known clock."""
-    text = heads.read_text() + "[compare]\ntokens = [5, 20]\nrepetitions = 2\n"
+    text = heads.read_text() + "[compare]\ntokens = [5, 20]\nruns = 2\n"
     heads.write_text(text)
     assert main(["compare", str(heads), "--workers", "1", "--quiet", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

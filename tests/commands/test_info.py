@@ -206,7 +206,7 @@ title = "Small"
 problem = { manifold = "circle", beta = 5.0, diffusivity = 0.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 time = { end = 4.0, save = 3 }
-compare = { tokens = [5, 20], repetitions = 3 }
+compare = { tokens = [5, 20], runs = 3 }
 ensemble = { tokens = [20, 60], runs = 3 }
 """
 KINDS = {"comparison": "compare", "ensemble": "ensemble"}

@@ -41,7 +41,7 @@ tokens = [100, 1000000]
 runs = 4
 [compare]
 tokens = [100, 1000000]
-repetitions = 4
+runs = 4
 """
 SPHERE = ["problem.manifold=sphere", "initial.modes=[[1, 0, 0.1]]"]
 DENSITY = "representation.name=density"
@@ -217,10 +217,10 @@ def test_comparison_needs_its_density(
 def test_results_of_a_comparison_are_counted(config: Path, room: pytest.MonkeyPatch) -> None:
     """They would fill the memory while systems run, and the study would be lost."""
     options = argparse.Namespace(workers=1, scheduler=None)
-    many = ["compare.tokens=[10, 20]", "compare.repetitions=100000"]
+    many = ["compare.tokens=[10, 20]", "compare.runs=100000"]
     with pytest.raises(ConfigError, match=r"\[compare\] results of 200000 systems would take"):
         check_comparison_memory(load_config(config, many), options)
-    check_comparison_memory(load_config(config, [*many, "compare.repetitions=1000"]), options)
+    check_comparison_memory(load_config(config, [*many, "compare.runs=1000"]), options)
 
 
 def test_check_tells_what_studies_lack(
@@ -235,7 +235,7 @@ def test_check_tells_what_studies_lack(
 
 def test_ensemble_of_densities_moves_few_nodes(config: Path) -> None:
     """An ensemble whose cost does not depend on the tokens would be refused for them."""
-    density = asked(config, "ensemble.carrier=density")
+    density = asked(config, "ensemble.representation=density")
     whole = study_need(asked(config), "ensemble", 1_000_000, 1).size
     assert study_need(density, "ensemble", 1_000_000, 1).size < 0.6 * whole
 

@@ -29,7 +29,7 @@ problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 representation = { tolerance = 1e-6 }
 time = { end = 4.0, save = 3 }
-compare = { tokens = [50, 2000], repetitions = 12 }
+compare = { tokens = [50, 2000], runs = 12 }
 """
 
 
@@ -107,7 +107,7 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
 def test_interrupt_leaves_a_file_and_one_line(cluster: Any, config: Path) -> None:
     """Ctrl-C would wait for the cluster, lose what it had done, or show Dask's log."""
     path = config.with_name("small-compare.h5")
-    many = ("--set", "compare.repetitions=10000", "--scheduler", cluster.address)
+    many = ("--set", "compare.runs=10000", "--scheduler", cluster.address)
     process = subprocess.Popen(
         [sys.executable, "-m", "meanfield", "compare", str(config), "--quiet", *many],
         stderr=subprocess.PIPE,

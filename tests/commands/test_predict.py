@@ -19,7 +19,7 @@ from meanfield.spaces.manifold import Manifold
 
 CIRCLE = "--manifold circle --beta 5 --normalization none --samples 500"
 # Few enough for one process.
-FEW = ["--corrected-samples", "4"]
+FEW = ["--runs", "4"]
 
 
 def at_equal_angles(manifold: Manifold, count: int) -> Clusters:
@@ -204,7 +204,7 @@ def test_mistake_is_one_line(
 
 def test_processes_are_started_where_runs_are_long() -> None:
     """A second core would idle at beta = 50, or processes take longer to start than to work."""
-    options = argparse.Namespace(workers=None, corrected_samples=None)
+    options = argparse.Namespace(workers=None, runs=None)
     small, large = (mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA) for beta in (5.0, 50.0))
     assert predict._processes(small, 1000, options) <= 1
     assert predict._processes(large, 100_000, options) >= 2

@@ -22,7 +22,7 @@ TEXT = """\
 problem = { manifold = "circle", beta = 4.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
 time = { end = 2.0, save = 6 }
-compare = { tokens = [5, 8], repetitions = 2 }
+compare = { tokens = [5, 8], runs = 2 }
 ensemble = { tokens = [10], runs = 2 }
 """
 

@@ -45,7 +45,7 @@ end = 2.0
 save = 4
 [compare]
 tokens = [10, 20]
-repetitions = 2
+runs = 2
 [ensemble]
 tokens = [10]
 runs = 3

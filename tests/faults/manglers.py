@@ -35,7 +35,7 @@ observables = ["energy", "entropy"]
 state = "all"
 [compare]
 tokens = [10, 20]
-repetitions = 2
+runs = 2
 metric = "W2"
 seed = 3
 """

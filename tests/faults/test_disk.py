@@ -143,7 +143,7 @@ WRITERS = {
     "plot -o figure.svg": ["plot", "run.h5", "-o", "figure.svg"],
     "plot -o figure.gif": ["plot", "run.h5", "-o", "figure.gif"],
     "phase --plot": [*PHASE, "--plot", "figure.png"],
-    "predict --plot": [*PREDICT, "--corrected-samples", "0", "--plot", "figure.png"],
+    "predict --plot": [*PREDICT, "--runs", "0", "--plot", "figure.png"],
     "init": ["init", "figure.toml"],
 }
 

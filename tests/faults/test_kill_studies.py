@@ -25,7 +25,7 @@ problem = { manifold = "circle", beta = 3.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
 representation = { tolerance = 1e-4 }
 time = { end = 1.0, save = 2 }
-compare = { tokens = [10, 20], repetitions = 3 }
+compare = { tokens = [10, 20], runs = 3 }
 ensemble = { tokens = [10, 20], runs = 40 }
 """
 # What tells which results are there.

@@ -38,7 +38,7 @@ OPTIONS = {
 """Command -> options that take numbers, beyond manifold, kernel and beta."""
 
 # Few samples, where the number is not the one that is mangled.
-SMALL = {"predict": ["--samples", "20", "--corrected-samples", "0", "--tokens", "50"]}
+SMALL = {"predict": ["--samples", "20", "--runs", "0", "--tokens", "50"]}
 UNITS = ["fortnight", "Scaled", "", "s", "scaled ", "GROWTH", "\u03b2"]
 NAMES = {0: "answered", 1: "failed", 2: "refused"}
 

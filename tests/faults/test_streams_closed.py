@@ -31,7 +31,7 @@ ANSWERS = {
     "init": "init new",
     "stability": "stability --manifold circle --beta 4",
     "stability --json": "stability --manifold sphere --beta 4 --json",
-    "predict": "predict --manifold circle --beta 4 --tokens 20 --samples 20 --corrected-samples 0",
+    "predict": "predict --manifold circle --beta 4 --tokens 20 --samples 20 --runs 0",
     "phase": "phase --manifold circle --kernel linear --beta 0 --json",
     "compare": "compare run.toml -o c.h5 --overwrite --workers 1",
     "ensemble": "ensemble run.toml -o e.h5 --overwrite --workers 1 --json",

@@ -135,13 +135,13 @@ def test_tokens_feel_a_sample_of_the_others(encoder):
     faint = Affine(0.01 * layer.query.weight, 0.0 * layer.query.bias)
     weak = replace(encoder, layers=(replace(layer, query=faint),))
     found = mf.token_limit(
-        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, repetitions=40
+        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=40
     )
     slope, error = found.exponents()
     # All tokens lack the same mean, a vector of 16 numbers: slopes of repetitions differ by 0.3.
     assert abs(slope[0] - 0.5) < 3.0 * error[0] < 0.2
     again = mf.token_limit(
-        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, repetitions=1
+        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=1
     )
     assert np.array_equal(again.errors[0], found.errors[0])
     assert (
@@ -166,7 +166,7 @@ def test_slopes_of_exact_errors():
         ({"counts": (1, 8)}, "between 2 and 63"),
         ({"counts": (64,)}, "between 2 and 63"),
         ({"counts": ()}, "between 2 and 63"),
-        ({"counts": (8,), "repetitions": 0}, "at least 1"),
+        ({"counts": (8,), "runs": 0}, "at least 1"),
     ],
 )
 def test_impossible_counts_are_refused(encoder, options, reason):
@@ -208,9 +208,7 @@ def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
         encoder, layers=tuple(replace(each, value=zero, output=zero) for each in encoder.layers)
     )
     assert np.isnan(mf.replay(still, _TEXT).ladder.share).all()
-    alone = mf.token_limit(
-        still, _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=16, repetitions=2
-    )
+    alone = mf.token_limit(still, _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=16, runs=2)
     assert not alone.errors.any() and np.isnan(alone.exponents()).all()
     same = replace(encoder, positions=0.0 * encoder.positions)
     found = mf.replay(same, [np.full(5, 7)])

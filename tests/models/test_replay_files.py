@@ -133,7 +133,7 @@ def test_figures_draw_what_was_found(replayed, folder):
     assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
     found = mf.token_limit(
         mf.load_encoder(folder), _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=32,
-        repetitions=2,
+        runs=2,
     )  # fmt: skip
     (axes,) = found.plot().axes
     assert np.array_equal(axes.get_lines()[0].get_ydata(), found.mean[:, 0])

@@ -26,7 +26,7 @@ PRINTED = {
 
 def agrees(d: int, beta: float, replicas: int) -> None:
     """Within four combined standard errors."""
-    made = mf.merging_diagram(32, d, betas=[beta], times=[5.0, 10.0, 20.0], replicas=replicas)
+    made = mf.merging_diagram(32, d, betas=[beta], times=[5.0, 10.0, 20.0], runs=replicas)
     share, error = map(np.array, PRINTED[d, beta])
     allowed = 4.0 * np.hypot(error, made.standard_error[0]) + 1e-4
     assert np.all(np.abs(made.fraction[0] - share) < allowed)
@@ -49,7 +49,7 @@ def test_layers_are_those_published(normalization: Any) -> None:
     """Unprojected Euler steps, one replica written down; the step of USA shrinks with beta."""
     n, d, beta, times = 6, 3, 3.0, [0.0, 0.05, 0.4, 3.0]
     step = 0.1 if normalization == "softmax" else 0.1 / (np.sqrt(3.0) * np.exp(2.5))
-    made = mf.merging_diagram(n, d, betas=[beta], times=times, replicas=2, threshold=0.4,
+    made = mf.merging_diagram(n, d, betas=[beta], times=times, runs=2, threshold=0.4,
                               normalization=normalization, motion="layers", seed=3)  # fmt: skip
     counts = []
     for replica in range(2):
@@ -75,7 +75,7 @@ def test_results_do_not_depend_on_who_computes_them(monkeypatch: pytest.MonkeyPa
     )
     at_once = MergingPlan(options).completed()
     monkeypatch.setattr(merging, "replicas_at_once", lambda n, d: 3)
-    first = MergingPlan(replace(options, replicas=7)).completed()
+    first = MergingPlan(replace(options, runs=7)).completed()
     plan = MergingPlan(options)
     table = plan.resumed(first)
     with ThreadPoolExecutor(2) as executor:
@@ -116,7 +116,7 @@ def test_random_values_are_transposed_scores() -> None:
         ({"betas": [2.0, 1.0]}, "betas must be increasing"),
         ({"times": []}, "times must be finite numbers"),
         ({"times": [-1.0, 1.0]}, "times must not be negative"),
-        ({"replicas": 1}, "replicas must lie between 2"),
+        ({"runs": 1}, "runs must lie between 2"),
         ({"threshold": 1.0}, "threshold must lie between -1 and 1"),
         ({"step": 0.0}, r"step must lie in \(0, 1\]"),
         ({"betas": [1e3], "normalization": "none"}, "at most 300 without normalisation"),
@@ -126,7 +126,7 @@ def test_random_values_are_transposed_scores() -> None:
 )
 def test_what_cannot_be_made_is_refused(change: dict[str, Any], message: str) -> None:
     """In one line."""
-    given = {"betas": [1.0], "times": [1.0], "replicas": 2} | change
+    given = {"betas": [1.0], "times": [1.0], "runs": 2} | change
     with pytest.raises((ValueError, TypeError), match=message):
         mf.merging_diagram(**given)
     with pytest.raises(ValueError, match="score 'gauss' is not known"):

@@ -116,7 +116,7 @@ def test_studies_have_a_row_a_size() -> None:
         "runs | onset time (scaled) | at"
     )
     assert told["20"].startswith(f"2 | {made.onset_times[0]:.4g} | 2 | ")
-    study = mf.convergence_study(PROBLEM, tokens=[5, 10], until=1.0, repetitions=2)
+    study = mf.convergence_study(PROBLEM, tokens=[5, 10], until=1.0, runs=2)
     study = replace(study, attributes=study.attributes | {"status": "running"})
     told = cells(study)
     assert told["n"] == "mean W1 (rad) | standard error | onset time (scaled)"

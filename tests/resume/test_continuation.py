@@ -204,7 +204,7 @@ def test_resume_refuses_another_kernel_of_the_same_name(folder: Folder) -> None:
         ("representation.max_degree=100", r"\[representation\] max_degree"),
         ("time.unit=paper", r"\[time\] unit"),
         ("time.stop=one_cluster", r"\[time\] stop"),
-        ("compare.repetitions=5", r"\[compare\] repetitions"),
+        ("compare.runs=5", r"\[compare\] runs"),
     ],
 )
 def test_resume_refuses_another_run(folder: Folder, override: str, key: str) -> None:
@@ -218,7 +218,7 @@ def test_resume_refuses_another_run(folder: Folder, override: str, key: str) -> 
 
 @pytest.mark.parametrize(
     "override",
-    ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.repetitions=20"],
+    ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.runs=20"],
 )
 def test_a_default_that_is_written_out_is_no_difference(folder: Folder, override: str) -> None:
     """A user would have to start again for having said what was meant anyway."""

@@ -21,7 +21,7 @@ problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 representation = { name = "particles", tokens = 20, tolerance = 1e-6 }
 time = { end = 4.0, save = 3 }
-compare = { tokens = [5, 20], repetitions = 2 }
+compare = { tokens = [5, 20], runs = 2 }
 ensemble = { tokens = [20], runs = 3 }
 """
 COMMANDS = ["run", "ensemble", "compare"]

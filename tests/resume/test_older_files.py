@@ -19,7 +19,7 @@ problem = { manifold = "circle", beta = 3.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
 time = { end = 1.0, save = [0.5, 1.0] }
 ensemble = { tokens = [8], runs = 1 }
-compare = { tokens = [5, 8], repetitions = 2 }
+compare = { tokens = [5, 8], runs = 2 }
 """
 KEY = 'normalization = "none"\n'
 SOFTMAX = ("--set", "problem.normalization=softmax")

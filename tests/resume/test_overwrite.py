@@ -21,7 +21,7 @@ problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
 representation = { name = "particles", tokens = 20, tolerance = 1e-6 }
 time = { end = 4.0, save = 3 }
-compare = { tokens = [5, 20], repetitions = 2 }
+compare = { tokens = [5, 20], runs = 2 }
 ensemble = { tokens = [20, 60], runs = 3 }
 """
 # Fails at the saved time of this number.
@@ -153,7 +153,7 @@ def test_failed_start_of_a_diagram_leaves_the_earlier_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of the other studies, by a command without a run file."""
-    words = ["diagram", "--beta", "1", "2", "2", "--tokens", "8", "--replicas", "2", "--until", "2"]
+    words = ["diagram", "--beta", "1", "2", "2", "--tokens", "8", "--runs", "2", "--until", "2"]
     words += ["-o", "x.h5", "--workers", "1", "--quiet"]
     assert main(words) == 0
     before = Path("x.h5").read_bytes()

@@ -26,7 +26,7 @@ end = 4.0
 save = 3
 [compare]
 tokens = [5, 20]
-repetitions = 3
+runs = 3
 [ensemble]
 tokens = [20, 60]
 runs = 3
@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "ensemble": ("ensemble", []),
     "ensemble by density": (
         "ensemble",
-        ["ensemble.carrier=density", "ensemble.tokens=[900, 4000]"],
+        ["ensemble.representation=density", "ensemble.tokens=[900, 4000]"],
     ),
     "ensemble on the sphere": ("ensemble", SPHERE),
     "comparison": ("compare", []),

@@ -30,7 +30,7 @@ observables = ["entropy"]
 state = "last"
 [compare]
 tokens = [10, 30]
-repetitions = 3
+runs = 3
 metric = "W2"
 seed = 5
 """

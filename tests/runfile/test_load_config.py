@@ -36,7 +36,7 @@ def test_every_key_arrives(path: Path) -> None:
     assert config.times.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert config.stop == "one_cluster"
     assert (config.output.observables, config.output.state) == (("entropy",), "last")
-    assert (compare.tokens, compare.repetitions, compare.metric, compare.seed) == (
+    assert (compare.tokens, compare.runs, compare.metric, compare.seed) == (
         (10, 30),
         3,
         "W2",
@@ -136,7 +136,7 @@ def test_time_that_overflows_is_refused(path: Path) -> None:
         ("time.end=2e300", r"\[time\] end = 2e\+300 must be at most 1e\+300 in scaled time"),
         ("problem.diffusivity=1e200", r"\[problem\] diffusivity = 1e\+200 must be at most 1e\+90"),
         ("problem.strength=-1e308", r"\[problem\] strength = -1e\+308 must be at most 1e\+90"),
-        ("compare.repetitions=3000000", r"\[compare\] repetitions must lie between 2 and 1000000"),
+        ("compare.runs=3000000", r"\[compare\] runs must lie between 2 and 1000000"),
         ("compare.tokens=[1000000000000]", r"\[compare\] tokens must all be at most 10000000000"),
         ("ensemble.tokens=[1000000000000]", r"\[ensemble\] tokens must all be at most 1000000000"),
     ],

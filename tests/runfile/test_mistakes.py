@@ -93,7 +93,7 @@ MISTAKES = [
     ("compare.tokens=[1, 5]", "[compare] tokens must all be at least 2, got [1, 5]."),
     ("compare.tokens=[5, 3]", "[compare] tokens must be increasing, got [5, 3]."),
     ("compare.tokens=[]", "[compare] tokens = [] must be a list of at least 1."),
-    ("compare.repetitions=1", "[compare] repetitions must lie between 2 and 1000000, got 1."),
+    ("compare.runs=1", "[compare] runs must lie between 2 and 1000000, got 1."),
     ("compare.seed=-2", "[compare] seed must not be negative, got -2."),
     ("compare.metric=W3", '[compare] metric = "W3" is not known. Known: W1, W2, mmd, sobolev.'),
     ("title=3", "title = 3 must be a string of one printable line."),

@@ -44,7 +44,7 @@ def plan() -> Comparison:
     return comparison(
         PROBLEM,
         np.array([0.0, 1.0]),
-        StudyOptions((5, 8), repetitions=2),
+        StudyOptions((5, 8), runs=2),
         tolerance=1e-6,
         max_degree=64,
     )

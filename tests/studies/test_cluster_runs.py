@@ -29,7 +29,7 @@ def counted(
     tolerance: float = 1e-6,
 ) -> ClusterTable:
     """Runs counted at one and two onset times."""
-    options = EnsembleOptions((tokens,), runs=runs.stop, carrier=carrier, seed=3)
+    options = EnsembleOptions((tokens,), runs=runs.stop, representation=carrier, seed=3)
     plan = ensemble_plan(problem, options, tolerance=tolerance)
     return plan.run(Runs(tokens, runs))
 
@@ -131,5 +131,5 @@ def test_a_cluster_of_a_density_is_worth_three_tokens(
 
 def test_a_negative_density_is_refused() -> None:
     """It would be clipped silently: another field, another mass."""
-    with pytest.raises(ValueError, match="of 40 tokens is negative: -.* Take more tokens, or car"):
+    with pytest.raises(ValueError, match="of 40 tokens is negative: -.* Take more tokens, or repr"):
         counted(CIRCLE, range(1), 40, "density")

@@ -32,7 +32,7 @@ REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", strengt
 
 def small(problem: Any = PROBLEM, until: float = 2.0, **options: Any) -> ConvergenceStudy:
     """Study of a moment."""
-    chosen = {"save": 3, "tokens": (10, 40), "repetitions": 3, "tolerance": 1e-6} | options
+    chosen = {"save": 3, "tokens": (10, 40), "runs": 3, "tolerance": 1e-6} | options
     return convergence_study(problem, until, **chosen)
 
 
@@ -50,7 +50,7 @@ def test_mean_distance_falls_like_the_root_of_the_size(verified: Callable) -> No
 
     40 systems a size: standard error of the exponent about 0.5 sqrt(2 / 40) / ln 100 = 0.024.
     """
-    study = small(until=8.0, tokens=(30, 3000), repetitions=40)
+    study = small(until=8.0, tokens=(30, 3000), runs=40)
     assert study.exponent_time == 8.0
     exponent = study.exponent
     what = "exponent of W1 from tokens to the density, circle"
@@ -66,7 +66,7 @@ def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int, verified: Callab
     The standard deviation of W_2^2 is about 0.65 of its mean; 400 systems, four standard errors.
     """
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
-    study = small(problem, 1e-3, save=2, tokens=(tokens,), repetitions=400, metric="W2")
+    study = small(problem, 1e-3, save=2, tokens=(tokens,), runs=400, metric="W2")
     squares = study.distances[0, :, 0] ** 2
     error = squares.std(ddof=1) / 20.0
     deviation = (squares.mean() - np.pi**2 / (3 * tokens)) / error
@@ -76,10 +76,8 @@ def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int, verified: Callab
 
 def test_systems_do_not_depend_on_what_else_is_asked() -> None:
     """A resumed or enlarged study would not be the one asked for."""
-    study = small(repetitions=4)
-    np.testing.assert_array_equal(
-        small(tokens=(40,), repetitions=2).distances, study.distances[1:, :2]
-    )
+    study = small(runs=4)
+    np.testing.assert_array_equal(small(tokens=(40,), runs=2).distances, study.distances[1:, :2])
 
 
 def test_seed_makes_the_study() -> None:
@@ -128,7 +126,7 @@ def test_study_ends_with_the_density() -> None:
     ("option", "value", "message"),
     [
         ("tokens", (1, 10), r"tokens must all be at least 2, got \[1, 10\]"),
-        ("repetitions", 1, "repetitions must lie between 2 and 1000000, got 1"),
+        ("runs", 1, "runs must lie between 2 and 1000000, got 1"),
         ("metric", "W3", "metric 'W3' is not known. Known: W1, W2"),
         ("tolerance", 1.0, "tolerance must lie between 1e-13 and 0.01, got 1"),
         ("max_degree", 0, "max_degree must be at least 1, got 0"),
@@ -373,7 +371,7 @@ def test_certified_distance_bounds_every_system() -> None:
     """W_1 and W_2 from their distances at time 0; half of a width counts, other metrics do not."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    asked: dict[str, Any] = {"save": 3, "tokens": (10, 40), "repetitions": 2}
+    asked: dict[str, Any] = {"save": 3, "tokens": (10, 40), "runs": 2}
     for metric, p in (("W1", 1), ("W2", 2)):
         study = mf.convergence_study(problem, 2.0, metric=metric, **asked)
         rate = mf.contraction_rates(problem, p).upper

@@ -103,7 +103,7 @@ def test_counts_follow_the_law_of_the_tokens() -> None:
 def test_density_runs_count_as_particles_do() -> None:
     """Density runs from sampled data would follow another law than particles."""
     particles, density = (
-        mf.ensemble(PROBLEM, tokens=2000, runs=60, times=[2.0], carrier=carrier)
+        mf.ensemble(PROBLEM, tokens=2000, runs=60, times=[2.0], representation=carrier)
         for carrier in ("particles", "density")
     )
     # The same tokens: most runs agree, and the means to a few of those that do not.
@@ -137,7 +137,10 @@ def test_points_are_no_law_to_draw_from() -> None:
         ({"times": (float("nan"),)}, "times must be positive multiples of the onset time"),
         ({"times": (2.0, 1.0)}, "times must be increasing"),
         ({"times": (1.0, 1e300)}, "times must be at most .* onset times, got 1e.300"),
-        ({"carrier": "atoms"}, "carrier 'atoms' is not known. Known: density, particles"),
+        (
+            {"representation": "atoms"},
+            "representation 'atoms' is not known. Known: density, particles",
+        ),
         ({"seed": -1}, "seed must not be negative"),
     ],
 )

@@ -147,7 +147,7 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", counts)
     five = problem("circle", 5.0)
-    found = predict_clusters(five, 20, samples=10, seed=3, corrected_samples=4)
+    found = predict_clusters(five, 20, samples=10, seed=3, runs=4)
     assert asked == [(five, 20, 4, 3, None)]
     assert found.corrected is not None
     assert found.corrected.distribution == {2: 0.25, 3: 0.75}
@@ -170,7 +170,7 @@ def test_shares_are_told_with_the_time_they_are_of(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", counts)
     few, many = (
-        predict_clusters(problem("circle", 0.5), tokens, samples=10, corrected_samples=2)
+        predict_clusters(problem("circle", 0.5), tokens, samples=10, runs=2)
         for tokens in (2980, 2981)
     )
     assert few.counting_time < few.formation_time and many.formation_time <= many.counting_time
@@ -184,7 +184,7 @@ def test_shares_are_told_with_the_time_they_are_of(monkeypatch: pytest.MonkeyPat
 
 def test_few_tokens_have_clusters_and_a_note_on_the_linear_law() -> None:
     """Two tokens made "0 clusters": none has three of them."""
-    few = predict_clusters(problem("circle", 5.0), 2, samples=10, corrected_samples=40)
+    few = predict_clusters(problem("circle", 5.0), 2, samples=10, runs=40)
     assert few.corrected is not None and few.corrected.distribution.keys() <= {1, 2}
     assert "the linear law holds from about 100 tokens on" in few.note
     many = predict_clusters(problem("circle", 5.0), 100, samples=10, corrected=False)
@@ -194,7 +194,7 @@ def test_few_tokens_have_clusters_and_a_note_on_the_linear_law() -> None:
 def test_answer_says_when_it_counts_and_how_long_that_lasts() -> None:
     """Half of the fives have merged at twice the time: a plan for five would come too late."""
     steep = Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
-    made = predict_clusters(steep, 5000, samples=10, corrected_samples=20)
+    made = predict_clusters(steep, 5000, samples=10, runs=20)
     number = made.law.most_likely
     low, half, high = made.merge_times[number]
     assert made.counting_time < low <= half <= high
@@ -231,7 +231,7 @@ def test_given_tokens_far_from_uniform_have_a_note() -> None:
 
 def test_corrected_law_lies_below_the_linear_one() -> None:
     """Shallow wells merge: measured means at beta = 20 and 1000 tokens are 5.85 and not 6.09."""
-    found = predict_clusters(problem("circle", 20.0), 1000, samples=10, corrected_samples=60)
+    found = predict_clusters(problem("circle", 20.0), 1000, samples=10, runs=60)
     assert found.corrected is not None
     # Measured from 100 particle systems: 5.85 +- 0.06; three standard errors of ours are 0.25.
     assert found.corrected.mean == pytest.approx(5.85, abs=0.3)
@@ -311,7 +311,7 @@ def test_huge_beta_counts_as_the_closed_form() -> None:
     ("options", "message"),
     [
         ({"samples": 0}, "samples must be at least 1, got 0"),
-        ({"corrected_samples": -1}, "corrected_samples must be at least 0, got -1"),
+        ({"runs": -1}, "runs must be at least 0, got -1"),
         ({"samples": 10**30}, r"samples must be at most 1e\+08, got 1e\+30"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
     ],

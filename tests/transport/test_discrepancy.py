@@ -53,7 +53,7 @@ def test_comparisons_have_it_as_a_metric() -> None:
     """Independent tokens of the law at time 0: the mean of its square is known."""
     law = mf.perturbed_uniform([[3, 0.2, 0.0]])
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.USA, law)
-    options: dict[str, Any] = {"tokens": (20, 200), "repetitions": 100, "metric": "mmd"}
+    options: dict[str, Any] = {"tokens": (20, 200), "runs": 100, "metric": "mmd"}
     study = mf.convergence_study(problem, 0.1, save=2, **options)
     squares = (study.distances[:, :, 0] ** 2).mean(axis=1)
     expected = [sampled_discrepancy(problem.initial_measure(), 5.0, n) for n in (20, 200)]

@@ -102,7 +102,7 @@ def test_three_clusters_of_twenty_thousand_tokens(beta: float, expected: tuple[i
     from scipy.stats import fisher_exact  # a second on every worker, if above
 
     problem = on_circle(beta)
-    made = mf.ensemble(problem, tokens=20_000, runs=40, times=[2.0], carrier="density")
+    made = mf.ensemble(problem, tokens=20_000, runs=40, times=[2.0], representation="density")
     three = int((made.counts == 3).sum())
     assert fisher_exact([[three, 40 - three], list(expected)]).pvalue > 0.0027
 

@@ -78,7 +78,7 @@ def test_noisy_tokens_follow_the_density(
 def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable) -> None:
     """W1 on the circle at n^{-1/2}, at the start and at the end."""
     problem = posed("circle", 5.0, mf.Flow("none", diffusivity=0.03))
-    options = {"tokens": (100, 1000, 10_000), "repetitions": 40, "step": 0.1}
+    options = {"tokens": (100, 1000, 10_000), "runs": 40, "step": 0.1}
     study = mf.convergence_study(problem, 4.0, save=[2.0, 4.0], **options)
     what = "exponent of W1 from noisy tokens to the density, circle"
     verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])
@@ -88,7 +88,7 @@ def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable)
 def test_noisy_tokens_approach_the_density_on_the_sphere(verified: Callable) -> None:
     """The same in the negative Sobolev distance, which knows no logarithm."""
     problem = posed("sphere", 3.0, mf.Flow("none", diffusivity=0.05))
-    options = {"tokens": (100, 1000, 10_000), "repetitions": 20, "step": 0.2}
+    options = {"tokens": (100, 1000, 10_000), "runs": 20, "step": 0.2}
     study = mf.convergence_study(problem, 2.0, save=[1.0, 2.0], metric="sobolev", **options)
     what = "exponent of the Sobolev distance from noisy tokens to the density, sphere"
     verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])

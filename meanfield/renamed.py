@@ -1,0 +1,60 @@
+"""Old names of arguments, keys of run files and options, which work for one more release."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any
+
+RENAMED = {
+    "repetitions": "runs",
+    "replicas": "runs",
+    "corrected_samples": "runs",
+    "carrier": "representation",
+}
+"""Old name -> the name of today, which takes its place wherever it is known."""
+
+
+class RenamedWarning(DeprecationWarning):
+    """A name that the next release will not know."""
+
+
+def current_name(name: str, known: Collection[str]) -> str:
+    """Name of today of an argument or a key, where that one is known; else the name itself.
+
+    Examples
+    --------
+    >>> current_name("replicas", ["tokens", "runs"]), current_name("replicas", ["replicas"])
+    ('runs', 'replicas')
+    """
+    new = RENAMED.get(name, name)
+    return new if name not in known and new in known else name
+
+
+def notice(old: str, new: str) -> str:
+    """Sentence on an old name."""
+    return f"{old} is called {new} now: the old name goes with the next release."
+
+
+def renamed(
+    values: Mapping[str, Any], known: Collection[str], where: str | None = "", level: int = 3
+) -> dict[str, Any]:
+    """Values by their names of today, with a warning for each old name.
+
+    where: what warnings begin with; None gives none.
+    level: whom a warning is about: 2 the caller, 3 the caller's caller.
+
+    Examples
+    --------
+    >>> renamed({"tokens": [8], "repetitions": 3}, ["tokens", "runs"], None)
+    {'tokens': [8], 'runs': 3}
+    """
+    today = {}
+    for old, value in values.items():
+        new = current_name(old, known)
+        if new != old and new in values:
+            raise ValueError(f"{where or ''}{old} is an old name of {new}: give {new} alone.")
+        if new != old and where is not None:
+            warnings.warn(where + notice(old, new), RenamedWarning, stacklevel=level)
+        today[new] = value
+    return today

@@ -1,0 +1,121 @@
+"""Old names of arguments, keys and options: they work as those of today, and one line says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.renamed import RenamedWarning
+from meanfield.runfile import ConfigError, load_config
+
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+TEXT = """\
+problem = { manifold = "circle", beta = 5.0, normalization = "none" }
+time = { end = 1.0, save = 2 }
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run file without sections of studies."""
+    file = tmp_path / "x.toml"
+    file.write_text(TEXT)
+    return file
+
+
+def test_old_arguments_are_those_of_today() -> None:
+    """A script of the last release would fail, or be given other numbers."""
+    new = mf.ensemble(PROBLEM, tokens=20, runs=2, representation="particles")
+    with pytest.warns(RenamedWarning, match=r"^ensemble: carrier is called representation now: "):
+        old = mf.ensemble(PROBLEM, tokens=20, runs=2, carrier="particles")
+    assert (old.counts == new.counts).all()
+    with pytest.warns(RenamedWarning, match="merging_diagram: replicas is called runs") as said:
+        diagram = mf.merging_diagram(4, 2, betas=[1.0], times=[1.0], replicas=3)
+    assert diagram.finished.tolist() == [3] and len(said) == 1
+    # The line of the caller, which Python shows.
+    assert said[0].filename == __file__
+    with pytest.warns(RenamedWarning, match="predict_clusters: corrected_samples is called runs"):
+        mf.predict_clusters(PROBLEM, 100, samples=5, corrected=False, corrected_samples=3)
+
+
+def test_old_name_beside_that_of_today_is_refused() -> None:
+    """One of two numbers would be dropped silently."""
+    with pytest.raises(ValueError, match=r"^ensemble: carrier is an old name of representation: "):
+        mf.ensemble(PROBLEM, carrier="particles", representation="density")
+
+
+def test_old_name_is_unknown_where_that_of_today_is() -> None:
+    """A slip would be taken for an old name."""
+    with pytest.raises(TypeError, match=r"growth_rates: repetitions is not known"):
+        mf.growth_rates(PROBLEM, repetitions=3)
+
+
+@pytest.mark.parametrize(
+    ("old", "section", "key", "value"),
+    [
+        ("compare.repetitions=7", "compare", "runs", 7),
+        ("ensemble.carrier=density", "ensemble", "representation", "density"),
+        ("compare={repetitions=7}", "compare", "runs", 7),
+    ],
+)
+def test_old_keys_are_those_of_today(
+    path: Path, old: str, section: str, key: str, value: object
+) -> None:
+    """A run file of the last release could not be run, by either way to set a key."""
+    match = f"is called {key} now: the old name goes with the next release"
+    with pytest.warns(RenamedWarning, match=match):
+        config = load_config(path, [old])
+    assert getattr(getattr(config, section), key) == value
+    if "{" not in old:
+        name, _, setting = old.partition("=")
+        text = setting if setting.isdigit() else f'"{setting}"'
+        path.write_text(f"{TEXT}{name} = {text}\n")
+        with pytest.warns(RenamedWarning, match=rf"x\.toml: \[{section}\] .* {match}"):
+            config = load_config(path)
+        assert getattr(getattr(config, section), key) == value
+    # What a result stores has names of today.
+    assert f"{key} = " in config.text
+
+
+def test_old_key_beside_that_of_today_is_refused(path: Path) -> None:
+    """One of two numbers would be dropped silently."""
+    path.write_text(TEXT + "compare = { runs = 3, repetitions = 4 }\n")
+    match = r"x\.toml: \[compare\] repetitions is an old name of runs: give runs alone"
+    with pytest.raises(ConfigError, match=match):
+        load_config(path)
+
+
+def test_later_old_key_takes_the_place_of_the_file_s(path: Path) -> None:
+    """An override would be refused for what it overrides."""
+    path.write_text(TEXT + "compare = { runs = 3 }\n")
+    with pytest.warns(RenamedWarning):
+        assert load_config(path, ["compare.repetitions=4"]).compare.runs == 4
+    with pytest.warns(RenamedWarning):
+        sections = {"compare": {"repetitions": 5}}
+        assert load_config(path, sections=sections).compare.runs == 5
+
+
+def test_old_option_is_that_of_today(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script of the last release would fail, or nobody would hear that it soon will."""
+    line = "predict --manifold circle --beta 2 --tokens 100 --samples 5 --json"
+    assert main([*line.split(), "--corrected-samples=0"]) == 0
+    old = capsys.readouterr()
+    assert old.err == (
+        "meanfield predict: --corrected-samples is called --runs now: the old name goes with the "
+        "next release.\n"
+    )
+    assert main([*line.split(), "--runs", "0"]) == 0
+    assert capsys.readouterr() == (old.out, "")
+
+
+def test_command_says_old_keys_in_one_line(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python hides such warnings from users of commands."""
+    path.write_text(TEXT + "compare = { repetitions = 3 }\n")
+    assert main(["check", str(path)]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    begins = f"meanfield: {path}: [compare] repetitions is called runs now: "
+    assert [line for line in lines if line.startswith(begins)] == lines
+    assert len(lines) == 1
