@@ -17,6 +17,8 @@ problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 time = { end = 1.0, save = 2 }
 """
 
+FEW = ("--set", "compare.tokens=[5, 8]", "--set", "compare.runs=2")
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -119,3 +121,27 @@ def test_command_says_old_keys_in_one_line(path: Path, capsys: pytest.CaptureFix
     begins = f"meanfield: {path}: [compare] repetitions is called runs now: "
     assert [line for line in lines if line.startswith(begins)] == lines
     assert len(lines) == 1
+
+
+def test_until_is_end(path: Path) -> None:
+    """The word of Python would be unknown in run files, or two ends would be given."""
+    path.write_text(TEXT.replace("end", "until"))
+    assert load_config(path).times[-1] == 1.0
+    assert load_config(path, ["time.end=2"]).times[-1] == 2.0
+    path.write_text(TEXT)
+    assert load_config(path, ["time.until=2"]).times[-1] == 2.0
+    assert load_config(path, sections={"time": {"until": 3.0}}).times[-1] == 3.0
+    with pytest.raises(ConfigError, match=r"\[time\] until must be positive"):
+        load_config(path, ["time.until=-1"])
+    path.write_text(TEXT.replace("end", "until = 1.0, end"))
+    with pytest.raises(ConfigError, match=r"\[time\] end and until are one key of two names"):
+        load_config(path)
+
+
+def test_until_continues_a_run_with_an_end(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run would be refused for another word."""
+    path.write_text(TEXT + "initial = { name = 'perturbed_uniform', modes = [[2, 0.0, 0.2]] }\n")
+    assert main(["compare", str(path), "--quiet", "--workers", "1", *FEW]) == 0
+    path.write_text(path.read_text().replace("end", "until"))
+    assert main(["compare", str(path), "--quiet", "--workers", "1", "--resume", *FEW]) == 0
+    capsys.readouterr()

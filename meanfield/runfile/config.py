@@ -62,6 +62,7 @@ def times_of(
     problem: Problem,
     /,
     end: float | None = None,
+    until: float | None = None,
     unit: Annotated[str, one_of(*TIME_UNITS)] = "scaled",
     save: Annotated[Any, either(integer, list_of(number, least=1))] = None,
     spacing: Annotated[str, one_of("linear", "log")] = "linear",
@@ -70,8 +71,11 @@ def times_of(
     step: float | None = None,
 ) -> tuple[FloatArray, float | None]:
     """Section [time]: times to save, and the step of noisy particles, in scaled time."""
+    if end is not None and until is not None:
+        raise ValueError("end and until are one key of two names: give one of them.")
+    last, called = (end, "end") if until is None else (until, "until")
     return timing(
-        problem, end, save, unit=unit, spacing=spacing, first=first, step=step, called="end"
+        problem, last, save, unit=unit, spacing=spacing, first=first, step=step, called=called
     )
 
 
@@ -152,6 +156,9 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     problem = complete["problem"]
     how = normalization_of(problem["normalization"], problem["normalized"])
     complete["problem"] = problem | {"normalization": how, "normalized": how != "none"}
+    time = complete["time"]
+    until = time.pop("until")
+    complete["time"] = time if until is None else time | {"end": until}
     complete["heads"] = same_heads(tables.get("heads"), problem["beta"])
     return complete
 
@@ -179,15 +186,15 @@ def load_config(
     source = Path(path)
     tables = _current(read_document(source), f"{source}: ")
     override(tables, overrides, ALL_KEYS)
+    # Sections that were set as a whole.
+    tables = _current(tables, "--set ")
     for name, keys in (sections or {}).items():
         whole = name == "initial" and "name" in keys
         section_keys = {} if whole else dict(tables.get(name, {}))
-        for key in RIVALS.keys() & keys.keys() if name == "problem" else ():
+        for key in RIVALS.keys() & keys.keys():
             section_keys.pop(RIVALS[key], None)
         tables[name] = section_keys | _current({name: dict(keys)}, "")[name]
     # What is stored says it, whatever later versions take for granted.
-    # Sections that were set as a whole.
-    tables = _current(tables, "--set ")
     tables = with_normalization(tables, USUAL_NORMALIZATION)
     if study == "ensemble":
         tables.setdefault("time", dict(ENSEMBLE_TIME))
@@ -203,13 +210,6 @@ def load_config(
         return replace(checked, tables=tables, unexecuted=unexecuted)
 
 
-def _config(
-    source: Path,
-    tables: dict[str, Any],
-    output_path: Path | None,
-    study: str | None,
-    folder: Folder,
-) -> Config:
 def _current(tables: dict[str, Any], where: str | None) -> dict[str, Any]:
     """Document with keys by their names of today; `where` as of `renamed`."""
 
@@ -223,6 +223,13 @@ def _current(tables: dict[str, Any], where: str | None) -> dict[str, Any]:
     return {name: section(name, table) for name, table in tables.items()}
 
 
+def _config(
+    source: Path,
+    tables: dict[str, Any],
+    output_path: Path | None,
+    study: str | None,
+    folder: Folder,
+) -> Config:
     where = str(source)
     for name, value in tables.items():
         if name not in (*ALL_KEYS, "title"):

@@ -7,7 +7,7 @@
     heads=[{key = 1}]     all sections [[heads]]
 
 Values are TOML; other text is a string. Another law than the file's removes the keys of the file's
-law. `normalization` replaces the file's `normalized`.
+law. `normalization` replaces the file's `normalized`, `until` its `end`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ from meanfield.runfile.keys import ConfigError, shown
 # The law of a section [initial] without a name.
 USUAL_LAW = "perturbed_uniform"
 
-RIVALS = {"normalized": "normalization", "normalization": "normalized"}
-"""Keys of [problem] that say the same: the one that is given later leaves none of the other."""
+RIVALS = {
+    "normalized": "normalization",
+    "normalization": "normalized",
+    "end": "until",
+    "until": "end",
+}
+"""Keys of a section that say the same: the one that is given later leaves none of the other."""
 
 
 def override(
@@ -52,8 +57,8 @@ def override(
         _set(tables, section, key, value_of(argument.partition("=")[2]), argument)
         if section == "initial":
             keys.add(key)
-        if section == "problem" and key in RIVALS:
-            tables["problem"].pop(RIVALS[key], None)
+        if key in RIVALS:
+            tables[section].pop(RIVALS[key], None)
     if isinstance(law, dict) and law.get("name", USUAL_LAW) != before:
         for key in set(law) - keys:
             del law[key]
@@ -85,12 +90,12 @@ def named(
         raise ConfigError(
             f"{said}: [[{section}]] are set as a whole, as {option} '{section}=[{{{old} = 1}}]'."
         )
+    (key,) = renamed({old: None}, sections[section], f"{said}: ")
     if key not in sections[section]:
         elsewhere = any(key in keys for keys in sections.values())
         near = None if elsewhere else nearest(key, sections[section])
         meant = f"Did you mean {section}.{near}?" if near else homes(key, sections)
         meant = meant or f"Known: {', '.join(sorted(sections[section]))}."
-    (key,) = renamed({old: None}, sections[section], f"{said}: ")
         raise ConfigError(f"{said}: {key} is not a key of [{section}]. {meant}")
     return section, key
 
