@@ -30,7 +30,11 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
         if study.times[-1] < 0.5 * onset:
             when += f", {0.5 * onset:.6g}: it ends before"
     runs, prefactor = study.distances.shape[1], study.prefactors[study.headline]
-    pairs: list[tuple[str, Any]] = [("scaled time", when), ("runs", runs)]
+    pairs: list[tuple[str, Any]] = [
+        ("normalization", study.attributes.get("normalization", "")),
+        ("scaled time", when),
+        ("runs", runs),
+    ]
     if np.isfinite(study.exponent):
         low, high = study.exponent_interval
         exponent = f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"
@@ -75,6 +79,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
 def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Report:
     """Mean counts beside the linear law, the distributions; data by size, then time."""
     pairs = [
+        ("normalization", ensemble.attributes.get("normalization", "")),
         ("runs", ensemble.counts.shape[1]),
         ("representation", ensemble.attributes.get("carrier", "")),
     ]

@@ -71,12 +71,12 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     study = load_comparison(config.with_name("small-compare.h5"))
     assert f"{study.mean_distance[1, study.headline]:.5g}" in shown
-    assert f"exponent     {study.exponent:.4f}, 95 % confidence" in shown
-    assert "mean W1 over that at t = 0" in shown
+    assert f"exponent       {study.exponent:.4f}, 95 % confidence" in shown
+    assert "normalization  none\n" in shown and "mean W1 over that at t = 0" in shown
     assert "> pi" in shown
     assert "beyond pi it says nothing, of n = 20 after t = 2\n" in shown
     nearest = "the saved time nearest to half the onset time of n = 5"
-    assert f"scaled time  t = 4, {nearest}\n" in shown
+    assert f"scaled time    t = 4, {nearest}\n" in shown
     assert compare(config, "--overwrite", "--set", "time.end=2") == 0
     half = 0.5 * study.onset_times[0]
     assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out
