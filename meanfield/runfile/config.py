@@ -377,9 +377,12 @@ def check_continues(
     }
     different = _difference(before, with_defaults(tables), freed)
     if different is not None:
+        go_on = ""
+        if different == "[problem] normalization":
+            go_on = f'Set it to "{before["problem"]["normalization"]}" to go on. '
         raise ConfigError(
             f"{label}: {different} differs from that of {path}, which --resume "
-            "continues. Use --overwrite to start again."
+            f"continues. {go_on}Use --overwrite to start again."
         )
 
 

@@ -5,6 +5,7 @@ Such a file stores the run file as its user wrote it: without the key.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,10 @@ ensemble = { tokens = [8], runs = 1 }
 compare = { tokens = [5, 8], runs = 2 }
 """
 KEY = 'normalization = "none"\n'
+REFUSED = re.compile(
+    r"meanfield: \S+: \[problem\] normalization differs from that of \S+, which --resume "
+    r'continues. Set it to "none" to go on. Use --overwrite to start again.\n'
+)
 SOFTMAX = ("--set", "problem.normalization=softmax")
 
 
@@ -54,7 +59,7 @@ def test_older_run_loads_verifies_and_resumes_as_it_was(
     whole = mf.run(config)
     run_older(*command, "--overwrite", "--set", "time.end=0.5", "--set", "time.save=[0.5]")
     assert main([*command, "--resume", *SOFTMAX]) == 2
-    assert "[problem] normalization differs" in capsys.readouterr().err
+    assert REFUSED.fullmatch(capsys.readouterr().err)
     assert main([*command, "--resume"]) == 0
     np.testing.assert_array_equal(mf.load(path).moments, whole.moments)
 
@@ -68,7 +73,7 @@ def test_older_study_resumes_as_it_was(
     arguments = [command, str(config), "--quiet", "--workers", "1"]
     run_older(*arguments)
     assert main([*arguments, "--resume", *SOFTMAX]) == 2
-    assert "[problem] normalization differs" in capsys.readouterr().err
+    assert REFUSED.fullmatch(capsys.readouterr().err)
     more = ("--set", f"{command}.tokens=[5, 8, 9]")
     assert main([*arguments, "--resume", *more]) == 0
     assert len(mf.load(path).tokens) == 3
@@ -85,7 +90,7 @@ def test_older_sweep_resumes_as_it_was(
     before = mf.load(folder).runs[0]
     (folder / "002.h5").unlink()
     assert main([*arguments, "--resume", *SOFTMAX]) == 2
-    assert "[problem] normalization differs" in capsys.readouterr().err
+    assert REFUSED.fullmatch(capsys.readouterr().err)
     assert main([*arguments, "--resume"]) == 0
     runs = mf.load(folder).runs
     assert [run.problem.normalization for run in runs] == ["none", "none"]
