@@ -9,10 +9,9 @@ from typing import Any, Literal
 from meanfield.carriers import Options
 from meanfield.carriers.axes import carried
 from meanfield.carriers.effects import check_options
-from meanfield.carriers.options import MOST_NODES
+from meanfield.carriers.options import MOST_NODES, FluctuationOptions
 from meanfield.checks import checked
 from meanfield.commands.check import run_facts
-from meanfield.finite.fluctuations import FluctuationOptions
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
 from meanfield.results.report import facts

@@ -33,11 +33,11 @@ import meanfield as mf
 
 law = mf.perturbed_uniform([[3, 0.1, 0.0]])
 problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
-print(mf.simulate(problem, until=1.0, save=2))
+print(repr(mf.simulate(problem, until=1.0, save=2)))
 tokens = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA)
-print(mf.simulate(tokens, until=0.5, save=2, representation="particles", tokens=20))
+print(repr(mf.simulate(tokens, until=0.5, save=2, representation="particles", tokens=20)))
 print(mf.growth_rates(problem, 4), mf.linear_operator(problem))
-print(mf.run("run.toml"))
+print(repr(mf.run("run.toml")))
 """
 
 RUN = """

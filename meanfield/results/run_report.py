@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meanfield.carriers.options import Options
-from meanfield.finite.results import Fluctuations
 from meanfield.results.happenings import happenings, happenings_json
 from meanfield.results.report import Report, facts, table
-from meanfield.results.truncation import truncation_told
 from meanfield.runs import NO_RATES, Run, stored_section
 from meanfield.spectrum.time_units import time_name
+
+if TYPE_CHECKING:
+    from meanfield.finite.results import Fluctuations
 
 _SAVES_SHOWN = 12
 _COUNT = "clusters/count"
@@ -61,6 +62,8 @@ def run_report(run: Run) -> Report:
 
 def _truncation(run: Run) -> str | None:
     """Truncation error of the degrees in use, if the file contains the problem."""
+    from meanfield.results.truncation import truncation_told
+
     if "config" not in run.attributes:
         return None
     try:

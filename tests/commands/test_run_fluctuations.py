@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield import recording as execute
 from meanfield.commands import run as command
 from meanfield.commands.main import main
+from meanfield.finite import fluctuations
 from meanfield.finite.results import Fluctuations
 
 CONFIG = """\
@@ -143,7 +143,7 @@ def test_interrupted_fluctuations_leave_a_whole_run(
     longer = stored(config)
     assert longer is not None and longer.times[-1] > first.times[-1]
     np.testing.assert_allclose(longer.covariance[:3], first.covariance, rtol=1e-8, atol=1e-10)
-    monkeypatch.setattr(execute, "fluctuations_at", None)
+    monkeypatch.setattr(fluctuations, "fluctuations_at", None)
     more = ["--set", "time.end=1.5", "--set", "fluctuations.tokens=50"]
     assert run(config, "--resume", *more) == 0
     known = stored(config)
