@@ -307,9 +307,9 @@ def _stretches(checked: CheckedRun) -> list[list[int]]:
     axial = checked.space.family == "axial"
     if not axial and len(checked.sample) == len(checked.saves):
         return stretches
-    # A few pairs, each for itself.
+    # A few pairs, each for itself: each takes the time of two states.
     pairs = [[first, last] for each in stretches for first, last in pairwise(each)]
-    step = max(1, -(-len(pairs) // (_FEW_PAIRS if axial else len(checked.sample))))
+    step = max(1, -(-len(pairs) // (_FEW_PAIRS if axial else max(1, len(checked.sample) // 2))))
     return pairs[::step]
 
 
