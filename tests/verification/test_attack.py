@@ -6,8 +6,7 @@ A carrier may end with a reason; what it saves is right, whatever the law, the f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -39,12 +38,23 @@ class _Patience(Exception):
     """The run takes longer than a test should."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a run: moments at the times it saved, and how it ended."""
+def run_out(
+    stream: Callable[[Callable[[], None]], Iterable[Any]], patience: float
+) -> tuple[list[Any], str]:
+    """Items of a stream as far as it goes, for so many CPU seconds, and how it ended."""
+    begun, items = time.process_time(), []
 
-    moments: np.ndarray
-    end: str
+    def watch() -> None:
+        if time.process_time() - begun > patience:
+            raise _Patience
+
+    try:
+        items.extend(stream(watch))
+    except (SimulationError, ValueError) as error:
+        return items, str(error)
+    except _Patience:
+        return items, f"{patience:g} s are over"
+    return items, "completed"
 
 
 def limits(given: Attack) -> dict[str, int]:
@@ -68,14 +78,10 @@ def problem_of(given: Attack) -> mf.Problem:
     return mf.Problem(manifold, mf.exponential(motion.beta), flow, makers[name](*parts))
 
 
-def outcome(given: Attack, patience: float) -> Outcome:
-    """Run it as far as it goes, for so many CPU seconds."""
-    problem, space, begun = problem_of(given), given.motion.manifold, time.process_time()
+def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
+    """Errors in tolerances at the saved times whose truth is known, and how the run ended."""
+    space = given.motion.manifold
     degree = DEGREE[space]
-
-    def watch() -> None:
-        if time.process_time() - begun > patience:
-            raise _Patience
 
     def compared(moments: np.ndarray) -> np.ndarray:
         if space == "circle":
@@ -84,8 +90,8 @@ def outcome(given: Attack, patience: float) -> Outcome:
         l, m = np.tril_indices(degree + 1)
         return c[l, m] + 1j * s[l, m]
 
-    found, end = [], "completed"
-    try:
+    def run(watch: Callable[[], None]) -> Iterator[np.ndarray]:
+        problem = problem_of(given)
         options = Options(name=given.carrier, tolerance=given.tolerance, **limits(given))
         stream = trajectory(
             problem,
@@ -95,23 +101,15 @@ def outcome(given: Attack, patience: float) -> Outcome:
             watch=watch,
             hand_over=hand_over_rule(problem, options),
         )
-        found.extend(compared(snapshot.moments) for snapshot in stream)
-    except (SimulationError, ValueError) as error:
-        end = str(error)
-    except _Patience:
-        end = f"{patience:g} s are over"
-    return Outcome(np.array(found), end)
+        yield from (compared(snapshot.moments) for snapshot in stream)
 
-
-def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
-    """Errors in tolerances at the saved times whose truth is known, and how the run ended."""
-    run = outcome(given, patience)
-    if not len(run.moments):
-        return np.zeros(0), run.end
+    found, end = run_out(run, patience)
+    if not found:
+        return np.zeros(0), end
     known = truth_of(given)
-    sure = known.doubt[: len(run.moments)] <= 0.1 * ALLOWED * given.tolerance
-    apart = np.abs(run.moments - known.moments[: len(run.moments)])
-    return apart[sure].max(axis=-1, initial=0.0) / given.tolerance, run.end
+    sure = known.doubt[: len(found)] <= 0.1 * ALLOWED * given.tolerance
+    apart = np.abs(np.array(found) - known.moments[: len(found)])
+    return apart[sure].max(axis=-1, initial=0.0) / given.tolerance, end
 
 
 @pytest.mark.parametrize("seed", EVERYDAY)
@@ -164,19 +162,8 @@ def test_nothing_is_silently_wrong(part: int, verified: Callable) -> None:
 
 def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
     """Errors in tolerances, as far as the problem lets errors grow, and how the run ended."""
-    begun, snapshots, end = time.process_time(), [], "completed"
-
-    def watch() -> None:
-        if time.process_time() - begun > patience:
-            raise _Patience
-
     evolution = Evolution(case.problem, Options(**case.options), case.times)
-    try:
-        snapshots.extend(evolve(evolution, watch=watch))
-    except (SimulationError, ValueError) as error:
-        end = str(error)
-    except _Patience:
-        end = f"{patience:g} s are over"
+    snapshots, end = run_out(lambda watch: evolve(evolution, watch=watch), patience)
     if not snapshots:
         return np.zeros(0), end
     expected, growth = case.expected()
