@@ -545,6 +545,7 @@ _TAKES_LONG = {
     "replay": "some seconds for each text of 400 tokens (6 layers, d = 384).",
     "reproduce": "seconds to minutes a figure, see --list.",
     "compile": "a minute or so, once on a machine.",
+    "verify": "seconds; 20 s for large runs, checked at a sample of their states.",
 }
 
 _DOCUMENTATION = "Documentation: docs/commands.md of the source; `make docs` makes pages of it."

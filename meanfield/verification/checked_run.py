@@ -28,8 +28,8 @@ ROUNDING = 1e-12
 accurate to 1e-13 and their sums to a few times that."""
 
 
-# Pairs of points of all states together, some 1e-7 s each; pairs that a density's number costs.
-_SAMPLE_WORK, _TRANSFORM = 6e7, 100.0
+# Pairs of points of all states together, some 1e-7 s each; pairs for a number of a density.
+_SAMPLE_WORK, _TRANSFORM = 6e7, 50.0
 
 
 def spread_over(items: Sequence[int], work: Sequence[float], most: float) -> list[int]:
