@@ -90,26 +90,7 @@ def uniform_velocity(
         v(x) = A_d(kappa) P_x V m,    kappa = beta |B^T x|,  m = B^T x / |B^T x|,
         A_d = I_{d/2} / I_{d/2-1} = 1 - (d - 1) / (2 kappa) + O(kappa^-2)
 
-    Parameters
-    ----------
-    space : Manifold
-        mf.Circle() or mf.Sphere(d).
-    points : ndarray
-        Where, as the space stores points.
-    beta : float
-        Positive.
-    score, value : number or array, (d,) or (d, d)
-        B = Q^T K and V, as `mf.Head` has them.
-
-    Returns
-    -------
-    ndarray
-        As the space stores velocities.
-
-    Raises
-    ------
-    ValueError
-        As `full_support_velocity`, or if beta is not positive.
+    Other parameters, result and errors as for `full_support_velocity`; beta is positive.
 
     References
     ----------

@@ -315,14 +315,7 @@ def positive_variance(beta: float, s: FloatArray | float, frequencies: int) -> F
     omega. Here f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, which takes D features. It is positive,
     and accurate where the kernel is small; where it is large the variance grows like e^{4 beta}.
 
-    Parameters
-    ----------
-    beta : float
-        Positive.
-    s : ndarray or float
-        Similarities <x, y>.
-    frequencies : int
-        How many, D.
+    Parameters as for `trigonometric_variance`.
 
     References
     ----------
