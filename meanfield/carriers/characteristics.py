@@ -35,7 +35,7 @@ from meanfield.fields.felt import Felt, Field, felt_by
 from meanfield.fields.lost_digits import lost_share_at, sees_far
 from meanfield.fields.mean_field import Interaction
 from meanfield.fields.positive_sums import (
-    Project,
+    Symmetric,
     noise_share,
     sums_pairs,
     velocity,
@@ -51,6 +51,8 @@ _SPLIT_EARLIER = 1e-2  # after a failed step, of the usual threshold of cells
 _LARGEST_LOG = np.log(1e300)
 # Share of what is enough for the cells at which their steps are as good.
 _STEPS = 1e-2
+# Asymmetry of moments that is not the error of the cells, in tolerances.
+_ASYMMETRY = 10.0
 # While no moment is larger than this, steps are those of a linear growth.
 _NEAR_UNIFORM = 0.1
 UNRESOLVED = 1e-3
@@ -76,8 +78,7 @@ class CharacteristicsRepresentation:
     max_nodes: int  # number to which nodes may grow
     # Tolerance to which steps and velocities need be no better; 0 leaves out nothing.
     enough: float = 0.0
-    # Projection to the symmetry of the run, of the moments that move the nodes.
-    symmetric: Project | None = None
+    symmetric: Symmetric | None = None  # symmetry of the run, which the field of the nodes has
     interaction: Felt = field(init=False)
     base: FloatArray = field(init=False)
     masses: FloatArray = field(init=False)
@@ -174,13 +175,19 @@ class CharacteristicsRepresentation:
         folded = self.cells.fold(here.points, here.allowance(self.tolerance))
         if folded is not None:
             return f"labels fold in cell {folded}: the flow keeps their order. Check the state"
-        worst = float(here.errors().max())
-        if worst <= self.tolerance:
-            return None
-        return (
-            f"under-resolved: on {len(self.masses)} nodes a cell leaves "
-            f"{worst / self.tolerance:.7g} times the tolerance; raise tolerance or max_nodes"
-        )
+        errors = here.errors()
+        worst, broken = float(errors.max()), self._asymmetry(state)
+        if worst > self.tolerance:
+            return (
+                f"under-resolved: on {len(self.masses)} nodes a cell leaves "
+                f"{worst / self.tolerance:.7g} times the tolerance; raise tolerance or max_nodes"
+            )
+        if broken > _ASYMMETRY * max(self.tolerance, float(errors.sum())):
+            return (
+                f"rounding breaks the symmetry of the start: moments differ by {broken:.1e} from "
+                "symmetric ones; take representation 'density', or perturb = 1e-12 to break it"
+            )
+        return None
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """Nothing to tell."""
@@ -213,6 +220,13 @@ class CharacteristicsRepresentation:
     def state_under(self, problem: Problem, state: State) -> State:
         """The same nodes in units of `scale` under another problem, whose Z may be small."""
         return replace(self._map(state), everywhere=sees_far(problem)).state()
+
+    def _asymmetry(self, state: State) -> float:
+        """Largest difference of moments from their projection."""
+        if self.symmetric is None:
+            return 0.0
+        moments = self.moments(state, self.problem.moment_degree)
+        return float(np.abs(moments - self.symmetric.project(moments)).max())
 
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
         return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)

@@ -120,6 +120,21 @@ class Symmetry:
             projected = rows.reshape(projected.shape)
         return projected
 
+    def orbits(self, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Images of points under all maps, which share the masses.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> group = Symmetry(mf.Circle(), np.array([np.eye(2), -np.eye(2)]), 0)
+        >>> group.orbits(np.array([0.5]), np.ones(1))
+        (array([ 0.5       , -2.64159265]), array([0.5, 0.5]))
+        """
+        x = points_of(self.space, points) @ np.swapaxes(self.maps, 1, 2)  # (g, n, d)
+        x = x.reshape(-1, x.shape[-1])
+        images = x if self.space.point_shape else np.arctan2(x[:, 1], x[:, 0])
+        return images, np.tile(masses / len(self.maps), len(self.maps))
+
     def carried(self, carrier: Representation) -> Representation:
         """The same carrier in a symmetric state."""
         if isinstance(carrier, DensityRepresentation):
@@ -127,7 +142,7 @@ class Symmetry:
         if isinstance(carrier, LabelledRepresentation):
             return replace(carrier, state=self._labelled(carrier, carrier.state))
         if isinstance(carrier, CharacteristicsRepresentation):
-            return replace(carrier, symmetric=self.project)
+            return replace(carrier, symmetric=self)
         if isinstance(carrier, AtomRepresentation):
             measure, (maps, images) = carrier.measure(carrier.state), self._of_atoms(carrier)
             if len(maps) == 1:
@@ -181,7 +196,7 @@ class Symmetry:
     def _of_atoms(self, carrier: AtomRepresentation) -> tuple[FloatArray, IntArray]:
         """Maps that permute atoms, and how."""
         measure = carrier.measure(carrier.state)
-        x = points_of(self.space, measure)
+        x = points_of(self.space, measure.points)
         apart = np.linalg.norm(x[:, None] - x[None], axis=-1)
         gap = float(apart[~np.eye(len(x), dtype=bool)].min(initial=1.0))
         return permuted(self.maps, x, measure.mass, _SHARE * gap, _MASSES)
@@ -254,7 +269,7 @@ def symmetry_of(problem: Problem, options: Options) -> Symmetry | None:
         candidates = maps_of_points(space, measure)
         # Labels of tokens differ: only maps that fix each of them remain.
         labels: FloatArray = np.arange(len(measure.points)) * np.float64(problem.has_labels)
-        x = points_of(space, measure)
+        x = points_of(space, measure.points)
         far = ROUNDING * (1.0 + float(np.abs(x).max()))
         test = partial(permuted, x=x, mass=measure.mass, far=far, rounding=ROUNDING, labels=labels)
         fixing = (g for g in candidates if respects(problem, g) and len(test(g[None])[0]))

@@ -181,11 +181,11 @@ def fixing_all(problem: Problem, coefficients: ModalArray) -> tuple[bool, bool]:
     return turning, turning and flat and respects(problem, other)
 
 
-def points_of(space: Manifold, measure: Measure) -> FloatArray:
+def points_of(space: Manifold, points: FloatArray) -> FloatArray:
     """Points as vectors (n, d); of axial measures the angles in a half-plane."""
     if space.family == "axial":
-        return np.column_stack([np.cos(measure.points), np.sin(measure.points)])
-    return space.vectors(measure.points)
+        return np.column_stack([np.cos(points), np.sin(points)])
+    return space.vectors(points)
 
 
 def _axes(problem: Problem) -> Iterator[FloatArray]:

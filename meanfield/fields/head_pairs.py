@@ -84,9 +84,10 @@ def pair_velocity_and_divergence(
     masses: tuple[FloatArray, ...],
     points: FloatArray,
     log_scale: float | None,
+    targets: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Velocity at points in their own field, and its divergence there, shape (n,)."""
-    return _summed(space, heads, masses, points, log_scale, None, True)
+    """As `pair_velocity`, and its divergence there, shape (n,)."""
+    return _summed(space, heads, masses, points, log_scale, targets, True)
 
 
 def _summed(

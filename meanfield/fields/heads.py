@@ -242,12 +242,12 @@ class HeadsInteraction:
         return _row(self.manifold).far_velocity(self.heads, masses, points)
 
     def pair_velocity_and_divergence(
-        self, points: FloatArray, weights: FloatArray | None
+        self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Velocity at weighted points in their own field and its divergence, over pairs."""
+        """As `pair_velocity`, and its divergence there, shape (n,)."""
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity_and_divergence(
-            self.manifold, self.heads, masses, points, self._unit
+            self.manifold, self.heads, masses, points, self._unit, targets
         )
 
     def pair_errors(self, points: FloatArray, weights: FloatArray, noise: FloatArray) -> FloatArray:

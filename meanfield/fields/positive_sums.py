@@ -7,19 +7,29 @@ e^{beta s} is a head of numbers. Of axial measures pairs are rings (`axial/pairs
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.felt import Felt, Field, fixed_field
+from meanfield.fields.felt import Felt, Field, attention_of, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.label_cells import LabelCells
 
-Project = Callable[[ModalArray], ModalArray]
-"""Projection of moments to those of a symmetry."""
+
+class Symmetric(Protocol):
+    """Group of maps that fix a measure."""
+
+    def project(self, coefficients: ModalArray) -> ModalArray:
+        """Mean of moments over the group."""
+        ...
+
+    def orbits(self, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Images of points under all maps, which share the masses."""
+        ...
+
 
 MOST_PAIRED_NODES = 5_000
 """Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
@@ -49,13 +59,13 @@ class Rings:
         return strength * pairs.velocity(d, points, masses, self._beta, True)
 
     def pair_velocity_and_divergence(
-        self, points: FloatArray, masses: FloatArray
+        self, points: FloatArray, masses: FloatArray, targets: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """The same, and its divergence on the sphere."""
+        """The same, and its divergence on the sphere, or both at targets."""
         from meanfield.fields.axial import pairs
 
         strength, d = self.problem.flow.strength, self.problem.manifold.ambient
-        moving, divergence = pairs.velocity_and_divergence(d, points, masses, self._beta)
+        moving, divergence = pairs.velocity_and_divergence(d, points, masses, self._beta, targets)
         return strength * moving, strength * divergence
 
     def pair_errors(self, points: FloatArray, weights: FloatArray, noise: FloatArray) -> FloatArray:
@@ -103,11 +113,12 @@ def velocity_and_divergence(
     interaction: Felt,
     points: FloatArray,
     masses: FloatArray,
-    symmetric: Project | None = None,
+    symmetric: Symmetric | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """As `velocity`, and its divergence there, shape (n,).
 
-    Moments are projected by `symmetric`, where they are what moves the nodes.
+    The field is that of the mean of the measure over a group. So rounding that breaks the
+    symmetry of the nodes does not feed its own growth.
 
     Examples
     --------
@@ -121,16 +132,21 @@ def velocity_and_divergence(
     >>> velocity_and_divergence(problem, felt_by(problem), points, masses)[0].round(6)
     array([ 0.841471, -0.074249])
     """
+    own = attention_of(interaction)
+
+    def moments(shares: FloatArray) -> ModalArray:
+        sums = problem.space.moments(points, shares, own.degree)
+        return sums if symmetric is None else symmetric.project(sums)
+
     if sums_pairs(problem, len(points)):
-        velocity, divergence = _over_pairs(problem).pair_velocity_and_divergence(points, masses)
-        if problem.terms:
-            fixed, spread = fixed_field(problem).velocity_and_divergence(points)
-            velocity, divergence = velocity + fixed, divergence + spread
-        return velocity, divergence
-    if symmetric is None or problem.normalization == "sinkhorn":
-        field: Field = interaction.of_points(points, masses)
+        sources = (points, masses) if symmetric is None else symmetric.orbits(points, masses)
+        velocity, divergence = _over_pairs(problem).pair_velocity_and_divergence(*sources, points)
+    elif isinstance(own, HeadsInteraction) and own.normalization == "sinkhorn":
+        balanced = own.field([moments(each) for each in own.masses(points, masses)])
+        velocity, divergence = balanced.velocity_and_divergence(points)
     else:
-        field = interaction.field(
-            symmetric(problem.space.moments(points, masses, interaction.degree))
-        )
-    return field.velocity_and_divergence(points)
+        velocity, divergence = own.field(moments(masses)).velocity_and_divergence(points)
+    if problem.terms:
+        fixed, spread = fixed_field(problem).velocity_and_divergence(points)
+        velocity, divergence = velocity + fixed, divergence + spread
+    return velocity, divergence

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.carriers import Options
+from meanfield.carriers import Options, represent
 from meanfield.carriers.symmetry import Symmetry, symmetry_of
 from meanfield.carriers.symmetry_groups import turned_coefficients
+from meanfield.fields.felt import felt_by
+from meanfield.fields.positive_sums import velocity_and_divergence
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 SHARP = mf.exponential(beta=4.0)
@@ -246,3 +249,71 @@ def test_perturb_has_a_range() -> None:
     with pytest.raises(ValueError, match="perturb must be positive, at most 0.001, got 0.5"):
         mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), 1.0, perturb=0.5)
     assert replace(Options(), perturb=1e-3).perturb == 1e-3
+
+
+SCORE = 4.0 * np.random.default_rng(8).normal(size=(2, 2))
+SCORE_3 = 4.0 * np.random.default_rng(8).normal(size=(3, 3))
+VALUE = [[1.0, 0.2], [-0.3, 0.8]]
+
+
+def attending(manifold: mf.Sphere, how: str, **options: object) -> mf.Problem:
+    """Uniform start under one head."""
+    matrices = {"score": options.pop("score"), "value": options.pop("value", 1.0)}
+    attention = mf.Attention([mf.Head(**matrices)], how, beta=1.0)  # type: ignore[arg-type]
+    return mf.Problem(manifold, attention, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        attending(CIRCLE, "softmax", score=SCORE, value=VALUE),
+        attending(SPHERE, "softmax", score=SCORE_3),
+        attending(CIRCLE, "sinkhorn", score=0.25 * SCORE, value=VALUE),
+        attending(SPHERE, "sinkhorn", score=0.25 * SCORE_3),
+        attending(CIRCLE, "softmax", score=SCORE, drift=mf.Drift(np.diag([1.0, 2.0]))),
+        mf.Problem(CIRCLE, mf.exponential(-20.0), mf.SA, THREE),
+        mf.Problem(mf.Axial(5), mf.exponential(-20.0), mf.SA),
+    ],
+    ids=["pairs", "pairs, sphere", "sinkhorn", "sinkhorn, sphere", "drift", "kernel", "rings"],
+)
+def test_asymmetry_of_nodes_does_not_feed_itself(problem: mf.Problem) -> None:
+    """Rounding would grow to another answer, and the run would call it symmetric."""
+    group, space = of(problem), problem.space
+    assert group is not None
+    rng = np.random.default_rng(1)
+    points, _ = group.orbits(space.random_points(20, rng), np.ones(20))
+    masses = rng.dirichlet(np.ones(len(points)))
+    for each in velocity_and_divergence(problem, felt_by(problem), points, masses, group):
+        sizes = np.linalg.norm(each.reshape(len(points), -1), axis=1).reshape(len(group.maps), -1)
+        # Rounding of sums whose terms are a hundred times as large.
+        assert np.ptp(sizes, axis=0).max() <= 1e-12 * max(1.0, float(sizes.max()))
+
+
+def test_broken_symmetry_ends_a_run() -> None:
+    """Nodes that no longer are symmetric would go on under the name of a symmetry."""
+    problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
+    group, nodes = of(problem), represent(problem, Options(name="characteristics"))
+    assert group is not None
+    carrier = group.carried(nodes)
+    assert carrier.failure(0.0, carrier.state) is None
+    count = carrier.state.size // 2
+    moved = (
+        carrier.state
+        + np.append(1e-6 * np.cos(2.0 * np.pi * np.arange(count) / count), 0.0)[
+            np.minimum(np.arange(2 * count), count)
+        ]
+    )
+    assert "rounding breaks the symmetry of the start" in str(carrier.failure(0.0, moved))
+    assert nodes.failure(0.0, moved) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["softmax", "sinkhorn"])
+@pytest.mark.parametrize(("manifold", "score"), [(CIRCLE, SCORE), (SPHERE, SCORE_3)])
+def test_antipodal_clusters_of_a_head_stay(manifold: mf.Sphere, score: Any, how: str) -> None:
+    """Sums over pairs let rounding of 1e-13 grow to a single cluster near t = 150."""
+    value = VALUE if manifold is CIRCLE else 1.0
+    problem = attending(manifold, how, score=score, value=value)
+    run = mf.simulate(problem, 200.0, save=[0.0, 100.0, 200.0], tolerance=1e-7)
+    assert run.attributes["symmetry"].endswith("stays so")
+    assert run.observables["order_parameter"].max() <= 1e-6

@@ -60,13 +60,17 @@ def velocity(
 
 
 def velocity_and_divergence(
-    d: int, points: FloatArray, weights: FloatArray | None, beta: float
+    d: int,
+    points: FloatArray,
+    weights: FloatArray | None,
+    beta: float,
+    targets: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Normalised velocity of rings in their own field and its divergence on the sphere.
+    """Normalised velocity in the field of rings and its divergence on the sphere, as `velocity`.
 
     div (P_x m / Z) = [beta int (1 - s^2) w - (d - 1) int s w] / Z - beta |v|^2,   s = <x, y>
     """
-    (z, moving, along, squares), _ = _summed(d, points, weights, beta, None, True)
+    (z, moving, along, squares), _ = _summed(d, points, weights, beta, targets, True)
     v = moving / z
     return v, (beta * (z - squares) - (d - 1) * along) / z - beta * v * v
 
