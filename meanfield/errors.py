@@ -44,7 +44,11 @@ class SimulationError(RuntimeError):
         Accepted steps until then.
     reason : str
         What happened and what to do, one line.
+    evaluations : int
+        Right-hand sides that the run computed, if it counted them.
     """
+
+    evaluations: int = 0
 
     def __init__(self, time: float, step: int, reason: str) -> None:
         super().__init__(f"{reason.rstrip('.')} (stopped at t = {time:.6g}, step {step}).")

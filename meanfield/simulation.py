@@ -168,7 +168,8 @@ def evolve(
                 more = first.with_more_labels()
             if more is None:
                 raise
-            carrier, start, again = more, None, happened
+            carrier, again = more, happened
+            start = Checkpoint(0.0, more.state, evaluations=error.evaluations, fixed=more.fixed)
 
 
 def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:

@@ -443,7 +443,9 @@ class _Evolution:
 
     def ended(self, reason: str) -> SimulationError:
         """Error that ends the run here."""
-        return SimulationError(self.here.time, self.here.steps, reason)
+        error = SimulationError(self.here.time, self.here.steps, reason)
+        error.evaluations = self._evaluations
+        return error
 
     def _advice(self, stepper: Stepper) -> str:
         carrier, time = self.representation, self.here.epoch + stepper.time

@@ -11,9 +11,11 @@ from scipy.signal import lfilter
 
 import meanfield as mf
 from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.carriers import Options
 from meanfield.carriers.label_counts import resolving_labels
 from meanfield.measures import LabelledDensity
 from meanfield.papers.causal import causal_poisson
+from meanfield.simulation import Evolution, evolve
 from meanfield.spectrum.kuramoto import ott_antonsen_order
 
 
@@ -461,3 +463,24 @@ def test_too_few_frequencies_end_the_run_with_how_many_would_do() -> None:
     )
     with pytest.raises(mf.SimulationError, match="1728 frequencies resolve moments to 1e-10"):
         mf.simulate(problem, until=3.0, save=2)
+
+
+def test_evaluations_count_what_fewer_labels_took() -> None:
+    """Work would seem to fall where a run begins again with more labels."""
+    problem = mf.Problem(
+        mf.Circle(),
+        mf.linear(),
+        mf.USA,
+        mf.perturbed_uniform([[1, 0.3, 0.0]]),
+        frequencies=mf.Gaussian(width=1.0),
+    )
+    options, calls = Options(labels=16, tolerance=1e-3), list[int]()
+    labels, counts = [], []
+    for snapshot in evolve(
+        Evolution(problem, options, np.linspace(0.0, 12.0, 7)), watch=lambda: calls.append(1)
+    ):
+        labels.append(snapshot.diagnostics["labels"])
+        counts.append(snapshot.diagnostics["evaluations"])
+        assert counts[-1] == len(calls)
+    assert labels[-1] > labels[0]
+    assert np.all(np.diff(counts) > 0)
