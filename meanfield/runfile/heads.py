@@ -7,7 +7,7 @@ from typing import Any
 
 from meanfield.runfile.keys import ConfigError, keys_of, located, shown
 from meanfield.runfile.matrices import MatrixFiles, matrix
-from meanfield.terms.attention import Attention, Head
+from meanfield.terms.attention import MOST_HEADS, Attention, Head
 from meanfield.terms.flows import Normalization
 from meanfield.terms.kernels.exponential import LARGEST_BETA
 
@@ -68,6 +68,10 @@ def read_heads(label: str, heads: Any, files: MatrixFiles) -> list[dict[str, Any
         raise ConfigError(f"{label} must be a list of tables, got {shown(heads)}.")
     if not heads:
         raise ConfigError(f"{label} is empty: without it there is one head, Q = K = V = 1.")
+    if len(heads) > MOST_HEADS:
+        raise ConfigError(
+            f"{label}: {len(heads)} heads, expected at most {MOST_HEADS}: take fewer."
+        )
     read: list[dict[str, Any]] = []
     for index, table in enumerate(heads, 1):
         one = f"{label} {index}"

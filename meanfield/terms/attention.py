@@ -33,6 +33,9 @@ Mask = Literal["none", "causal", "alibi"]
 MASKS: tuple[Mask, ...] = ("none", "causal", "alibi")
 """Whom a token sees: all; those before it and itself; those, the farther the less."""
 
+MOST_HEADS = 10_000
+"""Heads of an attention at most: a velocity of a density sums all of them."""
+
 
 @checked
 @dataclass(frozen=True)
@@ -199,6 +202,10 @@ class Attention:
     ) -> None:
         if len(heads) == 0:
             raise ValueError("an attention needs a head: mf.Head() is Q = K = V = 1.")
+        if len(heads) > MOST_HEADS:
+            raise ValueError(
+                f"an attention has {len(heads)} heads, expected at most {MOST_HEADS}: take fewer."
+            )
         Flow(normalization, strength, diffusivity)
         for number, head in enumerate(heads, 1):
             if head.beta is None and beta is None:

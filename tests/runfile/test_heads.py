@@ -280,6 +280,14 @@ def test_head_refuses_what_are_no_real_numbers(wrong: object) -> None:
         mf.Head(value=wrong)  # type: ignore[arg-type]
 
 
+def test_too_many_heads_are_refused_at_once(path: Path) -> None:
+    """Each would be built and checked: `check` says nothing for a minute for 100,000."""
+    with pytest.raises(ConfigError, match=r"\[\[heads\]\]: 10001 heads, expected at most 10000"):
+        load(path, "[[heads]]\n" * 10_001)
+    with pytest.raises(ValueError, match="an attention has 10001 heads, expected at most 10000"):
+        mf.Attention((mf.Head(),) * 10_001, beta=1.0)
+
+
 def test_matrices_of_many_heads_are_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A decomposition of each alone, again at every question, takes minutes for 100,000 heads."""
     calls, norm = [], np.linalg.norm
