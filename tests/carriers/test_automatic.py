@@ -154,6 +154,16 @@ def test_tokens_become_atoms_when_they_have_met() -> None:
     assert np.abs(found[1].moments - plain[0].moments).max() < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("angles", "told"),
+    [([0.0, 0.1, 3.0], "3 tokens go on as 3 atoms"), ([1.0, 1.0], "2 tokens go on as one atom")],
+)
+def test_hand_over_says_how_many_atoms_begin(angles: list[float], told: str) -> None:
+    """Tokens "have met in 3 places" where none has met."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, mf.from_points(angles))
+    assert told in mf.simulate(problem, 100.0, save=2).events[0].text
+
+
 def test_few_slow_tokens_are_atoms_at_once() -> None:
     """Particles would creep for ever: their steps are those of tokens that have met."""
     angles = np.linspace(0, 2 * np.pi, 8)[:7] + 0.01 * np.arange(7)
