@@ -227,8 +227,8 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         reason = vanished(layers, self._vectors(state)[1]) or super().failure(time, state)
         if reason is not None and reason.startswith("labels fold") and not layers.is_flow:
             return (
-                f"a layer of step {layers.step:g} folds the nodes, or turns them round: they stand "
-                "for no map of labels any more. Take particles, or a smaller step"
+                f"a layer of step {layers.step:g} folds the nodes: neighbours change their order, "
+                "and no density follows that. Take representation 'particles', or a smaller step"
             )
         return reason
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import core
 import numpy as np
 import pytest
 
@@ -160,6 +161,38 @@ def test_a_layer_that_folds_the_nodes_says_so() -> None:
     problem = mf.Problem(mf.Circle(), attention, initial=LAW, layers=Layers(5.0, 3, "post"))
     with pytest.raises(mf.SimulationError, match="a layer of step 5 folds the nodes"):
         mf.simulate(problem)
+
+
+@pytest.mark.parametrize(
+    ("seed", "placement", "step", "layer"),
+    [(2, "peri", 0.1, 0), (3, "peri", 0.1, 0), (1, "pre", 2.0, 1), (0, "ngpt", 0.5, 0)],
+)
+def test_layers_that_are_refused_do_fold(
+    seed: int, placement: Placement, step: float, layer: int
+) -> None:
+    """A smooth map would be refused as a fold; direct sums show neighbours change their order."""
+    rng = np.random.default_rng(seed)
+    score, value = rng.normal(size=(2, 2)), rng.normal(size=(2, 2))
+    angles = 2.0 * np.pi * np.arange(4000) / 4000
+    x = np.column_stack([np.cos(angles), np.sin(angles)])
+    density = 1.0 + 0.1 * np.cos(angles) + 0.08 * np.cos(3.0 * angles)
+    tokens, turned = core.Points(x, density / 4000), []
+    for number in range(layer + 1):
+        tokens = core.layer([core.attention([(score, value)])], placement, tokens, number, step)
+        x = core.unit(tokens.y)
+        after = np.roll(x, -1, axis=0)
+        # Sign of the slope: of the turn from each token to the next.
+        turned.append((x[:, 0] * after[:, 1] - x[:, 1] * after[:, 0]).min())
+    assert turned[-1] < -1e-4 and min(turned[:-1], default=1.0) > 0.0
+    attention = mf.Attention([mf.Head(score=score, value=value)], beta=1.0)
+    problem = mf.Problem(mf.Circle(), attention, initial=LAW, layers=Layers(step, 3, placement))
+    with pytest.raises(
+        mf.SimulationError,
+        match=rf"folds the nodes: .* Take representation 'particles'.*t = {layer},",
+    ):
+        mf.simulate(problem)
+    run = mf.simulate(problem, representation="particles", tokens=200)
+    assert run.status == "completed"
 
 
 @pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
