@@ -23,6 +23,7 @@ from meanfield.carriers import (
     represent,
     under,
 )
+from meanfield.carriers.label_counts import TooFewLabels
 from meanfield.carriers.labelled import LabelledRepresentation
 from meanfield.carriers.symmetry import Symmetry, symmetry_of
 from meanfield.errors import Final, SimulationError
@@ -167,6 +168,9 @@ def evolve(
                 first = replace(carrier, problem=evolution.legs[0].problem)
                 more = first.with_more_labels()
             if more is None:
+                if isinstance(error.reason, TooFewLabels):
+                    reason = f"{error.reason}: {first.advice(float(evolution.times[-1]))}"
+                    raise SimulationError(error.time, error.step, reason) from None
                 raise
             carrier, again = more, happened
             start = Checkpoint(0.0, more.state, evaluations=error.evaluations, fixed=more.fixed)

@@ -20,6 +20,7 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.carriers import step_limits
 from meanfield.carriers.label_counts import (
+    label_advice,
     next_refinement,
     resolving_labels,
     too_few_labels,
@@ -179,7 +180,7 @@ class LabelledRepresentation:
         if lost > least:
             return step_limits.lost_digits(lost, least)
         if not min(resolution.label_error, resolution.sum_error) <= least:
-            return too_few_labels(self.problem, self.labels, resolution.label_error, least)
+            return too_few_labels(self.labels, resolution.label_error, least)
         error, degree = step_limits.GROWN * least, self.field.grid.max_degree
         what = None
         if not resolution.largest <= 1.0 + error:
@@ -212,6 +213,11 @@ class LabelledRepresentation:
             "labels": float(len(self.labels.values)),
             "label_error": resolution.label_error,
         }
+
+    def advice(self, until: float) -> str:
+        """How many labels a run to a scaled time needs."""
+        allowed = max(self.tolerance, TRANSFORM_NOISE)
+        return label_advice(self.problem, self.labels, allowed, until)
 
     def with_more_labels(self) -> LabelledRepresentation | None:
         """The beginning with three times as many labels; None at the most."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.signal import lfilter
 import meanfield as mf
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.carriers import Options
-from meanfield.carriers.label_counts import resolving_labels
+from meanfield.carriers.label_counts import enough_labels, resolving_labels
 from meanfield.measures import LabelledDensity
 from meanfield.papers.causal import causal_poisson
 from meanfield.simulation import Evolution, evolve
@@ -461,8 +462,41 @@ def test_too_few_frequencies_end_the_run_with_how_many_would_do() -> None:
     problem = mf.Problem(
         mf.Circle(), mf.exponential(2.0), mf.USA, law, frequencies=mf.Lorentzian(0.2)
     )
-    with pytest.raises(mf.SimulationError, match="1728 frequencies resolve moments to 1e-10"):
+    refused = "1728 frequencies resolve moments to 1e-10 until here, .* even 100000 would not do"
+    with pytest.raises(mf.SimulationError, match=refused):
         mf.simulate(problem, until=3.0, save=2)
+
+
+def equal_at_all_frequencies() -> mf.Problem:
+    """Lorentzian frequencies, from a law that is the same at all of them."""
+    law = mf.from_density(0.3 ** np.arange(24))
+    return mf.Problem(mf.Circle(), mf.linear(), mf.USA, law, frequencies=mf.Lorentzian(0.2))
+
+
+@pytest.mark.parametrize("until", [0.5, 20.0])
+def test_advised_frequencies_resolve_waves_until_the_end(until: float) -> None:
+    """Too few labels would be advised, and another number by the next refusal."""
+    problem, allowed = equal_at_all_frequencies(), 2e-3
+    count = enough_labels(problem, problem.labels(64), allowed, until)
+    times, errors = np.random.default_rng(0).uniform(0.0, until, 200), {}
+    for labels in (problem.labels(count), problem.labels(count // 5)):
+        for k in (1, 2):
+            waves = 0.3**k * np.exp(1j * k * np.outer(labels.values, times))
+            errors[len(labels.values), k] = labels.error(waves).max()
+    assert max(errors[count, 1], errors[count, 2]) <= allowed
+    assert errors[count // 5, 1] > allowed
+
+
+@pytest.mark.slow
+def test_advised_number_completes() -> None:
+    """Each refusal would advise another number."""
+    problem, options = equal_at_all_frequencies(), {"until": 0.4, "save": 3, "tolerance": 1.5e-3}
+    with pytest.raises(mf.SimulationError, match="frequencies resolve moments") as refusal:
+        mf.simulate(problem, **options)  # type: ignore[arg-type]
+    advised = int(re.findall("give labels = ([0-9]+)", str(refusal.value))[0])
+    run = mf.simulate(problem, labels=advised, **options)  # type: ignore[arg-type]
+    exact = ott_antonsen_order(mf.Lorentzian(0.2), 1.0, 0.4, 0.3)
+    assert run.observables["order_parameter"][-1] == pytest.approx(exact, abs=1.5e-3)
 
 
 def test_evaluations_count_what_fewer_labels_took() -> None:
