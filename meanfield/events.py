@@ -34,21 +34,13 @@ class Event:
 
 
 def hand_over(time: float, old: str, new: str, reason: str) -> Event:
-    """Event of one representation taking over from another.
-
-    Examples
-    --------
-    >>> hand_over(3.0, "density", "characteristics", "spectral tail 1e-10").text
-    'density -> characteristics: spectral tail 1e-10'
-    """
+    """Event of one representation taking over from another."""
     return Event(time, "hand-over", f"{old} -> {new}: {reason}")
 
 
 def successor(event: Event) -> str:
     """Name of the representation that took over.
 
-    Examples
-    --------
     >>> successor(hand_over(3.0, "density", "characteristics", "spectral tail 1e-10"))
     'characteristics'
     """

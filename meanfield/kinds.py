@@ -91,13 +91,7 @@ class Kind(NamedTuple):
 
 
 def came(value: object) -> str:
-    """A value in an error: short, on one line, with its type.
-
-    Examples
-    --------
-    >>> print(came("1"), came(np.zeros((3, 2))), came(dict), came(None), sep=", ")
-    '1' (str), an array of shape (3, 2), the class dict, None
-    """
+    """A value in an error: short, on one line, with its type."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -113,14 +107,7 @@ def came(value: object) -> str:
 
 
 def one_of(value: str, choices: Iterable[str]) -> str:
-    """A name if it is known.
-
-    Examples
-    --------
-    >>> one_of("enrgy", ["clusters", "energy"])
-    Traceback (most recent call last):
-    ValueError: must be 'clusters' or 'energy', got 'enrgy' (str); did you mean 'energy'?
-    """
+    """A name if it is known."""
     names = tuple(choices)
     if value in names:
         return value

@@ -56,14 +56,6 @@ class Labels:
     """Labels with their weights, and what each of them sees.
 
     values, weights (M,): labels in increasing order of positions; weights add up to 1.
-
-    Examples
-    --------
-    Positions see the mean over [0, s]: half of s.
-
-    >>> labels = positions(8)
-    >>> bool(np.allclose(labels.seen(labels.values[:, None])[:, 0], 0.5 * labels.values))
-    True
     """
 
     name: LabelName  # "position" in (0, 1), or "frequency"
@@ -86,7 +78,6 @@ class Labels:
 
     @property
     def turns(self) -> bool:
-        """True if a label has a drift."""
         return bool(self.turning.any())
 
     @property
@@ -135,7 +126,6 @@ class Labels:
 def positions(count: int, rate: float = 0.0, refinement: int = 1) -> Labels:
     """Positions of layers that see what came before them.
 
-    count: how many are saved.
     rate: lambda of the weights e^{-lambda (s - s')}; 0 of a causal mask alone.
     refinement: how many times as many there are, odd.
     """
@@ -170,7 +160,6 @@ def _checked(count: int, refinement: int) -> int:
 
 
 def _storing(labels: Labels, values: FloatArray, weights: FloatArray) -> Labels:
-    """Labels of which fewer are stored, with values equal to the bit."""
     every = labels.values.copy()
     every[labels.stored] = values
     return replace(labels, values=every, stored_weights=weights)

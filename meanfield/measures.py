@@ -395,8 +395,6 @@ def _check_degree(max_degree: int) -> None:
 def shared_manifold(first: Measure | Density, second: Measure | Density) -> Manifold:
     """Manifold on which both of two measures live.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> shared_manifold(mf.Density(mf.Circle(), [1.0]), mf.Measure(mf.Circle(), [0.0])).name
     'circle'
@@ -412,7 +410,6 @@ def shared_manifold(first: Measure | Density, second: Measure | Density) -> Mani
 def _at_places(
     space: Manifold, points: ArrayLike, density: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
-    """Values of a density at points of any leading shape."""
     single = len(space.point_shape)
     try:
         array = np.asarray(points, dtype=np.float64)

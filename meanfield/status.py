@@ -11,25 +11,13 @@ _BY_RULE = "stopped: "
 
 
 def stopped(error: SimulationError) -> str:
-    """Reason with the time after what happened.
-
-    Examples
-    --------
-    >>> stopped(SimulationError(3.2, 7, "under-resolved: spectral tail 1e-8"))
-    'under-resolved at t = 3.2: spectral tail 1e-8'
-    """
+    """Reason with the time after what happened."""
     happened, colon, details = error.reason.rstrip(".").partition(":")
     return f"{happened} at t = {error.time:.6g}{colon}{details}"
 
 
 def cut_short(error: BaseException, where: str) -> str:
-    """Status after anything but a reason of the run's own.
-
-    Examples
-    --------
-    >>> cut_short(KeyboardInterrupt(), "at t = 3")
-    'interrupted at t = 3'
-    """
+    """Status after anything but a reason of the run's own."""
     # A stream that its consumer closes ends by GeneratorExit.
     interrupted = isinstance(error, KeyboardInterrupt | GeneratorExit)
     return f"{_INTERRUPTED if interrupted else _FAILED} {where}"
@@ -38,8 +26,6 @@ def cut_short(error: BaseException, where: str) -> str:
 def ended_by(rule: object) -> str:
     """Status of a run that its stop rule ended: a known name, or the name of a function.
 
-    Examples
-    --------
     >>> ended_by("one_cluster"), ended_by(max), ended_by(lambda time, measure: True)
     ('stopped: one_cluster', 'stopped: max', 'stopped: lambda')
     """
@@ -50,8 +36,6 @@ def ended_by(rule: object) -> str:
 def stop_rule(status: str) -> str:
     """Name of the stop rule that ended a run, else empty.
 
-    Examples
-    --------
     >>> stop_rule("stopped: one_cluster"), stop_rule("completed")
     ('one_cluster', '')
     """
@@ -61,8 +45,6 @@ def stop_rule(status: str) -> str:
 def is_finished(status: str | None) -> bool:
     """True if a run is complete: it reached its end, or its stop rule ended it.
 
-    Examples
-    --------
     >>> is_finished("completed"), is_finished("stopped: one_cluster"), is_finished("running")
     (True, True, False)
     """
@@ -70,11 +52,5 @@ def is_finished(status: str | None) -> bool:
 
 
 def is_cut_short(status: str) -> bool:
-    """True if only a disturbance ended a file, so that it can be continued.
-
-    Examples
-    --------
-    >>> is_cut_short("interrupted at t = 3"), is_cut_short("under-resolved at t = 3: tail 1e-3")
-    (True, False)
-    """
+    """True if only a disturbance ended a file, so that it can be continued."""
     return status.startswith((RUNNING, _INTERRUPTED, _FAILED)) or NOT_WRITTEN in status

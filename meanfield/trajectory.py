@@ -287,7 +287,6 @@ class _Evolution:
         return False
 
     def saved_inside(self, time: float) -> Snapshot:
-        """Snapshot at a time inside the step ahead."""
         return self.saved(time, self._state_inside(time))
 
     def _state_inside(self, time: float) -> State:
@@ -329,7 +328,6 @@ class _Evolution:
         return self._problem.is_isotropic and growth_rate_max(self._problem) <= 0.0
 
     def _enter_next_leg(self) -> None:
-        """Go on from the end of a leg in the next one."""
         here, end = self.here, self.leg.end
         self._number += 1
         new = self._symmetric(self._enter(self._problem, self.representation, here.state))
@@ -342,7 +340,6 @@ class _Evolution:
         self._begin_leg()
 
     def saved(self, time: float, state: State) -> Snapshot:
-        """Snapshot of a state, with what happened up to its time."""
         carrier, here = self.representation, replace(self.here, evaluations=self._evaluations)
         counts = {"steps": here.steps, "rejected": here.rejected, "evaluations": here.evaluations}
         passed = [event for event in self._events if event.time <= time]
@@ -442,7 +439,6 @@ class _Evolution:
         return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0
 
     def ended(self, reason: str) -> SimulationError:
-        """Error that ends the run here."""
         error = SimulationError(self.here.time, self.here.steps, reason)
         error.evaluations = self._evaluations
         return error

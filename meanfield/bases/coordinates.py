@@ -75,16 +75,7 @@ class Coordinates:
 
 @lru_cache(maxsize=16)
 def coordinates(dimension: int, max_degree: int) -> Coordinates:
-    """Coordinates of fields up to a degree, on the circle (dimension 1) or the sphere (2).
-
-    Examples
-    --------
-    >>> circle = coordinates(1, 2)
-    >>> circle.size
-    4
-    >>> circle.to_coefficients([1.0, 0.0, 0.0, 1.0]).round(3)
-    array([0.   +0.j   , 0.707+0.j   , 0.   +0.707j])
-    """
+    """Coordinates of fields up to a degree, on the circle (dimension 1) or the sphere (2)."""
     if dimension == 1:
         degrees = np.arange(max_degree + 1)
         return Coordinates(degrees, degrees)
@@ -94,8 +85,6 @@ def coordinates(dimension: int, max_degree: int) -> Coordinates:
 def coordinate_count(dimension: int, degree: int) -> int:
     """Number of real coordinates up to a degree, however large; see `Coordinates.size`.
 
-    Examples
-    --------
     >>> coordinate_count(1, 2), coordinate_count(2, 2)
     (4, 8)
     """

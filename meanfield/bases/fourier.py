@@ -17,13 +17,7 @@ from meanfield.arrays import ComplexArray, FloatArray
 
 
 def alias_free_size(max_degree: int, field_degree: int) -> int:
-    """Nodes for alias-free products with a field of field_degree, even and fast to transform.
-
-    Examples
-    --------
-    >>> alias_free_size(64, 31)
-    160
-    """
+    """Nodes for alias-free products with a field of field_degree, even and fast to transform."""
     import scipy.fft
 
     least = 2 * max_degree + field_degree + 1
@@ -35,39 +29,26 @@ class CircleGrid:
     """Grid of `size` equispaced nodes for fields up to max_degree < size / 2.
 
     size: number of nodes; products of two fields of max_degree are exact.
-
-    Examples
-    --------
-    >>> grid = CircleGrid(2)
-    >>> grid.size
-    8
-    >>> grid.gradient(np.array([0, 0.5, 0])).round(3)[1:4]  # d/dt cos t = -sin t
-    array([-0.707, -1.   , -0.707])
     """
 
     max_degree: int  # largest degree of the modal side, shape (max_degree + 1,)
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes."""
         return alias_free_size(self.max_degree, self.max_degree)
 
     @cached_property
     def points(self) -> FloatArray:
-        """Angles 2 pi j / size."""
         return 2.0 * np.pi * np.arange(self.size) / self.size
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Equal weights 1 / size."""
         return np.full(self.size, 1.0 / self.size)
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Square of each nodal velocity."""
         return vectors**2
 
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
-        """Values at the nodes of a field of any degree below size / 2."""
         return np.asarray(np.fft.irfft(coefficients, self.size, norm="forward"))
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
@@ -76,18 +57,15 @@ class CircleGrid:
         return np.asarray(modal[..., : self.max_degree + 1])
 
     def gradient(self, coefficients: ComplexArray) -> FloatArray:
-        """Derivative at the nodes."""
         return self.to_nodal(1j * np.arange(coefficients.shape[-1]) * coefficients)
 
     def project(self, components: FloatArray) -> FloatArray:
-        """Velocities along the circle of (2, n) vectors at the nodes; (1, n) are such already."""
         if len(components) == 1:
             return np.asarray(components[0])
         t = self.points
         return np.asarray(np.cos(t) * components[1] - np.sin(t) * components[0])
 
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
-        """Coefficients of the derivative of a nodal flux; the one of degree 0 is exactly 0."""
         degree = self.max_degree if max_degree is None else max_degree
         modal = np.fft.rfft(flux, norm="forward")[..., : degree + 1]
         return np.asarray(1j * np.arange(modal.shape[-1]) * modal)

@@ -22,16 +22,6 @@ class SphereGrid:
 
     Values are flat, ring after ring from the north pole; `reshape(grid.shape)` gives the map.
     Vectors have the components (theta, phi) along the first axis.
-
-    shape: rings, and points per ring.
-
-    Examples
-    --------
-    >>> grid = SphereGrid(2)
-    >>> grid.shape
-    (4, 8)
-    >>> np.allclose(grid.to_modal(grid.to_nodal(np.arange(6.0))), np.arange(6.0))
-    True
     """
 
     max_degree: int  # largest degree L of the modal side, of (L + 1)(L + 2) / 2 coefficients
@@ -47,7 +37,6 @@ class SphereGrid:
 
     @cached_property
     def points(self) -> FloatArray:
-        """Nodes as unit vectors, shape (n, 3)."""
         count, length = self.shape
         theta = self._rings.colatitudes[:, None]
         phi = 2.0 * np.pi * np.arange(length) / length
@@ -59,11 +48,9 @@ class SphereGrid:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Quadrature weights for sigma, shape (n,)."""
         return np.repeat(self._rings.ring_weights, self._rings.length)
 
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
-        """Values at the nodes, shape (n,), of a field of any degree."""
         return self._rings.values(coefficients)
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
@@ -71,22 +58,17 @@ class SphereGrid:
         return self._rings.analysis(values, self.max_degree)
 
     def gradient(self, coefficients: ComplexArray) -> FloatArray:
-        """Gradient at the nodes, shape (2, n): d/dtheta and d/dphi / sin(theta)."""
         return self._rings.gradients(coefficients)
 
     @property
     def rings(self) -> Rings:
-        """Rings of the nodes."""
         return self._rings
 
     def project(self, components: FloatArray) -> FloatArray:
-        """Components (2, n) along theta and phi of vectors (3, n) at the nodes."""
         return self._rings.project(components)
 
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
-        """Coefficients of the divergence of a nodal flux (2, n); degree 0 is exactly 0."""
         return self._rings.divergence(flux, self.max_degree if max_degree is None else max_degree)
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Squared length of nodal vectors, (2, n) to (n,)."""
         return np.asarray(vectors[..., 0, :] ** 2 + vectors[..., 1, :] ** 2)

@@ -19,14 +19,7 @@ Carry = Callable[[FloatArray], FloatArray]
 
 @lru_cache(maxsize=8)
 def gauss_legendre(order: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes on [-1, 1] and weights summing to 1 (means, not integrals), shape (order,) each.
-
-    Examples
-    --------
-    >>> nodes, weights = gauss_legendre(2)
-    >>> float(weights @ nodes**2)
-    0.3333333333333333
-    """
+    """Nodes on [-1, 1] and weights summing to 1 (means, not integrals), shape (order,) each."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
     weights = 0.5 * weights
     for array in (nodes, weights):
@@ -39,12 +32,6 @@ def to_coefficients(order: int) -> FloatArray:
     """Matrix (order, order) from nodal values to coefficients c_n of sum_n c_n P_n.
 
     c_n = (2 n + 1) sum_i w_i P_n(x_i) g(x_i), weights summing to 1: exact for degree order - 1.
-
-    Examples
-    --------
-    >>> nodes, _ = gauss_legendre(3)
-    >>> (to_coefficients(3) @ nodes).round(12) + 0.0
-    array([0., 1., 0.])
     """
     nodes, weights = gauss_legendre(order)
     values = np.polynomial.legendre.legvander(nodes, order - 1)  # (nodes, degrees)
@@ -52,28 +39,14 @@ def to_coefficients(order: int) -> FloatArray:
 
 
 def interpolation(order: int, targets: FloatArray) -> FloatArray:
-    """Matrix (m, order) from values at the nodes to those at m targets.
-
-    Examples
-    --------
-    >>> nodes, _ = gauss_legendre(4)
-    >>> float((interpolation(4, np.array([0.3])) @ nodes**3)[0].round(12))
-    0.027
-    """
+    """Matrix (m, order) from values at the nodes to those at m targets."""
     values = np.polynomial.legendre.legvander(np.asarray(targets), order - 1)
     return np.asarray(values @ to_coefficients(order))
 
 
 @lru_cache(maxsize=8)
 def halving(order: int) -> FloatArray:
-    """Matrix (2 order, order) from an interval to its lower half and its upper half.
-
-    Examples
-    --------
-    >>> nodes, _ = gauss_legendre(2)
-    >>> (halving(2) @ nodes).round(4)
-    array([-0.7887, -0.2113,  0.2113,  0.7887])
-    """
+    """Matrix (2 order, order) from an interval to its lower half and its upper half."""
     nodes, _ = gauss_legendre(order)
     return interpolation(order, np.concatenate([nodes - 1.0, nodes + 1.0]) / 2.0)
 
@@ -83,12 +56,6 @@ def joining(order: int) -> FloatArray:
     """Matrix (order, 2 order) from the lower half and the upper half of an interval to it.
 
     Values of the halves' polynomials at the nodes of the whole; the middle is the lower one's.
-
-    Examples
-    --------
-    >>> nodes, _ = gauss_legendre(2)
-    >>> (joining(2) @ halving(2) @ nodes).round(4)
-    array([-0.5774,  0.5774])
     """
     nodes, _ = gauss_legendre(order)
     upper = nodes > 0.0
@@ -100,14 +67,7 @@ def joining(order: int) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def differentiation(order: int) -> FloatArray:
-    """Matrix (order, order) from values at the nodes to values of the derivative there.
-
-    Examples
-    --------
-    >>> nodes, _ = gauss_legendre(2)
-    >>> (differentiation(2) @ nodes).round(12)
-    array([1., 1.])
-    """
+    """Matrix (order, order) from values at the nodes to values of the derivative there."""
     nodes, _ = gauss_legendre(order)
     slopes = np.polynomial.legendre.legder(np.eye(order), axis=0)
     values = np.polynomial.legendre.legvander(nodes, max(order - 2, 0))

@@ -157,7 +157,6 @@ def _tokens(manifold: Manifold, flow: Flow, count: int, **options: Any) -> None:
 
 
 def _points(manifold: Manifold, count: int) -> FloatArray:
-    """Angles, or unit vectors."""
     rng = np.random.default_rng(0)
     if manifold.dimension == 1:
         return rng.uniform(0.0, 2.0 * np.pi, count)

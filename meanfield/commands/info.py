@@ -186,7 +186,6 @@ def _diagram_report(
 
 
 def _replay_report(replay: Replay, path: str, attributes: Mapping[str, Any], digest: str) -> Report:
-    """Report of a replay, and its provenance."""
     origin_facts, report = replay.attributes, replay_report(replay, path)
     writer = f"{origin_facts.get('created')} by meanfield {origin_facts.get('meanfield_version')}"
     origin = provenance_report(attributes, digest).data

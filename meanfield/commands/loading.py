@@ -22,15 +22,6 @@ def is_the_command(command_line: list[str], script: str) -> bool:
 
     command_line: of the interpreter; workers of a study have their parent's script, but not this.
     script: its first argument, "-m" while it looks for a module.
-
-    Examples
-    --------
-    >>> is_the_command(["python3", "/usr/bin/meanfield", "run"], "/usr/bin/meanfield")
-    True
-    >>> is_the_command(["python3", "-X", "dev", "-m", "meanfield"], "-m")
-    True
-    >>> is_the_command(["python3", "analyse.py", "meanfield"], "analyse.py")
-    False
     """
     if script == "-m":
         return "-m" in command_line and "meanfield" in command_line

@@ -202,7 +202,6 @@ def _check_workers(
 
 
 def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:
-    """Need of a representation with a state of that many bytes."""
     dimension = config.problem.space.dimension
     arrays, observation = float(_MOVING), 0.0
     if name == "density":

@@ -40,7 +40,6 @@ def _beside(path: Path) -> Path:
 
 
 def _particles(path: str) -> Run:
-    """Run of a file that --beside names."""
     run = load(path, states="last")
     if not isinstance(run, Run) or run.representation[-1:] != ("particles",):
         raise ValueError(f"--beside {path}: expected a run of particles.")

@@ -31,11 +31,7 @@ def shown(
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
-    - stream: what is counted.
     - total: how many there will be, or the sum of their weights.
-    - label: what is going on.
-    - quiet: show nothing.
-    - note: A few words on the last item.
     - weight: share of an item in the work; progress is then in per cent.
     - lines: what is to be told of an item in any case, each on a line of its own.
     - before: what had been done, in units of the total, before the first item; default: nothing.
@@ -109,7 +105,6 @@ class _Pulse:
         self._over = threading.Event()
 
     def tell(self, text: str) -> None:
-        """Say a line."""
         self._told = clock.monotonic()
         say(f"{self.label}: {text}")
 
@@ -146,8 +141,6 @@ def _listed(bar: Any) -> Iterator[Any]:
 def _rounded(seconds: float) -> str:
     """Two digits, and none of them behind the point.
 
-    Examples
-    --------
     >>> _rounded(0.2), _rounded(73.4), _rounded(12345.0)
     ('0', '73', '12000')
     """

@@ -57,7 +57,6 @@ class Forgiving:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, or not."""
         try:
             self._stream.write(text)
         except OSError:
@@ -65,7 +64,6 @@ class Forgiving:
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or not."""
         try:
             self._stream.flush()
         except OSError:

@@ -50,10 +50,7 @@ def asked_of(config: Config) -> Asked:
 def study_file(options: argparse.Namespace, config: Config, name: str) -> Iterator[OutputFile]:
     """Hold the right to write a study, where nothing is replaced unasked.
 
-    Yields
-    ------
-    OutputFile
-        The study's file as it was found.
+    Yields the file as it was found.
     """
     path = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
     with output_file(options, path, config.inputs) as output:
@@ -85,9 +82,6 @@ def check_resumes(
 ) -> None:
     """Refuse to resume a study of another run file, or one that would shrink.
 
-    config, section: the run file, and the section that it concerns.
-    stored: what the output holds.
-    path: the output.
     free: as in `check_continues`; of the section the sizes, and the key of the runs of each.
     """
     check_continues(str(config.source), config.tables, config.idle, stored.attributes, path, free)
@@ -192,7 +186,6 @@ def pool(
 
 
 def _say_above_bar(text: str) -> None:
-    """Say a line, above the progress bar if there is one."""
     if sys.stderr.isatty():
         from tqdm import tqdm
 

@@ -30,14 +30,6 @@ def njit(function: Any = None, /, **options: Any) -> Any:
     **options: passed on to `numba.njit`. No `fastmath`: see `elementary`.
 
     Returns the compiled function, or the decorator that makes it.
-
-    Examples
-    --------
-    >>> @njit(cache=False)
-    ... def double(x):
-    ...     return 2.0 * x
-    >>> double(1.5)
-    3.0
     """
     if function is None:
         return lambda decorated: njit(decorated, **options)
@@ -69,7 +61,6 @@ def not_compiled() -> list[str]:
 
 
 def _add_called(function: Any, functions: set[Any]) -> None:
-    """Add a function, and all that it calls in kernels."""
     if function in functions:
         return
     functions.add(function)
@@ -89,7 +80,6 @@ class KernelCache(FunctionCache):
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled kernel, or None."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:
@@ -97,7 +87,6 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if that is possible."""
         try:
             try:
                 super().save_overload(sig, data)
@@ -172,8 +161,7 @@ class _Notice(event.Listener):
             _say_once(_NOTICE)
             compilations.append(f"{module}.{function.__name__}")
 
-    def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+    def on_end(self, event: Any) -> None: ...
 
 
 event.register("numba:compile", _Notice())

@@ -44,13 +44,6 @@ def economised(taylor: list[Fraction], radius: float, degree: int) -> tuple[floa
 
     The polynomial is written in Chebyshev's T_n(x / radius) and the terms above `degree` are
     dropped, which costs at most the sum of their coefficients.
-
-    Examples
-    --------
-    x^2 = (T_0 + T_2) / 2 becomes 1/2:
-
-    >>> economised([Fraction(0), Fraction(0), Fraction(1)], 1.0, 1)
-    (0.5, 0.0)
     """
     unit = Fraction(radius)
     remaining = [coefficient * unit**n for n, coefficient in enumerate(taylor)]
@@ -75,7 +68,6 @@ def _inverse_factorials(first: int, step: int, count: int, sign: int) -> list[Fr
 
 
 def _shifted(series: list[Fraction], radius: float, degree: int) -> tuple[float, ...]:
-    """Economised on [0, radius] rather than [-radius, radius]."""
     # z = radius / 2 (1 + x): expand about the middle, economise, expand back, all exactly.
     middle = Fraction(radius) / 2
     about = [

@@ -112,7 +112,6 @@ def store(typing_context: Any, array: Any, i: Any, lanes: Any) -> Any:
 def _spreader(width: int) -> Any:
     @intrinsic(lambda x: np.full(width, float(x)))
     def spread(typing_context: Any, x: Any) -> Any:
-        """Put a number in all lanes."""
         lanes = Lanes(width)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -53,13 +53,6 @@ def row_scale(values: FloatArray) -> RowScale:
     The scale of degree 1 equals |z| at its largest value r_1 and its smallest r_0. It loses
     (r_1 - r_0)^2 / (4 (r_1 + r_0)) natural logarithms. Above 7 a best approximation of higher
     degree loses fewer, at the cost of more degrees.
-
-    Examples
-    --------
-    >>> row_scale(np.array([9.0, 4.0, 1.0])).at(np.array([[9.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
-    array([9., 1.])
-    >>> round(row_scale(np.array([50.0, 4.0, 0.0])).log_peak(0.0, 50.0), 1)
-    3.4
     """
     least, largest = float(np.abs(values).min()), float(np.abs(values).max())
     if largest - least <= _LEVEL:

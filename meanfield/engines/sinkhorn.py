@@ -82,28 +82,15 @@ def scaling(
     for a symmetric indefinite kernel, passed as its own adjoint. Anderson mixing accelerates both.
     A plain step never increases the residual; it replaces a mixed step that does. A pure function.
 
-    - kernel: as above, for values w of any size.
     - masses (n,): not negative. Where they are zero weights are continued by 1 / K w.
     - adjoint: as above; None for a symmetric kernel.
     - row_scale, column_scale (n,): c and d; d is not used without an adjoint.
     - rounding: error of the sums, relative to sum_j w_j m_j. It is a floor of the sums, and the
       relative error bounds the residual from below. 0 for sums of positive terms.
 
-    References
-    ----------
     Sander, Ablin, Blondel, Peyre, Sinkformers, arXiv:2110.11773. Knight, Ruiz, Ucar, SIAM J.
     Matrix Anal. Appl. 35 (2014) 931 (symmetric sweeps). Walker, Ni, SIAM J. Numer. Anal. 49 (2011)
     1715 (Anderson mixing).
-
-    Examples
-    --------
-    Two points at distance s with masses p and 1 - p, K = [[1, b], [b, 1]]:
-
-    >>> K, m = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([0.3, 0.7])
-    >>> found = scaling(lambda w: K @ (w * m), m)
-    >>> u = np.exp(found.log_u)
-    >>> bool(np.allclose(u * (K @ (u * m)), 1.0, rtol=0, atol=1e-13))
-    True
     """
     masses = np.asarray(masses, dtype=np.float64)
     heavy = masses > 0.0
@@ -212,11 +199,6 @@ def is_positive(score: FloatArray) -> bool:
     """True for a symmetric positive semidefinite score, up to rounding, such as Q = K.
 
     Then e^{x^T S y} is a positive semidefinite kernel, and `scaling` needs no adjoint.
-
-    Examples
-    --------
-    >>> is_positive(np.eye(2)), is_positive(-np.eye(2)), is_positive(np.array([[1, 1], [0, 1]]))
-    (True, False, False)
     """
     return is_symmetric(score) and bool(
         np.linalg.eigvalsh(score).min() >= -_ROUNDING * np.abs(score).max()
@@ -226,8 +208,6 @@ def is_positive(score: FloatArray) -> bool:
 def is_symmetric(score: FloatArray) -> bool:
     """True if a matrix is its own transpose, up to the rounding of a product of matrices.
 
-    Examples
-    --------
     >>> is_symmetric(np.diag([1.0, -1.0])), is_symmetric(np.array([[0, -1], [1, 0]]))
     (True, False)
     """
@@ -251,15 +231,6 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
     masses (n,): not negative.
 
     Returns where S is symmetric log_u and log_w are the same.
-
-    Examples
-    --------
-    >>> t = np.array([0.0, 1.0, 3.0])
-    >>> x, m = np.column_stack([np.cos(t), np.sin(t)]), np.full(3, 1 / 3)
-    >>> found = pair_scaling(np.array([[2.0, 1.0], [0.0, -3.0]]), x, m)
-    >>> weights = np.exp(found.log_u[:, None] + x @ [[2, 1], [0, -3]] @ x.T + found.log_w) * m
-    >>> bool(np.allclose(weights.sum(axis=1), 1)), bool(np.allclose(m @ weights, m))
-    (True, True)
     """
     symmetric = is_symmetric(score)
     scores = x @ score @ x.T  # (n, n)
@@ -290,8 +261,6 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
 def tilted_masses(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
     """Masses times weights, in units of the largest weight where there is mass.
 
-    Examples
-    --------
     >>> tilted_masses(np.array([0.5, 0.5]), np.array([1000.0, 1000.0 + np.log(4.0)])).round(12)
     array([0.125, 0.5  ])
     """

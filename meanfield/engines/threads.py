@@ -35,14 +35,6 @@ def set_threads(count: int) -> None:
     """Use this many threads from now on, in the whole process, BLAS included.
 
     count: from 1 to 1024.
-
-    Examples
-    --------
-    >>> before = threads()
-    >>> set_threads(3)
-    >>> threads()
-    3
-    >>> set_threads(before)
     """
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"threads must be an integer, got {count!r}.")
@@ -93,14 +85,8 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
     no other thread has begun, the caller does itself.
 
     function: of the chunk's number. Gains from threads only where it releases the GIL.
-    count: number of chunks.
 
     Returns results in the order of the chunks.
-
-    Examples
-    --------
-    >>> map_chunks(lambda i: i * i, 4)
-    [0, 1, 4, 9]
     """
     helpers = min(threads(), count) - 1 if count > 1 else 0
     if helpers < 1:
@@ -128,13 +114,7 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
 
 
 def chunk_bounds(size: int, chunks: int) -> list[int]:
-    """Where chunks of `size` items begin and end, of equal length to one.
-
-    Examples
-    --------
-    >>> chunk_bounds(10, 3)
-    [0, 3, 6, 10]
-    """
+    """Where chunks of `size` items begin and end, of equal length to one."""
     return [size * i // chunks for i in range(chunks + 1)]
 
 
@@ -184,13 +164,6 @@ def one_blas_thread() -> Iterator[None]:
 
     All that takes long happens in here. So an interrupt that struck inside a compiled function,
     which numba reports as a SystemError, becomes one again here.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> with one_blas_thread():
-    ...     float(np.ones(2) @ np.ones(2))
-    2.0
     """
     own, entered = threading.get_ident(), False
     try:
@@ -253,7 +226,6 @@ def _set(library: Any, count: int) -> None:
 
 
 def _blas() -> list[Any]:
-    """The libraries of this process that are BLAS."""
     return list(_controller().select(user_api="blas").lib_controllers)
 
 

@@ -29,15 +29,7 @@ class OutputError(ValueError):
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Write a file at once: a figure, a text.
-
-    Examples
-    --------
-    >>> replace_bytes(Path("/nowhere/x.png"), b"")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    meanfield.files.replacing.OutputError: /nowhere/x.png cannot be written: No such file or ...
-    """
+    """Write a file at once: a figure, a text."""
     with uninterrupted(), replacing(path) as partial:
         partial.write_bytes(content)
 
@@ -50,10 +42,7 @@ def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[
     check: called before the block and again before the old version is replaced; raises if it must
     not be.
 
-    Yields
-    ------
-    Path
-        An empty file with a random name.
+    Yields an empty file with a random name.
     """
     # A link to itself has no target: os.path.realpath leaves it, where Path.resolve would raise.
     target = Path(os.path.realpath(path))

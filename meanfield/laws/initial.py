@@ -57,8 +57,6 @@ class InitialLaw(Protocol):
 def has_density(law: InitialLaw) -> bool:
     """True if a law of the package is a density; False for points and for a user's own laws.
 
-    Examples
-    --------
     >>> has_density(uniform()), has_density(from_points([0.1, 2.0]))
     (True, False)
     """
@@ -126,7 +124,6 @@ class uniform(PlainLaw):
     name: ClassVar[str] = "uniform"
 
     def build(self, manifold: Manifold) -> Density:
-        """Density 1."""
         return Density(manifold, manifold.from_modes([]))
 
 
@@ -166,7 +163,6 @@ class perturbed_uniform(PlainLaw):
         self._take(modes=tuple(tuple(mode) for mode in self.modes))
 
     def build(self, manifold: Manifold) -> Density:
-        """Density of the modes, if it is not negative."""
         numbers = 2 if manifold.family == "axial" else 3
         degrees = [m[0] for m in self.modes if len(m) == numbers and np.isfinite(m[0])]
         at_most(manifold.largest_degree, **{"degree of a mode": max(degrees, default=0)})
@@ -203,7 +199,6 @@ class von_mises_fisher(PlainLaw):
         return ((1.0, self.mean, self.concentration),)
 
     def build(self, manifold: Manifold) -> Density:
-        """Density, to the degree that it needs."""
         return _mixture_density(manifold, self.components)
 
 
@@ -241,7 +236,6 @@ class mixture(PlainLaw):
         self._take(components=parts)
 
     def build(self, manifold: Manifold) -> Density:
-        """Density of the mixture, to the degree that its sharpest component needs."""
         return _mixture_density(manifold, cast(tuple[Part, ...], self.components))
 
 
@@ -271,7 +265,6 @@ def _check_components(components: Sequence[Part]) -> None:
 
 
 def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
-    """Density of the mixture, to the degree that its sharpest component needs."""
     total = manifold.from_modes([])
     sharpest = max(kappa for _, _, kappa in components)
     degree = 0
@@ -321,7 +314,6 @@ def _check_on_axis(manifold: Manifold, mean: Mean, centre: FloatArray, kappa: fl
 
 
 def _given_mean(mean: Mean) -> float | tuple[float, ...] | None:
-    """A mean as immutable numbers."""
     if mean is None or np.ndim(mean) == 0:
         return mean  # type: ignore[return-value]
     return tuple(np.asarray(mean, dtype=np.float64).tolist())
@@ -368,7 +360,6 @@ class sampled(PlainLaw):
             at_least(0, max_degree=self.max_degree)
 
     def build(self, manifold: Manifold) -> Density:
-        """Density of the tokens' moments, if it is not negative."""
         manifold.from_modes([])  # which refuses where there are no densities
         if self.max_degree is None:
             raise ValueError(
@@ -437,7 +428,6 @@ class normal_tokens(PlainLaw):
             )
 
     def build(self, manifold: Manifold) -> Measure:
-        """Measure of the tokens."""
         check_tokens(self.tokens, manifold.ambient)
         rng = np.random.default_rng(self.seed)
         return Measure(manifold, self.scale * rng.standard_normal((self.tokens, manifold.ambient)))
@@ -503,7 +493,6 @@ class configuration(PlainLaw):
         self._take(weights=None if self.weights is None else tuple(self.weights))
 
     def build(self, manifold: Manifold) -> Measure:
-        """Measure of the points."""
         if manifold.family == "axial":
             raise ValueError(
                 f"a configuration on the {manifold.name} is none of its points, which are rings: "
@@ -535,7 +524,6 @@ class from_density(PlainLaw):
         self._take(coefficients=deepcopy(self.coefficients))
 
     def build(self, manifold: Manifold) -> Density:
-        """Density of the coefficients, if it is not negative."""
         return checked_positive(Density(manifold, self.coefficients))
 
 
@@ -576,7 +564,6 @@ class from_points(PlainLaw):
         self._take(points=np.array(in_radians(self.points)), weights=weights)
 
     def build(self, manifold: Manifold) -> Measure:
-        """Measure of the points."""
         return Measure(manifold, self.points, self.weights)
 
 
@@ -636,7 +623,6 @@ class with_profile(PlainLaw):
 
     @property
     def name(self) -> str:
-        """That of the law."""
         return self.law.name
 
     def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
@@ -647,7 +633,6 @@ class with_profile(PlainLaw):
         return np.asarray(parts)
 
     def build(self, manifold: Manifold) -> Density:
-        """Mean density over all positions, 1 + (f - 1) / (p + 1)."""
         mean = self._built(manifold).coefficients / (self.power + 1.0)
         mean[0] = 1.0
         return Density(manifold, mean)

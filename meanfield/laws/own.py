@@ -80,12 +80,10 @@ class from_function(PlainLaw):
     name: ClassVar[str] = "function"
 
     def build(self, manifold: Manifold) -> Density:
-        """Density of the function, as many degrees as it needs."""
         series = _series(manifold, lambda points: self._values(manifold, points))
         return checked_positive(Density(manifold, series), "The function must not be negative")
 
     def _values(self, manifold: Manifold, points: FloatArray) -> FloatArray:
-        """Values at points, checked as values of a density."""
         what = "angles" if points.ndim == 1 else "unit vectors"
         hint = f"it gets all {what} at once, shape {points.shape}: use numpy, not math or if"
         try:
@@ -221,7 +219,6 @@ class from_values(PlainLaw):
         self._take(values=array)
 
     def build(self, manifold: Manifold) -> Density:
-        """Density of the values, if it is not negative between them."""
         if manifold.family not in _ON_GRID:
             raise ValueError(
                 f"values on a grid are no density on the {manifold.name}: give mf.from_function of "

@@ -20,8 +20,6 @@ _MOST_WORK = 1e9
 def usual_separation(beta: float) -> float:
     """Separation 4 |beta|^{-1/2} at which tokens hardly feel each other, at most pi.
 
-    Examples
-    --------
     >>> usual_separation(64.0)
     0.5
     """
@@ -70,31 +68,10 @@ def strong_centres(points: FloatArray, separation: float) -> IntArray:
     Causal attention with V = B = 1 and a separation of some beta^{-1/2} hardly moves them before
     they meet; `expected_centres` is their number among random tokens.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n,) or (n, d)
-        Angles on the circle, or unit vectors, in the order of the tokens.
-    separation : float
-        Geodesic distance.
+    points (n,) or (n, d): angles or unit vectors in the order of the tokens; separation: a
+    geodesic distance. Returns indices; the first token is always one.
 
-    Returns
-    -------
-    ndarray of int
-        Indices; the first token is always one.
-
-    Raises
-    ------
-    ValueError
-        If points are neither angles nor unit vectors, or separation is negative.
-
-    References
-    ----------
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
-
-    Examples
-    --------
-    >>> strong_centres(np.array([0.0, 0.4, 0.8, 2.0]), 0.5)
-    array([0, 3])
     """
     return _centres(points, separation, strong=True)
 
@@ -103,20 +80,7 @@ def strong_centres(points: FloatArray, separation: float) -> IntArray:
 def greedy_centres(points: FloatArray, separation: float) -> IntArray:
     """Tokens that are farther than a separation from all centres before them: Renyi's parking.
 
-    Parameters
-    ----------
-    points, separation
-        As for `strong_centres`, which are among these.
-
-    Returns
-    -------
-    ndarray of int
-        Indices; every token is within the separation of one of them.
-
-    Examples
-    --------
-    >>> greedy_centres(np.array([0.0, 0.4, 0.8, 2.0]), 0.5)
-    array([0, 2, 3])
+    Returns indices, `strong_centres` among them: every token is within the separation of one.
     """
     return _centres(points, separation, strong=False)
 

@@ -58,8 +58,6 @@ class Clusters:
 def least_tokens(tokens: int) -> int:
     """Tokens that a cluster of so many has at least: min(3, 1 + floor(N / 50)).
 
-    Examples
-    --------
     >>> [least_tokens(n) for n in (2, 49, 50, 99, 100, 5000)]
     [1, 1, 2, 2, 3, 3]
     """
@@ -67,13 +65,7 @@ def least_tokens(tokens: int) -> int:
 
 
 def cluster_radius(beta: float) -> float:
-    """Radius 0.25 / sqrt(|beta|) of the rule; beta = 1 for the linear kernel, at most pi / 2.
-
-    Examples
-    --------
-    >>> cluster_radius(25.0)
-    0.05
-    """
+    """Radius 0.25 / sqrt(|beta|) of the rule; beta = 1 for the linear kernel, at most pi / 2."""
     return min(_RADIUS / math.sqrt(abs(beta) if beta != 0 else 1.0), math.pi / 2)
 
 
@@ -89,8 +81,6 @@ def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
 
     Returns (n,).
 
-    Examples
-    --------
     Uniform, three clusters, one:
 
     >>> told_counts(np.array([1.0, 3.0, 1.0]), np.array([0.0, 0.1, 1.0]))
@@ -104,11 +94,6 @@ def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
     """Degree of the grid on which a density of some degree is looked at.
 
     It resolves the density, and the radius unless that takes too many nodes.
-
-    Examples
-    --------
-    >>> grid_degree(2, 64, cluster_radius(9.0)), grid_degree(2, 64, cluster_radius(400.0))
-    (202, 666)
     """
     degree = max(max_degree, math.ceil(_DEGREES_PER_RADIUS[dimension] / radius))
     if dimension > 1 and degree > _GRID_DEGREE:
@@ -119,8 +104,6 @@ def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
 def grid_size(dimension: int, degree: int) -> int:
     """Nodes of such a grid: three a degree on a great circle, or some hundredths more.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> grid_size(2, 666), len(mf.Sphere().grid(666).weights)
     (1996002, 2000000)

@@ -63,8 +63,6 @@ def energy_unit(problem: Problem) -> float:
     For a kernel it is strength times 1/2 int int W dmu dmu of the measure of energy 1. Heads,
     also doubly stochastic ones, have energies of their own, which contain the strength.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> kernels = mf.exponential(5.0), mf.linear()
     >>> [energy_unit(mf.Problem(mf.Circle(), kernel, mf.USA)) for kernel in kernels]
@@ -222,14 +220,6 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     the free energy. In units of the first for all mass in one place, degree by degree without
     sign, and of the diffusivity. NaN where no free energy is known. Of heads with matrices it is
     their energy, if they have one, without diffusion; of doubly stochastic ones nothing is said.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> climbed = ascent(mf.Problem(mf.Circle(), mf.linear(), mf.SA))
-    >>> point = mf.Measure(mf.Circle(), np.zeros(1))
-    >>> climbed(point, point.moments(12))
-    1.0
     """
     space, flow = problem.space, problem.flow
     attention = problem.attention

@@ -34,19 +34,7 @@ _ROUNDING = 64 * EPS
 
 
 def energy_told(problem: Problem) -> str | None:
-    """Why a problem has no energy, one line; None if it has one.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> heads = [mf.Head(score=[1.0, 0.5], value=[1.0, 0.5]), mf.Head()]
-    >>> of = mf.Attention(heads, beta=4.0)
-    >>> print(energy_told(mf.Problem(mf.Circle(), of)))
-    no energy: several heads with softmax are no gradient flow together.
-    >>> of = mf.Attention(heads, "none", beta=4.0)
-    >>> print(energy_told(mf.Problem(mf.Circle(), of)))
-    None
-    """
+    """Why a problem has no energy, one line; None if it has one."""
     d, of = problem.manifold.ambient, problem.attention
     if problem.terms:
         linear = of is None and problem.own_kernel.log_slope == 0.0
@@ -92,12 +80,8 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
     One cluster along the largest direction of a head alone has |V|_2. Weights of E_S are found to
     1e-13, see `sinkhorn.scaling`.
 
-    problem: its attention has matrices.
-    moments: moments up to the degree of the heads.
     measure: where it is known: few points are summed over pairs. E_S needs it.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> head = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
     >>> for normalization in ("none", "softmax", "sinkhorn"):

@@ -45,13 +45,7 @@ class Resolution:
 
 
 def spectral_tail(sizes: FloatArray) -> float:
-    """Largest of the top tenth (at least one) of the sizes by degree.
-
-    Examples
-    --------
-    >>> spectral_tail(np.array([1.0, 0.5, 0.25]))
-    0.25
-    """
+    """Largest of the top tenth (at least one) of the sizes by degree."""
     return float(np.max(sizes[-max(len(sizes) // 10, 1) :]))
 
 

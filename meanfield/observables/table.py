@@ -117,8 +117,6 @@ ALWAYS_STORED = ("energy", "clusters")
 def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, ...]:
     """Default observables; run files have fewer.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> usual_observables(mf.Sphere(128))
     ('order_parameter', 'energy', 'clusters', 'mean_cosine')

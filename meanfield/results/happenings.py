@@ -16,13 +16,6 @@ def happenings(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
 
     Hand-overs and notes come first, atoms that begin at one time are one line, and of the merges
     those whose lighter cluster is heaviest.
-
-    Examples
-    --------
-    >>> merges = [Event(float(i), "merge", f"merge {i}", (0, i), (0.5, i / 99)) for i in range(25)]
-    >>> rows, others = happenings(merges)
-    >>> len(rows), rows[0], others
-    (20, (5.0, 'merge 5'), '... and 5 more')
     """
     shortened = _with_beginnings(events)
     weightiest = sorted(range(len(shortened)), key=lambda i: -_weight(shortened[i]))[:MOST_LINES]
@@ -35,11 +28,6 @@ def happening_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
     """Lines of progress on what happened; atoms that begin are not worth one.
 
     Times are in units of so much scaled time.
-
-    Examples
-    --------
-    >>> happening_lines([Event(2.5, "hand-over", "density -> atoms"), Event(2.5, "cluster")])
-    ['t = 2.5: density -> atoms']
     """
     rows, others = happenings([event for event in events if event.kind != "cluster"])
     return [f"t = {time / unit:.6g}: {text}" for time, text in rows] + ([others] if others else [])

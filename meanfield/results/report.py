@@ -44,15 +44,7 @@ class Report:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Table in aligned columns.
-
-    Examples
-    --------
-    >>> print(table(["l", "rate"], [[1, 0.5], [10, 0.25]]))
-     l  rate
-     1   0.5
-    10  0.25
-    """
+    """Table in aligned columns."""
     cells = [list(header)] + [[_cell(value) for value in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return "\n".join(

@@ -21,18 +21,7 @@ def truncation_told(
 ) -> str | None:
     """Bounds of what velocities lose at the degrees of the carriers of a run; None if unknown.
 
-    options: of its representation.
-    carriers: names of representations, in their order.
     tokens: how many, of equal mass; None where that is not known, or is not so.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.USA)
-    >>> truncation_told(problem, Options(), ["density", "characteristics"])
-    'degree 27: velocities within 3.7e-17 of the largest; characteristics degree 17: 1.9e-08'
-    >>> truncation_told(problem, Options(), ["particles"], 100)
-    'sums over pairs, nothing is cut off'
     """
     degrees: dict[int, str] = {}
     space = problem.space

@@ -25,17 +25,7 @@ _LARGEST = 2**64 - 1
 
 @dataclass(frozen=True)
 class BrownianPath:
-    """Independent Brownian paths, step by step, in units of the root of a step.
-
-    Examples
-    --------
-    >>> path = BrownianPath(seed=1, shape=(3,))
-    >>> first, second = path.halves(7)
-    >>> bool(np.all(path.halves(7)[0] == first))
-    True
-    >>> bool(np.allclose(path.inside(7, 0.5), first / np.sqrt(2)))
-    True
-    """
+    """Independent Brownian paths, step by step, in units of the root of a step."""
 
     seed: int  # 0 to 2^64 - 1
     shape: tuple[int, ...]  # shape of the normals of a half step, one path each

@@ -81,7 +81,6 @@ class ExponentialStepper:
         self.step_size = min(wanted, self._cap)
 
     def step(self, largest: float = np.inf) -> bool:
-        """Take one step, not longer than `largest`; False if it fell below rounding."""
         limited = largest < self.step_size
         # A limit varies from step to step: the ladder keeps the weights.
         tried = rung(largest) if limited else self.step_size
@@ -106,7 +105,6 @@ class ExponentialStepper:
         return False
 
     def inside(self, time: float) -> State:
-        """State inside the last step: a shorter step of its own, from where that one began."""
         if time == self.time:
             return self.state
         if time == self.previous_time:
@@ -165,13 +163,7 @@ class ExponentialStepper:
 
 
 def rung(step: float) -> float:
-    """Largest power of 2^{1/16} up to a step; 0 up to 0.
-
-    Examples
-    --------
-    >>> round(rung(0.3), 4), rung(0.25)
-    (0.2973, 0.25)
-    """
+    """Largest power of 2^{1/16} up to a step; 0 up to 0."""
     if not step > 0.0:
         return 0.0
     return float(2.0 ** (math.floor(_RUNGS * math.log2(step)) / _RUNGS))
@@ -205,19 +197,7 @@ def exponential(
       1, whichever is larger.
     - step: first step to try; chosen from N if not given.
 
-    References
-    ----------
     Hochbruck, Ostermann, SIAM J. Numer. Anal. 43 (2005), 1069-1090, eq. 5.19.
-
-    Examples
-    --------
-    >>> rates = np.array([-1e6, 1.0])
-    >>> stepper = exponential(lambda t, u: -u * u[1], rates, 0.0, np.full(2, 0.5), tolerance=1e-8)
-    >>> while stepper.time < 3.0:
-    ...     alive = stepper.step()
-    >>> logistic = 1 / (1 + np.exp(-stepper.time))
-    >>> bool(abs(stepper.state[1] - logistic) < 1e-7)
-    True
     """
     if np.any(np.imag(linear)):
         raise ValueError("linear must be real rates, got complex ones: put rotations into N.")

@@ -71,7 +71,6 @@ class InPlaceDOP853(DOP853):  # type: ignore[misc]
         return y_new, f_new
 
     def _error(self, h: float, y: FloatArray, y_new: FloatArray) -> float:
-        """Norm of the error in units of the tolerance."""
         error, scale = self._work, self._scale
         np.abs(y, out=scale)
         np.maximum(scale, np.abs(y_new, out=error), out=scale)

@@ -13,8 +13,6 @@ class LayerStepper:
 
     time, previous_time: layers behind it, and before the last step.
 
-    Examples
-    --------
     >>> stepper = LayerStepper(lambda number, x: 0.5 * x, Start(0.0, np.ones(1)))
     >>> stepper.step(), stepper.step(), stepper.time, stepper.state
     (True, True, 2.0, array([0.25]))
@@ -29,7 +27,6 @@ class LayerStepper:
         self.state = self._before = start.state
 
     def step(self, largest: float = np.inf) -> bool:
-        """Take one layer, longer than `largest` or not."""
         self.previous_time, self._before = self.time, self.state
         with np.errstate(all="ignore"):
             self.state = self._layer(self.time, self.state)
@@ -37,7 +34,6 @@ class LayerStepper:
         return True
 
     def inside(self, time: float) -> State:
-        """State before or after the last layer."""
         if time == self.previous_time:
             return self._before
         if time == self.time:

@@ -38,26 +38,10 @@ def replicas_at(
     - start (R, n, d): on the manifold.
     - times (n_times,): not negative, increasing.
     - tolerance: largest error of a step of any point, in the norm of R^d.
-    - retract: nearest states on the manifold, taken after every step.
 
-    Yields
-    ------
-    numbers, indices : ndarray of int, shape (m,)
-        Systems, and the times that they have reached.
-    states : ndarray, shape (m, n, d)
+    Yields numbers (m,) of systems, indices (m,) of the times reached, and states (m, n, d).
 
-    References
-    ----------
     Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 and II.6.
-
-    Examples
-    --------
-    >>> turning = np.array([[0.0, -1.0], [1.0, 0.0]])
-    >>> found = list(replicas_at(lambda numbers, x: x @ turning.T, np.array([[[1.0, 0.0]]]),
-    ...     np.array([0.0, np.pi]), tolerance=1e-8,
-    ...     retract=lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)))
-    >>> found[-1][2].round(6) + 0.0
-    array([[[-1.,  0.]]])
     """
     from scipy.integrate import RK45
 

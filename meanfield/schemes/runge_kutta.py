@@ -21,12 +21,7 @@ INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 
 
 class RungeKuttaStepper:
-    """Adaptive explicit Runge-Kutta stepper with rtol = atol = tolerance.
-
-    time: where it stands.
-    state: state there.
-    step_size: step that it tries next.
-    """
+    """Adaptive explicit Runge-Kutta stepper with rtol = atol = tolerance."""
 
     def __init__(
         self,
@@ -62,31 +57,25 @@ class RungeKuttaStepper:
 
     @property
     def time(self) -> float:
-        """Scaled time where the stepper stands."""
         return float(self._solver.t) * self._unit
 
     @property
     def previous_time(self) -> float:
-        """Time at which the last step began."""
         return float(self._solver.t_old) * self._unit
 
     @property
     def state(self) -> State:
-        """State where the stepper stands."""
         return np.asarray(self._solver.y.view(self._dtype))
 
     @property
     def step_size(self) -> float:
-        """Step that it tries next."""
         return float(self._solver.h_abs) * self._unit
 
     @property
     def attempts(self) -> int:
-        """Attempts that the last step took; all but one were rejected."""
         return max(self._spent // int(self._solver.n_stages), 1)
 
     def step(self, largest: float = np.inf) -> bool:
-        """Take one step, not longer than `largest`; False if it fell below rounding."""
         if not np.isfinite(self._solver.h_abs):
             # The right-hand side is not finite here, and so is the step chosen from it.
             return False
@@ -128,8 +117,6 @@ def _solver_class(method: str) -> Any:
 
 
 def _real(rhs: RightHandSide, dtype: np.dtype[Any], unit: float) -> RightHandSide:
-    """Right-hand side in real numbers and units of time."""
-
     def real(time: float, state: State) -> State:
         derivative = rhs(time * unit, state.view(dtype))
         pairs = np.ascontiguousarray(derivative).view(np.float64)
@@ -150,26 +137,14 @@ def runge_kutta(
 ) -> RungeKuttaStepper:
     """Start an adaptive stepper.
 
-    - rhs: right-hand side.
     - time: where to start, in scaled time.
-    - state: real or complex.
     - tolerance: relative and absolute tolerance of the error of a step (root mean square norm).
     - step: first step to try; chosen from the right-hand side if not given.
     - method: "DOP853" (order 8, default) or "RK45" (order 5).
     - unit: unit of time in which to work, a power of two. SciPy squares what it compares with the
       tolerance, so velocities below 1e-150 want a unit of 1e150.
 
-    References
-    ----------
     Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 (DOP853).
-
-    Examples
-    --------
-    >>> stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(1), tolerance=1e-10)
-    >>> stepper.step()
-    True
-    >>> bool(abs(stepper.state[0] - np.exp(-stepper.time)) < 1e-9)
-    True
     """
     if method not in INTEGRATORS:
         raise ValueError(f"method {method!r} is not known. Known: {', '.join(INTEGRATORS)}.")

@@ -53,7 +53,6 @@ class StochasticStepper:
         self.step_size, self.steps = step, steps
 
     def step(self, largest: float = math.inf) -> bool:
-        """Take one step, whatever `largest`; False if the clock does not feel it."""
         if self.time + self.step_size == self.time:
             return False
         normals = self._path.halves(self.steps)
@@ -103,36 +102,17 @@ def stochastic(
 ) -> StochasticStepper:
     """Start a stepper of weak order two for dX = v(X) dt + noise, with steps all alike.
 
-    drift: velocity.
     diffuse: noise alone for a time: `Manifold.diffuse` for diffusivity times it.
     shape: shape of the normals: (n,) on the circle, (n, d - 1) on S^(d-1).
-    time: where to start.
-    state: state there.
     step: positive; order two says nothing of its stability, which is the midpoint rule's.
     seed: 0 to 2^64 - 1. Step number i of the run draws its numbers from (seed, i) alone.
     steps: steps that the run took before, so that it goes on equal to the bit.
 
-    References
-    ----------
     Strang, On the construction and comparison of difference schemes, SIAM J. Numer. Anal. 5
     (1968) 506-517.
     Ninomiya, Victoir, Weak approximation of stochastic differential equations and application to
     derivative pricing, Appl. Math. Finance 15 (2008) 107-121 (splitting of a diffusion's flows).
     Salmon, Moraes, Dror, Shaw, Parallel random numbers: as easy as 1, 2, 3, SC11 (Philox).
-
-    Examples
-    --------
-    An Ornstein-Uhlenbeck process with diffusivity 1 settles at variance 1:
-
-    >>> def noise(state, time, normals):
-    ...     return state + np.sqrt(2.0 * time) * normals
-    >>> stepper = stochastic(
-    ...     lambda t, x: -x, noise, (10_000,), 0.0, np.zeros(10_000), step=0.1, seed=0
-    ... )
-    >>> all(stepper.step() for _ in range(50))
-    True
-    >>> bool(abs(stepper.state.var() - 1.0) < 0.05)
-    True
     """
     if not 0.0 < step < math.inf:
         raise ValueError(f"step = {step} is not a time step, expected a positive number.")

@@ -41,11 +41,6 @@ def manifold_of(name: str) -> Manifold:
 
     circle, sphere, sphere:D (the unit sphere of R^D), axial:D (its densities with an axis) or
     space:D (R^D itself).
-
-    Examples
-    --------
-    >>> manifold_of("sphere:3").name, manifold_of("sphere:4"), manifold_of("space:2")
-    ('sphere', Sphere(4), Space(2))
     """
     if name in MANIFOLDS:
         return MANIFOLDS[name]()
@@ -65,8 +60,6 @@ def manifold_of(name: str) -> Manifold:
 def named_space(name: str) -> Manifold:
     """Manifold whose own name it is, as results tell it: vectors of the circle stay vectors.
 
-    Examples
-    --------
     >>> named_space("sphere:2"), manifold_of("sphere:2")
     (Sphere(2), Circle())
     """
@@ -76,8 +69,6 @@ def named_space(name: str) -> Manifold:
 def density_space(space: Geometry) -> Geometry:
     """Space whose series densities have: on S^(d-1), d > 3, those with an axis.
 
-    Examples
-    --------
     >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Space(2))
     (Axial(8), Sphere(), Space(2))
     """

@@ -69,7 +69,6 @@ class PanelImages:
         object.__setattr__(self, "curve", curve)
 
     def density(self, angles: FloatArray) -> FloatArray:
-        """Density at angles, relative to uniform."""
         panel, s = self._found(angles)
         height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
         return _quotient(height, self._stretch(panel, s) / np.pi)
@@ -87,7 +86,6 @@ class PanelImages:
         return np.asarray(turns + np.interp(inside, places, np.append(below, 1.0)))
 
     def _stretch(self, panel: IntArray, s: FloatArray) -> FloatArray:
-        """Derivative of the angle in s."""
         slopes = _derivatives(self.places)[panel]
         return np.asarray(np.einsum("ij,ij->i", _polynomials(s, self.order - 1), slopes))
 
@@ -127,7 +125,6 @@ class AxialImages(PanelImages):
     ambient: int = 2  # d of S^{d-1}
 
     def density(self, angles: FloatArray) -> FloatArray:
-        """Density at polar angles, relative to uniform."""
         panel, s = self._found(angles)
         height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
         values = _quotient(height, self._share(angles, panel, s))
@@ -145,13 +142,11 @@ class AxialImages(PanelImages):
         return values
 
     def mass_below(self, angles: FloatArray) -> FloatArray:
-        """Mass within polar angles, linear between points of the curve."""
         places, below = self.curve.reshape(2, -1)
         places = _unfolded(places, np.repeat(self.heights[:, 0], self.curve.shape[2]))
         return np.asarray(np.interp(angles, places, below / below[-1]))
 
     def _share(self, angles: FloatArray, panel: IntArray, s: FloatArray) -> FloatArray:
-        """Share of sigma per unit of s / 2."""
         return 2.0 * self._stretch(panel, s) * height_of_sigma(self.ambient, angles)
 
     def _unwrapped(self) -> FloatArray:
@@ -258,12 +253,10 @@ def _place_and_slopes(
 
 
 def _derivatives(coefficients: FloatArray) -> FloatArray:
-    """Legendre coefficients of the derivatives of rows."""
     return np.asarray(np.polynomial.legendre.legder(coefficients, axis=1))
 
 
 def _integrals(coefficients: FloatArray) -> FloatArray:
-    """Legendre coefficients of the integrals of rows from -1 on."""
     return np.asarray(np.polynomial.legendre.legint(coefficients, lbnd=-1, axis=1))
 
 
@@ -300,20 +293,7 @@ _IMAGES: dict[str, Callable[[FloatArray, FloatArray, int], PanelImages | Rectang
 def images_of_cells(
     space: Manifold, points: FloatArray, masses: FloatArray, order: int
 ) -> PanelImages | RectangleImages:
-    """Images of label cells with `order` nodes along each direction, from their nodes.
-
-    Examples
-    --------
-    The density 1 + cos(theta) on labels that nothing has moved:
-
-    >>> import meanfield as mf
-    >>> from meanfield.spaces.label_cells import label_cells
-    >>> cells = label_cells(mf.Circle(), 0.5)
-    >>> masses = cells.weights * (1.0 + np.cos(cells.points))
-    >>> images = images_of_cells(mf.Circle(), cells.points, masses, cells.order)
-    >>> images.density(np.array([0.0, np.pi / 2])).round(12)
-    array([2., 1.])
-    """
+    """Images of label cells with `order` nodes along each direction, from their nodes."""
     if space.family == "axial":
         return AxialImages(points, masses, order, space.ambient)
     return of_space(_IMAGES, space, "label space")(points, masses, order)

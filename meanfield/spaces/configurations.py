@@ -49,12 +49,6 @@ def subsphere(d: int, tokens: int) -> tuple[FloatArray, FloatArray | None]:
 
     `tokens` equal angles along the circle of the first two axes, a polygon, and Gauss nodes of
     each further polar angle: polynomials of degree tokens - 1 have their means.
-
-    Examples
-    --------
-    >>> points, masses = subsphere(3, 6)
-    >>> points.shape, float((masses @ points[:, 2] ** 4).round(12))
-    ((24, 3), 0.2)
     """
     points, masses = polygon(tokens), np.full(tokens, 1.0 / tokens)
     for k in range(3, d + 1):
@@ -73,13 +67,7 @@ def subsphere(d: int, tokens: int) -> tuple[FloatArray, FloatArray | None]:
 
 
 def simplex(d: int) -> FloatArray:
-    """Regular simplex, shape (d + 1, d): cosines -1/d.
-
-    Examples
-    --------
-    >>> (simplex(3) @ simplex(3)[0]).round(6)
-    array([ 1.      , -0.333333, -0.333333, -0.333333])
-    """
+    """Regular simplex, shape (d + 1, d): cosines -1/d."""
     corners = np.zeros((d + 1, d))
     for k in range(d):
         # Height of corner k above the centre of the others, and theirs below it.
@@ -175,11 +163,6 @@ def section(points: FloatArray, centres: FloatArray, cosine: float) -> FloatArra
     """Points that have one cosine with all centres, seen from there: shape (m, d - k).
 
     points (n, d); centres (k, d): unit vectors, independent.
-
-    Examples
-    --------
-    >>> section(e8_roots(), e8_roots()[:1], 0.5).shape
-    (56, 7)
     """
     near = np.all(np.abs(points @ centres.T - cosine) < _SAME, axis=1)
     # The last rows are an orthonormal basis of what is orthogonal to the centres.
@@ -284,8 +267,6 @@ def shape_points(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Unit vectors in R^ambient of a shape that `check_shape` knows, and masses if not equal.
 
-    Examples
-    --------
     >>> shape_points("simplex", 4, dimension=2)[0].round(3) + 0.0
     array([[ 1.   ,  0.   ,  0.   ,  0.   ],
            [-0.5  ,  0.866,  0.   ,  0.   ],

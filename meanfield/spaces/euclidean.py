@@ -71,17 +71,14 @@ class Space:
 
     @property
     def ambient(self) -> int:
-        """Dimension of the vectors that its points are: its own."""
         return self.dimension
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """Shape of one point: a vector."""
         return (self.dimension,)
 
     @property
     def origin(self) -> FloatArray:
-        """Zero."""
         return np.zeros(self.dimension)
 
     def check_points(self, points: FloatArray) -> FloatArray:
@@ -98,35 +95,27 @@ class Space:
         return vectors
 
     def vectors(self, points: FloatArray) -> FloatArray:
-        """Points as they are."""
         return points
 
     def points_of(self, vectors: FloatArray) -> FloatArray:
-        """Vectors as they are."""
         return vectors
 
     def unflattened(self, state: FloatArray) -> FloatArray:
-        """Points (n, d) whose coordinates a state (n d,) lists."""
         return state.reshape(-1, self.dimension)
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
-        """Numbers (n,) as (n, 1), to multiply vectors."""
         return numbers[:, None]
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Vectors as they are: every one is tangent."""
         return vectors
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
-        """Points as they are."""
         return points, None
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Length of the difference."""
         return np.asarray(np.linalg.norm(np.subtract(first, second), axis=-1))[()]
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Squared length of vectors, (n, d) to (n,)."""
         return np.asarray((vectors * vectors).sum(axis=-1))
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -134,11 +123,9 @@ class Space:
         return rng.standard_normal((count, self.dimension))
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-        """Points moved by Brownian motion (generator Laplacian) for a time, normals (n, d)."""
         return np.asarray(points + np.sqrt(2.0 * time) * normals)
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
-        """Mass; there is no longest mean vector."""
         return np.concatenate([[1.0], np.full(min(max_degree, 1), np.inf)])
 
     def grid(self, max_degree: int) -> Grid:

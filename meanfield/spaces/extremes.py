@@ -21,13 +21,6 @@ def extremes(space: Manifold, coefficients: ModalArray) -> tuple[float, FloatArr
     """Lowest value on a grid four times finer than the degree needs, where it is, and a bound.
 
     No value, anywhere, has a larger modulus than the bound.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> lowest, where, bound = extremes(mf.Circle(), np.array([1.0, 0.5]))
-    >>> round(lowest, 12) + 0.0, round(where / np.pi, 12), bound >= 2
-    (0.0, 1.0, True)
     """
     if space.family == "axial":
         return _axial(space, coefficients)

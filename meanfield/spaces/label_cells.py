@@ -97,14 +97,7 @@ _AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
 
 
 def label_cells(space: Manifold, length: float) -> LabelCells:
-    """Label space cut into equal cells with sides of at most that length in radians.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> len(label_cells(mf.Circle(), 1.0).bounds), len(label_cells(mf.Sphere(), 1.0).bounds)
-    (7, 24)
-    """
+    """Label space cut into equal cells with sides of at most that length in radians."""
     if space.family == "axial":
         return axial.panels(space.ambient, length)
     return of_space(_CELLS, space, "label space")(length)

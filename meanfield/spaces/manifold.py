@@ -218,8 +218,6 @@ class Manifold(Geometry, Basis, Protocol):
 def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
     """Error of points that have another shape than a space expects.
 
-    Examples
-    --------
     >>> print(wrong_points((50, 768), "vectors (n, 3)"))
     points have shape (50, 768), expected vectors (n, 3): tokens of R^768 live on mf.Sphere(768).
     """
@@ -262,12 +260,6 @@ def of_space(table: Mapping[str, _T], space: Geometry, what: str, instead: str =
 
 
 def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:
-    """Eigenvalues l(l + d - 2) of -Laplacian on S^{d-1}, d = dimension + 1.
-
-    Examples
-    --------
-    >>> laplacian_eigenvalues(2, 3)
-    array([ 0.,  2.,  6., 12.])
-    """
+    """Eigenvalues l(l + d - 2) of -Laplacian on S^{d-1}, d = dimension + 1."""
     l = np.arange(max_degree + 1, dtype=np.float64)
     return l * (l + dimension - 1)

@@ -31,17 +31,7 @@ def gaussian_fields(
 
 
 def count_maxima(space: Manifold, fields: ModalArray) -> IntArray:
-    """Exact number of local maxima of each field, (count, ...) to (count,).
-
-    Examples
-    --------
-    cos(theta) has one maximum, and still with a small cos(2 theta):
-
-    >>> import meanfield as mf
-    >>> fields = np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.2], [0.0, 1.0, 0.3]])
-    >>> count_maxima(mf.Circle(), fields)
-    array([1, 1, 2])
-    """
+    """Exact number of local maxima of each field, (count, ...) to (count,)."""
     if space.family == "axial":
         return axial.count_maxima(space.ambient, fields)
     return of_space(_COUNTS, space, "count of maxima")(fields)

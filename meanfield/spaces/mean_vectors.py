@@ -86,12 +86,6 @@ def order_parameter(moments: ModalArray) -> float:
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
-    """Mass and mean of points (n, d); the mass alone to degree 0.
-
-    Examples
-    --------
-    >>> moments(np.eye(4), None, 1).real
-    array([1.  , 0.25, 0.25, 0.25, 0.25])
-    """
+    """Mass and mean of points (n, d); the mass alone to degree 0."""
     mean = points.mean(axis=0) if weights is None else weights @ points
     return np.concatenate([[1.0], mean[: len(mean) * min(max_degree, 1)]]).astype(np.complex128)

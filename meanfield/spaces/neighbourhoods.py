@@ -27,19 +27,10 @@ def dense(
 ) -> npt.NDArray[np.bool_]:
     """Mask of the points with mass of at least the threshold within `radius`, itself included.
 
-    space: of a known family.
-    points: points of it, in any order.
     mass (n,): mass of each point; None means 1/n each.
     radius: radians, below pi.
-    threshold: mass; exactly so much is enough.
 
     Returns (n,).
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> dense(mf.Circle(), np.array([0.1, 3.0, 2 * np.pi - 0.1]), None, 0.25, 0.5)
-    array([ True, False,  True])
     """
     if space.family == "vectors":
         return vectors.dense(space, points, mass, radius, threshold)
@@ -49,18 +40,8 @@ def dense(
 def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
     """Groups by single linkage: points closer than `radius` share a group.
 
-    space, points, radius: as for `dense`.
-
     Returns (n,): numbers 0, 1, ... of the groups: on the circle in the order of their angles in [0,
     2 pi), the group across 0 first; on the sphere in the order of their first points.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> linked(mf.Circle(), np.array([3.0, 0.1, 2 * np.pi - 0.1]), 0.25)
-    array([1, 0, 0])
-    >>> linked(mf.Sphere(), np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [0.0, 0.8, 0.6]]), 0.5)
-    array([0, 1, 1])
     """
     if space.family == "vectors":
         return vectors.linked(space, points, radius)
@@ -76,19 +57,9 @@ def mean_points(
 ) -> FloatArray:
     """Mean point of each group, the direction of sum_j mass_j x_j; of rings on one meridian.
 
-    space: any.
-    points, mass: points, and the mass of each, shape (n,).
     group (n,): group of each point, 0 to count - 1.
-    count: number of groups.
 
     Returns points, one a group; NaN where the mean vector is shorter than 1e-9 of the mass.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> points = np.array([0.1, 3.0, 0.3, 0.0, np.pi])
-    >>> mean_points(mf.Circle(), points, np.ones(5), np.array([0, 1, 0, 2, 2]), 3).round(6)
-    array([0.2, 3. , nan])
     """
     if space.family == "axial":
         # The half plane of all latitudes: vectors of R^d would be zeros but for two of d columns.

@@ -46,8 +46,6 @@ def rotation_group(name: str) -> FloatArray:
 def invariants_by_degree(rotations: FloatArray, max_degree: int) -> IntArray:
     """Number of independent invariant harmonics of each degree, shape (max_degree + 1,).
 
-    Examples
-    --------
     >>> invariants_by_degree(rotation_group("octahedral"), 9)
     array([1, 0, 0, 0, 1, 0, 1, 0, 1, 1])
     """

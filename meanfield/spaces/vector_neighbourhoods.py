@@ -33,14 +33,7 @@ def dense(
 
 
 def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-    """Group of each point, where points closer than `radius` are linked.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> linked(mf.Sphere(5), np.eye(5)[[0, 0, 3, 0]], 0.1)
-    array([0, 0, 1, 0])
-    """
+    """Group of each point, where points closer than `radius` are linked."""
     largest, rows = _square(space, radius), max(1, _PAIRS // max(len(points), 1))
     links = _links(space, points, largest, rows)
     if links is not None:
@@ -85,7 +78,6 @@ def _square(space: Geometry, radius: float) -> float:
 
 
 def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Squared lengths of differences."""
     if not space.is_sphere:
         from scipy.spatial.distance import cdist
 

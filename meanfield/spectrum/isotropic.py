@@ -24,8 +24,7 @@ class Isotropic(ABC):
 
     @property
     @abstractmethod
-    def degree(self) -> int:
-        """Largest degree that carries the kernel."""
+    def degree(self) -> int: ...
 
     @abstractmethod
     def couplings(self, max_degree: int) -> FloatArray:
@@ -46,10 +45,7 @@ class Isotropic(ABC):
 
 @dataclass(frozen=True)
 class ZonalProblem(Isotropic):
-    """Problem with a kernel, for theory and stationary states.
-
-    strength, diffusivity: as in `Flow`.
-    """
+    """Problem with a kernel, for theory and stationary states."""
 
     dimension: int  # of the sphere S^dimension
     kernel: Kernel  # a(s), W(s) and their multipliers
@@ -59,11 +55,9 @@ class ZonalProblem(Isotropic):
 
     @property
     def degree(self) -> int:
-        """Largest degree that carries the kernel."""
         return self.kernel.degree(self.dimension)
 
     def couplings(self, max_degree: int) -> FloatArray:
-        """Couplings A_l = strength w_l / z, z = 1 or a_0; degree 0 moves nothing and is 0."""
         of = self.kernel
         multipliers = of.normalized_multipliers if self.normalized else of.potential_multipliers
         coupling = self.strength * multipliers(self.dimension, max_degree)
@@ -104,11 +98,9 @@ class IsotropicHeads(Isotropic):
 
     @property
     def degree(self) -> int:
-        """Largest degree that carries one of the kernels."""
         return max(kernel_of(b).degree(self.dimension) for b, _ in self.heads)
 
     def couplings(self, max_degree: int) -> FloatArray:
-        """Couplings A_l, summed over heads; degree 0 moves nothing and is 0."""
         coupling = np.zeros(max_degree + 1)
         for b, strength in self.weighted:
             if self.normalization == "none":

@@ -432,7 +432,6 @@ class _Spectrum(NamedTuple):
     vectors: ComplexArray
 
     def those(self, wanted: npt.NDArray[np.bool_]) -> _Spectrum:
-        """Some of them."""
         return _Spectrum(self.eigenvalues[wanted], self.errors[wanted], self.vectors[:, wanted])
 
 

@@ -84,8 +84,6 @@ def heard_degree(problem: Problem) -> int:
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
     """L for perturbations up to a degree, tested against fields up to it.
 
-    Examples
-    --------
     About uniform the entries are the growth rates, twice each on the circle:
 
     >>> import meanfield as mf

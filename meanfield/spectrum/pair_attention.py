@@ -29,13 +29,6 @@ def attention_and_slope(
 
     Returns attention, slope (places, n): under a normalised flow divided by Z_i = sum_j m_j
     a(s_ij), and never 0/0; partition (places,): Z_i (0 if it underflows), or 1.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(-500.0), mf.SA)
-    >>> attention_and_slope(problem, np.ones(1), np.zeros((1, 1)))
-    (array([[1.]]), array([[-500.]]), array([0.]))
     """
     kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
     shift = np.zeros((len(angles), 1))
@@ -59,13 +52,7 @@ def attention_and_slope(
 
 
 def log_attention(beta: float, angles: FloatArray) -> FloatArray:
-    """Logarithm of exp(beta cos phi - |beta|), to rounding however small it is.
-
-    Examples
-    --------
-    >>> log_attention(4000.0, np.array([0.0, 1e-5, np.pi])) + 0.0
-    array([ 0.e+00, -2.e-07, -8.e+03])
-    """
+    """Logarithm of exp(beta cos phi - |beta|), to rounding however small it is."""
     half = np.sin(0.5 * angles) if beta >= 0 else np.cos(0.5 * angles)
     return np.asarray(-2.0 * abs(beta) * half**2)
 

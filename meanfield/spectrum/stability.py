@@ -236,13 +236,6 @@ def formation_time(problem: Problem, tokens: int) -> float:
     number of clusters that they have half a growth time later, see docs/theory.md, Beyond linear
     theory. Clusters go on to meet: at twice this time two runs in three still have it. Infinite if
     no degree grows. In scaled time.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-    >>> round(formation_time(problem, 20_000) * math.exp(-5.0), 4)  # in the papers' time
-    0.4814
     """
     onset = onset_time(problem, tokens)
     return onset + _FORMATION / growth_rate_max(problem) if math.isfinite(onset) else onset

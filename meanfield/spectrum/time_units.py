@@ -19,8 +19,6 @@ TIME_UNITS = ("scaled", "paper", "growth")
 def time_name(unit: str) -> str:
     """Name of a time for tables with one column a series.
 
-    Examples
-    --------
     >>> time_name("scaled"), time_name("paper")
     ('time', 'paper_time')
     """
@@ -72,7 +70,6 @@ def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, bet
     unit: one of `TIME_UNITS`.
     paper_time_factor: paper time per scaled time.
     growth_rate_max: largest growth rate, in scaled time; NaN if none is known.
-    beta: for the error.
     """
     if unit == "scaled":
         return 1.0

@@ -79,16 +79,6 @@ def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
     """Where these tokens will cluster.
 
     problem: with a degree that grows; points: at least two tokens.
-
-    Examples
-    --------
-    A square of clusters of five tokens stays a square:
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=8.0), mf.USA)
-    >>> square = np.repeat(np.arange(4) * np.pi / 2, 5)
-    >>> predict_positions(problem, square).masses
-    array([0.25, 0.25, 0.25, 0.25])
     """
     from meanfield.spaces.maxima import basins, maxima
 

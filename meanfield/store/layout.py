@@ -45,17 +45,7 @@ _WORDS = {"f": "real numbers", "c": "complex numbers", "i": "integers", "O": "te
 
 
 def checked_attribute(name: str, value: Any) -> Any:
-    """Attribute as Python's own number or text; a text that is shown as `shown_text` makes it.
-
-    Examples
-    --------
-    >>> checked_attribute("beta", np.float64(4.0))
-    4.0
-    >>> checked_attribute("beta", "four")
-    Traceback (most recent call last):
-    ...
-    ValueError: attribute beta is 'four', expected a number
-    """
+    """Attribute as Python's own number or text; a text that is shown as `shown_text` makes it."""
     plain = value.item() if isinstance(value, np.generic) else value
     kind = _KINDS.get(name)
     if not (is_of(kind, plain) if kind else isinstance(plain, str | int | float)):
@@ -70,8 +60,6 @@ def checked_attribute(name: str, value: Any) -> Any:
 def shown_text(text: str) -> str:
     r"""Text of a file as it may be shown: `escaped`, and not too long.
 
-    Examples
-    --------
     >>> len(shown_text("a" * 10**6))
     1003
     """
@@ -79,13 +67,7 @@ def shown_text(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Text in one line, without what a terminal would obey.
-
-    Examples
-    --------
-    >>> print(escaped("red \x1b[31m"), escaped("two\nlines"))
-    red \x1b[31m two\nlines
-    """
+    r"""Text in one line, without what a terminal would obey."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -94,8 +76,6 @@ def escaped(text: str) -> str:
 def is_of(kind: str, value: Any) -> bool:
     """True if a plain value is of the kind of an attribute.
 
-    Examples
-    --------
     >>> is_of(NUMBER, 3), is_of(NUMBER, float("nan")), is_of(INTEGER, True)
     (True, False, False)
     """
@@ -114,8 +94,6 @@ def is_of(kind: str, value: Any) -> bool:
 def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
     """Dataset of an open file or group, if it is what it should be.
 
-    file: where it is.
-    name: its name.
     kinds: kinds of NumPy's types that it may have: "f", "c", "i", "O" (texts).
     shape: lengths of its axes; None is any.
     """
@@ -132,13 +110,7 @@ def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> 
 
 
 def fits(actual: tuple[int, ...] | None, shape: tuple[int | None, ...]) -> bool:
-    """True if a shape is the expected one; None fits any length.
-
-    Examples
-    --------
-    >>> fits((3, 5), (3, None)), fits((3,), (3, None)), fits(None, ())
-    (True, False, False)
-    """
+    """True if a shape is the expected one; None fits any length."""
     if actual is None or len(actual) != len(shape):
         return False
     return all(wanted in (None, length) for length, wanted in zip(actual, shape, strict=True))
@@ -211,7 +183,6 @@ def arrays(
 ) -> dict[str, Any]:
     """Arrays of an open file and the scales of their axes, by name.
 
-    file: an open file.
     axes: name of an array -> the names of its axes, each the name of a scale.
     integers: names of arrays and scales of integers; the others are real numbers.
     """

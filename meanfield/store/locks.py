@@ -48,10 +48,7 @@ def writer_lock(path: Path) -> Iterator[OutputFile]:
 
     What a writer that was killed has left beside the file is removed.
 
-    Yields
-    ------
-    OutputFile
-        The file as it was found: whoever replaces it through this notices another in its place.
+    Yields the file as it was found: whoever replaces it through this notices another in its place.
     """
     if importlib.util.find_spec("fcntl") is None:  # not on Windows
         yield OutputFile(path)

@@ -52,10 +52,6 @@ class OutputFile:
 
     earlier: whether the file holds an earlier result, which stays until the new one has begun: a
     run has a row beyond its start, a study its first result.
-
-    Examples
-    --------
-    >>> OutputFile(Path("nothing.h5")).check()
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,7 +100,6 @@ def replace_file(
 
     file: the file; one that is to be recognised is refused if another took its place.
     source: what the new version begins as a copy of; None begins with an empty file.
-    write: writes into the new version.
     room: bytes by which it may grow, beyond a few MiB.
     """
     output = file if isinstance(file, OutputFile) else OutputFile(file)
@@ -144,12 +139,7 @@ def _identity(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def write_hdf5(path: Path, mode: str, write: Callable[[Any], None]) -> None:
-    """Let HDF5 write a file, and raise what the disk said against it only when HDF5 is done.
-
-    path: the file, which is there.
-    mode: "w" begins anew, "r+" goes on.
-    write: writes into it.
-    """
+    """Let HDF5 write a file, and raise what the disk said against it only when HDF5 is done."""
     import h5py
 
     with path.open("w+b" if mode == "w" else "r+b", buffering=0) as raw:
@@ -185,7 +175,6 @@ class _Disk:
         self.seek, self.tell, self.read, self.readinto = raw.seek, raw.tell, raw.read, raw.readinto
 
     def write(self, data: memoryview) -> int:
-        """Write all of it, or remember why not."""
         try:
             left = data
             while left.nbytes:
@@ -202,8 +191,7 @@ class _Disk:
             self.error = self.error or error
         return size
 
-    def flush(self) -> None:
-        """Nothing waits here."""
+    def flush(self) -> None: ...
 
 
 _MARK = b"\nmeanfield crc32 "

@@ -41,14 +41,6 @@ def provenance(stored: Mapping[str, Any] | None = None, where: str = "") -> dict
 
     stored: attributes of the file that this session continues; it may lack any of them; where: from
     where on it does, for `changes`.
-
-    Examples
-    --------
-    >>> facts = provenance()
-    >>> facts["sessions"], facts["changes"]
-    (1, '')
-    >>> provenance(facts | {"threads": 1000}, "from t = 3 on")["changes"]  # doctest: +ELLIPSIS
-    'from t = 3 on: threads 1000 -> ...'
     """
     here: dict[str, Any] = {
         "versions": ", ".join(f"{name} {version}" for name, version in _versions().items()),
@@ -85,13 +77,7 @@ def origin_attributes(
 
 
 def parsed_versions(text: str) -> dict[str, str]:
-    """Versions by name, from the attribute.
-
-    Examples
-    --------
-    >>> parsed_versions("python 3.11.7, rocket-fft 0.4.1")
-    {'python': '3.11.7', 'rocket-fft': '0.4.1'}
-    """
+    """Versions by name, from the attribute."""
     pairs = (one.rpartition(" ") for one in text.split(", ") if one)
     return {name: version for name, _, version in pairs}
 

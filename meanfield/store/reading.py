@@ -45,16 +45,7 @@ class FormatError(ValueError):
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
-    """HDF5 file, open for reading inside the block.
-
-    Examples
-    --------
-    >>> with opened("nothing.h5") as file:
-    ...     pass
-    Traceback (most recent call last):
-    ...
-    meanfield.store.reading.FormatError: nothing.h5: no such file.
-    """
+    """HDF5 file, open for reading inside the block."""
     import h5py
 
     name = os.fspath(path)

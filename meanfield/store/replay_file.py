@@ -117,8 +117,6 @@ def with_origin(replay: Replay) -> Replay:
 def load_replay(path: str | os.PathLike[str]) -> Replay:
     """Replay in a file of `meanfield replay`.
 
-    Examples
-    --------
     >>> load_replay("nothing.h5")
     Traceback (most recent call last):
     ...

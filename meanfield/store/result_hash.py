@@ -25,13 +25,6 @@ def result_hash(results: Mapping[str, Any]) -> str:
     """Hash of named arrays, 64 hexadecimal digits.
 
     results: of floating, complex or integer numbers, with at least one axis.
-
-    Examples
-    --------
-    >>> result_hash({"time": np.array([0.0, 1.0])})[:16]
-    '2d467c1099bdc0fb'
-    >>> result_hash({"time": np.array([0.0, np.nextafter(1.0, 2.0)])})[:16]
-    '615e6c1e0f4ab36a'
     """
     digest = hashlib.sha256(b"meanfield results 1\n")
     for name in sorted(results):
@@ -51,13 +44,6 @@ def run_results(time: Any, moments: Any, observables: Mapping[str, Any]) -> dict
 
     time, moments: of `n_saves` rows.
     observables: by name. Those with several columns are read as a whole.
-
-    Examples
-    --------
-    >>> mass = np.array([[1.0, np.nan, np.nan], [0.5, 0.5, np.nan]])
-    >>> found = run_results(np.arange(2.0), np.ones((2, 3)), {"clusters/mass": mass})
-    >>> {name: values.shape for name, values in found.items()}
-    {'time': (2,), 'moments': (2, 3), 'observables/clusters/mass': (2, 2)}
     """
     named = {f"observables/{name}": _unpadded(values) for name, values in observables.items()}
     return {"time": time, "moments": moments, **named}

@@ -318,7 +318,6 @@ def _fill(file: h5py.File, count: int) -> None:
 
 
 def _grown_scale(file: h5py.File, name: str, length: int) -> Any:
-    """Dimension scale 0, 1, ... of at least this length."""
     if name not in file:
         scale = file.create_dataset(
             name, (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="i8"

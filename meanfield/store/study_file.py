@@ -58,10 +58,6 @@ def write_study(
     """Write a study into a file in place of what was there.
 
     target: the file; one that is to be recognised is refused if another took its place.
-    kind, version: what it is, and the version of its format.
-    attributes: attributes of the file beyond that version.
-    scales: name of an axis -> its scale, one-dimensional.
-    values: name of a dataset -> what it holds.
     axes: name of a dataset -> the names of its axes, one for each of its dimensions.
     units: name of a scale or dataset -> its units, where it has some.
     """
@@ -90,16 +86,7 @@ def write_study(
 def read_study(
     path: str | os.PathLike[str], kind: Kind, version: int, *required: str
 ) -> Iterator[tuple[h5py.File, dict[str, Any]]]:
-    """Study file, open for reading inside the block, and its attributes without its version.
-
-    Examples
-    --------
-    >>> with read_study("nothing.h5", "ensemble", 1) as (file, attributes):
-    ...     pass
-    Traceback (most recent call last):
-    ...
-    meanfield.store.reading.FormatError: nothing.h5: no such file.
-    """
+    """Study file, open for reading inside the block, and its attributes without its version."""
     with opened(path) as file:
         number = file.attrs.get(_version_name(kind))
         if not np.array_equal(number, version):
@@ -133,15 +120,10 @@ def record_study(
       its place. An earlier result stays until the first runs are finished.
     - write: writes results into the file, as `write_ensemble` does.
     - study, table: what is to be run, and what is known already; may be filled in place.
-    - parts: as `studies.executors.finished` yields them.
-    - attributes: attributes of the file besides the results'.
     - spent: where the time goes, results counting as running, the rest as writing; told in the
       file, as far as it is known when the file is written.
 
-    Yields
-    ------
-    Runs
-        After their results were taken. Whatever ends the stream, the file holds all of them.
+    Yields runs after their results were taken. Whatever ends the stream, the file holds them all.
     """
     spent = spent or WallTime()
     output = file if isinstance(file, OutputFile) else OutputFile(file)

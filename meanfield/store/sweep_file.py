@@ -113,7 +113,6 @@ def is_sweep(path: str | os.PathLike[str]) -> bool:
 
 
 def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
-    """Sweep of a document."""
     parameters = tuple(
         Parameter(_text(each["key"]), tuple(each["values"])) for each in document["parameters"]
     )

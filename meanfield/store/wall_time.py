@@ -22,18 +22,7 @@ _PREFIX = "seconds_"
 
 @dataclass(eq=False)
 class WallTime:
-    """Seconds by phase, counted while they pass.
-
-    Examples
-    --------
-    >>> spent = WallTime({"stepping": 2.0})
-    >>> with spent.during("writing"):
-    ...     pass
-    >>> list(spent.attributes())
-    ['seconds_stepping', 'seconds_writing']
-    >>> spent.seconds["writing"] < 1.0
-    True
-    """
+    """Seconds by phase, counted while they pass."""
 
     # Given or derived. Phases are those of `PHASES`.
     seconds: dict[str, float] = field(default_factory=dict)
@@ -50,14 +39,7 @@ class WallTime:
             self._turn_to(around)
 
     def over(self, items: Iterable[Item], phase: str) -> Iterator[Item]:
-        """Pass items through and count the making of each for a phase.
-
-        Examples
-        --------
-        >>> spent = WallTime()
-        >>> list(spent.over("ab", "running")), list(spent.seconds)
-        (['a', 'b'], ['running'])
-        """
+        """Pass items through and count the making of each for a phase."""
         source, end = iter(items), object()
         while True:
             with self.during(phase):
@@ -86,12 +68,6 @@ class WallTime:
 
 
 def seconds_by_phase(attributes: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds that the attributes of a file tell of, in the order of `PHASES`.
-
-    Examples
-    --------
-    >>> seconds_by_phase({"seconds_writing": 1.5, "seconds_stepping": 2.0, "beta": 4.0})
-    {'stepping': 2.0, 'writing': 1.5}
-    """
+    """Seconds that the attributes of a file tell of, in the order of `PHASES`."""
     named = {phase: attributes.get(_PREFIX + phase) for phase in PHASES}
     return {phase: float(seconds) for phase, seconds in named.items() if seconds is not None}

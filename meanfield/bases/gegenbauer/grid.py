@@ -26,8 +26,6 @@ _KNOWN = 1e-9
 class AxialGrid:
     """Grid of n Gauss-Jacobi nodes, on which products of three fields of max_degree integrate.
 
-    Examples
-    --------
     >>> grid = AxialGrid(8, 4)
     >>> len(grid.points), float((grid.weights @ np.cos(grid.points) ** 2).round(12))
     (7, 0.125)
@@ -42,16 +40,13 @@ class AxialGrid:
 
     @property
     def points(self) -> FloatArray:
-        """Polar angles, increasing."""
         return self._tables.angles
 
     @property
     def weights(self) -> FloatArray:
-        """Weights for sigma, which may underflow next to the poles of large d."""
         return self._tables.root**2
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Square of each nodal velocity."""
         return vectors**2
 
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
@@ -64,7 +59,6 @@ class AxialGrid:
         return np.asarray((self._tables.values[:, : len(f)] @ f) / self._tables.root)
 
     def known(self, coefficients: ComplexArray) -> npt.NDArray[np.bool_]:
-        """Where values of a density are known to 1e-9."""
         size = float(np.sqrt((np.abs(coefficients) ** 2).sum()))
         return np.asarray(self._tables.root * _KNOWN > EPS * size)
 
@@ -75,7 +69,6 @@ class AxialGrid:
         return modal.astype(np.complex128)
 
     def gradient(self, coefficients: ComplexArray) -> FloatArray:
-        """Derivative in the polar angle at the nodes."""
         f = np.real(coefficients)
         return np.asarray((self._tables.slopes[:, : len(f)] @ f) / self._tables.root)
 
@@ -128,11 +121,6 @@ def nodes(d: int, count: int) -> FloatArray:
     """Polar angles of the zeros of P_count, increasing, to rounding.
 
     Eigenvalues of the Jacobi matrix (Golub and Welsch 1969), then Newton's method in the angle.
-
-    Examples
-    --------
-    >>> np.cos(nodes(3, 2)).round(6)
-    array([ 0.57735, -0.57735])
     """
     from scipy.linalg import eigvalsh_tridiagonal
 

@@ -23,13 +23,7 @@ _MOST = 2048
 
 @lru_cache(maxsize=64)
 def roots(d: int, max_degree: int) -> FloatArray:
-    """Roots sqrt(N_l), l = 0 ... max_degree.
-
-    Examples
-    --------
-    >>> (roots(3, 3) ** 2).round(12), (roots(8, 2) ** 2).round(12)
-    (array([1., 3., 5., 7.]), array([ 1.,  8., 35.]))
-    """
+    """Roots sqrt(N_l), l = 0 ... max_degree."""
     l = np.arange(2, max_degree + 1, dtype=np.float64)
     growth = (2 * l + d - 2) * (l + d - 3) / ((2 * l + d - 4) * l)
     values = np.cumprod(np.concatenate([[1.0, np.sqrt(d)], np.sqrt(growth)]))[: max_degree + 1]
@@ -39,13 +33,7 @@ def roots(d: int, max_degree: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def largest_degree(d: int) -> int:
-    """Largest degree of a density: 2,048, or where harmonics outgrow the range of doubles.
-
-    Examples
-    --------
-    >>> largest_degree(8), largest_degree(1000) > 500
-    (2048, True)
-    """
+    """Largest degree of a density: 2,048, or where harmonics outgrow the range of doubles."""
     with np.errstate(over="ignore"):
         fits = roots(d, 3 * _MOST // 2 + 1) < _LARGEST_ROOT
     return min(_MOST, 2 * (int(fits.sum()) - 2) // 3)

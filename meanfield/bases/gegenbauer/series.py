@@ -82,14 +82,7 @@ def _values(coefficients, angles, d):  # type: ignore[no-untyped-def]
 
 
 def harmonics(d: int, angles: FloatArray, max_degree: int) -> FloatArray:
-    """Y_l(theta) = sqrt(N_l) P_l(cos theta), shape (n, max_degree + 1).
-
-    Examples
-    --------
-    >>> harmonics(3, np.array([0.0, np.pi / 3]), 2).round(6)
-    array([[ 1.      ,  1.732051,  2.236068],
-           [ 1.      ,  0.866025, -0.279508]])
-    """
+    """Y_l(theta) = sqrt(N_l) P_l(cos theta), shape (n, max_degree + 1)."""
     return np.asarray(_table(_contiguous(angles), d, max_degree) * roots(d, max_degree))
 
 

@@ -37,11 +37,6 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     max_degree: K, at least 0.
 
     Returns (max_degree + 1,): within 1e-13 of the exact sums for masses that sum to 1.
-
-    Examples
-    --------
-    >>> moments(np.array([0.0, np.pi / 2]), None, 2).round(6) + 0.0
-    array([1. +0.j , 0.5-0.5j, 0. +0.j ])
     """
     angles = checked_angles(points)
     degree = operator.index(max_degree)
@@ -68,11 +63,6 @@ def evaluate(
     divisor: h_k, as many or not as g_k. Both fields are computed in one pass over the points.
 
     Returns (n,): within 1e-13 sum_k |g_k|, without divisor.
-
-    Examples
-    --------
-    >>> evaluate(np.array([1.0, 0.5j]), np.array([0.0, np.pi / 2])).round(12)
-    array([1., 0.])
     """
     series = [_coefficients(coefficients, "coefficients")]
     if divisor is not None:
@@ -92,13 +82,6 @@ def gradient(
     divisor: h_k, as many or not as g_k. Both fields are computed in one pass over the points.
 
     Returns (n,).
-
-    Examples
-    --------
-    sin has the coefficient -i/2; its derivative over 1/2 is
-
-    >>> gradient(np.array([0.0, -0.5j]), np.array([0.0, np.pi]), np.array([0.5])).round(12)
-    array([ 2., -2.])
     """
     field = _coefficients(coefficients, "coefficients")
     series = [1j * np.arange(len(field)) * field]

@@ -34,12 +34,6 @@ def local_polynomials(coefficients: ComplexArray) -> FloatArray:
     In the cell of centre 2 pi (m + 1/2) / M, with t = (theta - centre) / h in [-1, 1],
 
         F = c_0 (m + 1/2) / M + sum_j rows[m, j] t^j.
-
-    Examples
-    --------
-    >>> rows = local_polynomials(np.array([1.0]))  # uniform: F = theta / 2 pi
-    >>> len(rows), float(rows[0, 1]) * 2 * len(rows)
-    (8, 1.0)
     """
     degree = _significant_degree(coefficients)
     cells = _cell_count(degree)

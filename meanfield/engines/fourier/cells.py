@@ -40,8 +40,6 @@ def cell_count(max_degree: int, depth: int = 2) -> int:
 
     That is the first Chebyshev coefficient dropped of e^{-iKht} on |t| <= 1/2.
 
-    Examples
-    --------
     >>> [cell_count(degree, depth=2) for degree in (14, 30, 78)]
     [32, 64, 256]
     >>> [cell_count(degree, depth=1) for degree in (14, 30, 78)]

@@ -209,7 +209,6 @@ def _quotient_flux(density, slope, partition, factor, max_degree, size):  # type
 
 @njit
 def _field(multipliers, density):  # type: ignore[no-untyped-def]
-    """Coefficients of a field from the coefficients of the density that creates it."""
     out = np.empty(min(multipliers.size, density.size), np.complex128)
     for k in range(out.size):
         out[k] = complex(multipliers[k] * density[k].real, multipliers[k] * density[k].imag)

@@ -65,9 +65,6 @@ def falls(slopes, degree, values, value_slopes, bounds, noise, starts, ends):  #
 
     slopes: 2 d_k; degree is the largest k in use.
     values, value_slopes: p and p' at 2 pi j / n.
-    bounds: degree, max|p'''| and max|p''''|.
-    noise: bound on the rounding error of p.
-    starts, ends: filled as far as they reach.
     """
     n = len(values)
     spacing = 2.0 * math.pi / n

@@ -113,7 +113,6 @@ def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, in
 
 
 def _lanes(bit: int) -> Any:
-    """Mask of the lanes whose number has this bit."""
     return ir.Constant(ir.VectorType(ir.IntType(1), ROW), [bool(n & bit) for n in range(ROW)])
 
 

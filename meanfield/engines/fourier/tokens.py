@@ -41,11 +41,6 @@ def own_velocity(
 
     Returns (n,): None for tokens whom `moments` and `gradient` move as fast, or angles it cannot
     reduce.
-
-    Examples
-    --------
-    >>> own_velocity(np.array([0.0, np.pi / 2]), None, np.array([0.0, 0.5]), None).round(12)
-    array([ 0.5, -0.5])
     """
     angles = checked_angles(points)
     masses = checked_masses(weights, angles)

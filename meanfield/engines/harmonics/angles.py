@@ -35,27 +35,13 @@ def angles_of(vectors: FloatArray, out: FloatArray | None = None) -> tuple[Float
     """Colatitudes and longitudes (n, 2) of vectors (n, 3), and whether all have some.
 
     Lengths may be 1e-100 to 1e100: other vectors, zero, and those not finite, get NaN.
-
-    Examples
-    --------
-    >>> angles, found = angles_of(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, -1.0]]))
-    >>> (angles / np.pi).round(12), found
-    (array([[0.5, 0.5], [1. , 0. ]]), True)
     """
     angles = np.empty((len(vectors), 2)) if out is None else out
     return angles, _angles(vectors, angles) == len(vectors)
 
 
 def tangent_vectors(vectors: FloatArray, components: FloatArray, out: FloatArray) -> None:
-    """Write tangent vectors (n, 3) of components (theta, phi), shape (2, n), at vectors (n, 3).
-
-    Examples
-    --------
-    >>> out = np.empty((1, 3))
-    >>> tangent_vectors(np.array([[1.0, 0.0, 0.0]]), np.array([[2.0], [3.0]]), out)
-    >>> out
-    array([[ 0.,  3., -2.]])
-    """
+    """Write tangent vectors (n, 3) of components (theta, phi), shape (2, n), at vectors (n, 3)."""
     _tangent_vectors(vectors, components, out)
 
 
@@ -137,7 +123,6 @@ def _tangent_vectors(vectors, components, out):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _block_of_vectors(xs, ys, zs, southward, eastward, size):  # type: ignore[no-untyped-def]
-    """Overwrite points with the vectors there."""
     wide_vectors()
     for i in range(size):
         x, y, z = xs[i], ys[i], zs[i]

@@ -39,7 +39,6 @@ _ERROR = np.array(
 
 @njit
 def _gradients(field, points, count, jet, out):  # type: ignore[no-untyped-def]
-    """Gradients at directions of points, as vectors of space."""
     jets(field, points[:count], jet)
     for i in range(count):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]

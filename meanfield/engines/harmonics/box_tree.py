@@ -35,13 +35,7 @@ class Tree(NamedTuple):
 
 
 def curve_order(points: FloatArray, stable: bool) -> IntArray | None:
-    """Order of points along the curve; None if they are in it.
-
-    Examples
-    --------
-    >>> curve_order(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]]), True)
-    array([2, 1, 0])
-    """
+    """Order of points along the curve; None if they are in it."""
     keys = _keys(points)
     if np.all(keys[1:] >= keys[:-1]):
         return None
@@ -51,13 +45,7 @@ def curve_order(points: FloatArray, stable: bool) -> IntArray | None:
 
 
 def build(points: FloatArray, mass: FloatArray) -> Tree:
-    """Tree over at least one point; points in the order of the curve.
-
-    Examples
-    --------
-    >>> build(np.eye(3), np.full(3, 0.5)).box[0]
-    array([0., 0., 0., 1., 1., 1.])
-    """
+    """Tree over at least one point; points in the order of the curve."""
     first, last, child = _split(_keys(points))
     box, total = _measured(points, mass, first, last, child)
     return Tree(points, mass, first, last, child, box, total)

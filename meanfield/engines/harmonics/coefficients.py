@@ -26,35 +26,17 @@ _IntArray = npt.NDArray[np.intp]
 
 
 def count_of(max_degree: int) -> int:
-    """Number of stored coefficients, (L + 1)(L + 2) / 2.
-
-    Examples
-    --------
-    >>> [count_of(degree) for degree in (0, 1, 2)]
-    [1, 3, 6]
-    """
+    """Number of stored coefficients, (L + 1)(L + 2) / 2."""
     return (max_degree + 1) * (max_degree + 2) // 2
 
 
 def index(degree: int, order: int, max_degree: int) -> int:
-    """Position of the coefficient of a degree and order m >= 0.
-
-    Examples
-    --------
-    >>> [index(degree, order, 2) for order in range(3) for degree in range(order, 3)]
-    [0, 1, 2, 3, 4, 5]
-    """
+    """Position of the coefficient of a degree and order m >= 0."""
     return order * (2 * max_degree + 1 - order) // 2 + degree
 
 
 def degree_of(coefficients: ComplexArray) -> int:
-    """Largest degree L of an array of shape (..., (L + 1)(L + 2) / 2).
-
-    Examples
-    --------
-    >>> degree_of(np.zeros(6))
-    2
-    """
+    """Largest degree L of an array of shape (..., (L + 1)(L + 2) / 2)."""
     count = coefficients.shape[-1] if coefficients.ndim else 0
     degree = (math.isqrt(8 * count + 1) - 3) // 2
     if count == 0 or count_of(degree) != count:
@@ -94,13 +76,7 @@ def _multiplicities(max_degree: int) -> FloatArray:
 
 
 def resize(coefficients: ComplexArray, max_degree: int) -> ComplexArray:
-    """Coefficients cut, or filled with zeros, to `max_degree`; leading axes are kept.
-
-    Examples
-    --------
-    >>> resize(np.array([1.0, 0.5, 0.25j]), 0)
-    array([1.+0.j])
-    """
+    """Coefficients cut, or filled with zeros, to `max_degree`; leading axes are kept."""
     present = degree_of(coefficients)
     if max_degree <= present:
         cut = np.take(coefficients, _kept(present, max_degree), axis=-1)
@@ -111,13 +87,7 @@ def resize(coefficients: ComplexArray, max_degree: int) -> ComplexArray:
 
 
 def convolve(multipliers: FloatArray, coefficients: ComplexArray) -> ComplexArray:
-    """Zonal convolution: each degree times its multiplier, cut to the shorter.
-
-    Examples
-    --------
-    >>> convolve(np.array([1.0, 2.0]), np.array([1.0, 0.5, 0.25j]))
-    array([1.+0.j , 1.+0.j , 0.+0.5j])
-    """
+    """Zonal convolution: each degree times its multiplier, cut to the shorter."""
     degree = min(len(multipliers) - 1, degree_of(coefficients))
     product = resize(coefficients, degree)
     product *= np.take(multipliers, degrees_orders(degree)[0])
@@ -125,13 +95,7 @@ def convolve(multipliers: FloatArray, coefficients: ComplexArray) -> ComplexArra
 
 
 def inner(first: ComplexArray, second: ComplexArray) -> float:
-    """Inner product int f g dsigma of two real fields, cut to the shorter.
-
-    Examples
-    --------
-    >>> inner(np.array([1.0, 0.5, 0.25j]), np.array([2.0, 1.0, 1j]))
-    3.0
-    """
+    """Inner product int f g dsigma of two real fields, cut to the shorter."""
     degree = min(degree_of(first), degree_of(second))
     one, other = resize(first, degree), resize(second, degree)
     products = one.real * other.real + one.imag * other.imag
@@ -142,11 +106,6 @@ def power_by_degree(coefficients: ComplexArray) -> FloatArray:
     """Power of each degree, sum_m C_lm^2 + S_lm^2: pyshtools' spectrum "per_l".
 
     It does not change when the field is rotated, and sums to int g^2 dsigma.
-
-    Examples
-    --------
-    >>> power_by_degree(np.array([1.0, 0.5, 0.25j]))
-    array([1.   , 0.375])
     """
     degree = degree_of(coefficients)
     squares = coefficients.real**2 + coefficients.imag**2
@@ -155,14 +114,7 @@ def power_by_degree(coefficients: ComplexArray) -> FloatArray:
 
 
 def spread(coefficients: ComplexArray) -> FloatArray:
-    """Array (..., 2, L + 1, L + 1) of C_lm and S_lm, as pyshtools has it ('4pi', csphase 1).
-
-    Examples
-    --------
-    >>> spread(np.array([1.0, 0.5, 0.25j])).round(3)[:, 1] + 0.0
-    array([[0.5  , 0.   ],
-           [0.   , 0.354]])
-    """
+    """Array (..., 2, L + 1, L + 1) of C_lm and S_lm, as pyshtools has it ('4pi', csphase 1)."""
     degree = degree_of(coefficients)
     degrees, orders = degrees_orders(degree)
     array = np.zeros((*coefficients.shape[:-1], 2, degree + 1, degree + 1))
@@ -208,13 +160,7 @@ def _factors(max_degree: int) -> FloatArray:
 
 
 def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:
-    """Coefficients of 1 + sum of modes [l, m, amplitude]; m < 0 is the sine type.
-
-    Examples
-    --------
-    >>> from_modes([[1, 0, 0.5]])
-    array([1. +0.j, 0.5+0.j, 0. +0.j])
-    """
+    """Coefficients of 1 + sum of modes [l, m, amplitude]; m < 0 is the sine type."""
     for mode in modes:
         if len(mode) != 3:
             raise ValueError(f"mode {list(mode)} must be [l, m, amplitude].")

@@ -38,8 +38,6 @@ _ROUNDED = 20.0
 def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rotations P and Q and numbers s with S = P diag(s) Q^T, the largest |s| last.
 
-    Examples
-    --------
     >>> decomposed(np.diag([1.0, -3.0, 2.0]))[1]
     array([ 1., -3.,  2.])
     """
@@ -58,10 +56,7 @@ def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Block:
-    """Part of a table that maps harmonics of three parities to themselves.
-
-    sources, targets: positions among coefficients seen as pairs of real numbers.
-    """
+    """Part of a table that maps harmonics of three parities to themselves."""
 
     sources: IntArray
     targets: IntArray

@@ -54,22 +54,10 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
 
     Returns (n, 3): unit vectors, to rounding.
 
-    References
-    ----------
     Perrin, Etude mathematique du mouvement brownien de rotation, Ann. Sci. Ecole Norm. Sup. 45
     (1928) 1-51 (the series).
     Yu, Zhao, Heat kernel recurrence on space forms and applications, arXiv:1807.05708 (S^2
     from S^3).
-
-    Examples
-    --------
-    The mean of cos(angle) decays like e^{-2 time}:
-
-    >>> rng = np.random.default_rng(0)
-    >>> north = np.tile([0.0, 0.0, 1.0], (100_000, 1))
-    >>> moved = diffuse(north, 0.1, rng.standard_normal((100_000, 2)))
-    >>> float(moved[:, 2].mean().round(2)), float(np.exp(-0.2).round(2))
-    (0.82, 0.82)
     """
     if not time >= 0.0:
         raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
@@ -97,16 +85,6 @@ def turns(time: float) -> FloatArray:
     """Polynomials of cos Theta and sin Theta / r in q = r^2, shape (pieces, degree + 1, 2).
 
     On piece k, q = (k + (1 + u) / 2) LONGEST^2 / pieces, they are sum_n table[k, n] u^n.
-
-    Examples
-    --------
-    Nothing moves in no time, and all is uniform in the end, cos Theta = 2 e^{-q/2} - 1:
-
-    >>> bool(np.all(turns(0.0)[:, 0] == [1.0, 0.0]))
-    True
-    >>> middle = LONGEST**2 / _PIECES / 2
-    >>> bool(abs(turns(50.0)[0, 0, 0] - (2.0 * np.exp(-middle / 2) - 1.0)) < 1e-12)
-    True
     """
     table = np.zeros((_PIECES, _DEGREE + 1, 2))
     if time == 0.0:
@@ -129,14 +107,6 @@ def angles(q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
     q (n,): squared lengths of normals, up to LONGEST^2; time: positive.
 
     Returns theta, rest (n,).
-
-    Examples
-    --------
-    Short times see a plane, where Theta = r sqrt(2 time):
-
-    >>> theta, _ = angles(np.array([4.0]), 1e-8)
-    >>> float((theta[0] / 1e-4).round(6))
-    2.828427
     """
     # Both are upper bounds: the sphere focuses, and its heat is not yet uniform. log S is
     # concave in z = log tan(Theta / 2), so Newton's iteration comes down from there.

@@ -27,14 +27,6 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         x -> (1 - 2 Y) x + 2 sqrt(Y (1 - Y)) (sum_i n_i e_i) / |n|
 
     with a tangent frame e_i at x, and Y the increasing function of |n| with the beta law.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> north = np.tile([0.0, 0.0, 0.0, 1.0], (100_000, 1))
-    >>> moved = diffuse(north, 0.1, rng.standard_normal((100_000, 3)))
-    >>> float(moved[:, 3].mean().round(2)), float(np.exp(-0.3).round(2))
-    (0.74, 0.74)
     """
     from scipy import special
 
@@ -65,8 +57,6 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
 def beta_shapes(d: int, time: float) -> tuple[float, float]:
     """Parameters of the beta law of Y after a positive time.
 
-    Examples
-    --------
     In the end points are uniform:
 
     >>> [round(shape, 12) for shape in beta_shapes(4, 20.0)]

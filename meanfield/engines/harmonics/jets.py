@@ -150,7 +150,6 @@ def _write(sums, out, begin, width):  # type: ignore[no-untyped-def]
 
 @njit
 def _start(powers):  # type: ignore[no-untyped-def]
-    """Powers of the sine at order 0, for `_series`."""
     powers[0] = 1.0
     powers[1:] = 0.0
 
@@ -189,7 +188,6 @@ def jets(field, points, out):  # type: ignore[no-untyped-def]
 def jets_on_parallels(field, angles, runs, out):  # type: ignore[no-untyped-def]
     """As `jets`, much faster, for many points on each of a few parallels.
 
-    angles: theta and phi.
     runs: points runs[i] to runs[i + 1] have the same theta.
     found: filled.
     """

@@ -159,11 +159,8 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
 def search(field, bound, noise, grid, jet, summits):  # type: ignore[no-untyped-def]
     """Find all maxima of a field.
 
-    field: as `jets` takes them.
     bound, noise: on the covariant derivative of the Hessian; on the rounding error of the gradient.
-    grid: of `Rings`.
     jet: f_1, f_2, H_11, H_12, H_22 there.
-    summits: filled.
 
     Returns found, open: number of maxima, and of cells left when the search gave up: 0 is proof.
     """

@@ -64,7 +64,6 @@ def _subtrees(first, last, child):  # type: ignore[no-untyped-def]
 
 @njit
 def _nearest(box, a, b):  # type: ignore[no-untyped-def]
-    """Squared distance of two boxes."""
     x = max(box[a, 0] - box[b, 3], box[b, 0] - box[a, 3], 0.0)
     y = max(box[a, 1] - box[b, 4], box[b, 1] - box[a, 4], 0.0)
     z = max(box[a, 2] - box[b, 5], box[b, 2] - box[a, 5], 0.0)
@@ -82,7 +81,6 @@ def _farthest(box, a, b):  # type: ignore[no-untyped-def]
 
 @njit
 def _distance(points, i, j):  # type: ignore[no-untyped-def]
-    """Squared distance of two points."""
     x, y, z = points[i, 0] - points[j, 0], points[i, 1] - points[j, 1], points[i, 2] - points[j, 2]
     return x * x + y * y + z * z
 

@@ -29,13 +29,6 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     - max_degree: L, at least 0.
 
     Returns ((L + 1)(L + 2) / 2,): within 1e-13 of the exact sums for masses that sum to 1.
-
-    Examples
-    --------
-    The mean vector of one token at the north pole has length 1; Y_10 = sqrt(3) z.
-
-    >>> moments(np.array([[0.0, 0.0, 1.0]]), None, 1).round(6) + 0.0
-    array([1.      +0.j, 1.732051+0.j, 0.      +0.j])
     """
     vectors = checked_vectors(points)
     degree = operator.index(max_degree)
@@ -55,11 +48,6 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
       and a NaN, give NaN there.
 
     Returns (n,).
-
-    Examples
-    --------
-    >>> evaluate(np.array([1.0, 0.5, 0.0]), np.array([[0.0, 0.0, 1.0]])).round(6)
-    array([1.866025])
     """
     vectors = checked_vectors(points)
     field = _coefficients(coefficients)
@@ -71,8 +59,6 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
 def evaluate_several(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     """Values (k, n) at points (n, 3) of k fields, coefficients (k, count); see `evaluate`.
 
-    Examples
-    --------
     >>> evaluate_several(np.array([[1.0, 0, 0], [0, 2.0, 0]]), np.array([[1.0, 0, 0]])).round(12)
     array([[1.],
            [0.]])
@@ -99,15 +85,6 @@ def gradient(
     - slope: the number c in h_lm = c g_lm, l > 0, where it is known: saves the sum for h.
 
     Returns (n, 3): tangent vectors. At the poles as anywhere.
-
-    Examples
-    --------
-    The gradient of z = Y_10 / sqrt(3) is the projection of the z axis to the tangent plane:
-
-    >>> z = np.array([0.0, 1.0, 0.0]) / np.sqrt(3.0)
-    >>> gradient(z, np.array([[1.0, 0.0, 0.0], [0.6, 0.0, 0.8]])).round(12) + 0.0
-    array([[ 0.  ,  0.  ,  1.  ],
-           [-0.48,  0.  ,  0.36]])
     """
     vectors = checked_vectors(points)
     field = _coefficients(coefficients)

@@ -29,16 +29,12 @@ _LEAST_THREADED_SIZE = 16_000
 
 @dataclass(frozen=True)
 class Rings:
-    """Rings whose quadrature is exact for polynomials up to one degree.
-
-    count, length: rings, and points of each.
-    """
+    """Rings whose quadrature is exact for polynomials up to one degree."""
 
     exact_degree: int
 
     @cached_property
     def count(self) -> int:
-        """Number of rings."""
         return self.exact_degree // 2 + 1
 
     @cached_property
@@ -49,7 +45,6 @@ class Rings:
 
     @cached_property
     def size(self) -> int:
-        """Number of points."""
         return self.count * self.length
 
     @property
@@ -63,7 +58,6 @@ class Rings:
 
     @cached_property
     def ring_weights(self) -> FloatArray:
-        """Quadrature weight for sigma of a point of each ring."""
         weights = ducc0.misc.GL_weights(self.count, self.length)
         return np.asarray(weights) / (4.0 * np.pi)
 

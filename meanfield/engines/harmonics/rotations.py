@@ -16,16 +16,6 @@ def rotate(coefficients: ComplexArray, matrix: FloatArray) -> ComplexArray:
     """Coefficients of x -> g(R^T x), the field g turned by a rotation R; leading axes are kept.
 
     coefficients (..., (L + 1)(L + 2) / 2): g_lm; matrix (3, 3): R, orthogonal with determinant 1.
-
-    Examples
-    --------
-    The field z turned by a right angle about the y axis, which takes z to x:
-
-    >>> from meanfield.engines.harmonics.points import evaluate
-    >>> turn = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-    >>> field = rotate(np.array([0.0, 1.0, 0.0], dtype=complex), turn) / np.sqrt(3.0)
-    >>> evaluate(field, np.array([[0.6, 0.0, 0.8]])).round(12)
-    array([0.6])
     """
     if np.array_equal(matrix, np.eye(3)):
         return coefficients
@@ -58,11 +48,6 @@ def times_coordinates(coefficients: ComplexArray) -> ComplexArray:
     coefficients ((L + 1)(L + 2) / 2,): g_lm of a real field, L > 0.
 
     Returns (3, L (L + 1) / 2).
-
-    Examples
-    --------
-    >>> times_coordinates(np.array([0.0, np.sqrt(3.0), 0.0]))[2].real.round(12)
-    array([1.])
     """
     factors, positions = _neighbours(degree_of(coefficients))
     near = factors * coefficients.take(positions)  # (6, count)

@@ -17,8 +17,6 @@ from meanfield.arrays import FloatArray
 class Scratch(threading.local):
     """Named arrays of which each thread has its own, in memory that `make(size)` gives.
 
-    Examples
-    --------
     >>> scratch = Scratch()
     >>> first = scratch.array("values", (2, 3))
     >>> np.shares_memory(first, scratch.array("values", (4,)))

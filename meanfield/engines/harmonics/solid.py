@@ -44,13 +44,7 @@ _CHUNK_PRODUCTS = 1 << 19
 
 
 def is_faster(count: int, max_degree: int, gradient: bool) -> bool:
-    """True if this method is faster than transforms, for moments and values or for gradients.
-
-    Examples
-    --------
-    >>> is_faster(10**6, 25, True), is_faster(10**6, 32, True), is_faster(1000, 32, True)
-    (True, False, True)
-    """
+    """True if this method is faster than transforms, for moments and values or for gradients."""
     for degree, tokens, tokens_of_gradient in _CROSSOVERS:
         if max_degree <= degree:
             return count <= (tokens_of_gradient if gradient else tokens)

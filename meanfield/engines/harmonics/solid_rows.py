@@ -59,31 +59,26 @@ class _Emitter:
         return self.builder.fneg(x)
 
     def place(self, which: int, line: int, first: Any, row: int) -> Any:
-        """Pointer to a row of a line of `work`."""
         index = self.builder.add(first, rows.LONG(line * BLOCK + rows.ROW * row))
         return rows.row_at(self.builder, self.data[which], index)
 
     def line(self, which: int, line: int, first: Any, count: int) -> list[Any]:
-        """Rows of a line of `work`."""
         return [
             rows.load(self.builder, self.place(which, line, first, row)) for row in range(count)
         ]
 
     def number(self, which: int, index: Any, offset: int) -> Any:
-        """One number of an array, in all lanes."""
         place = self.builder.add(index, rows.LONG(offset))
         return rows.spread(
             self.builder, self.builder.load(self.builder.gep(self.data[which], [place]))
         )
 
     def step(self, t: Any, r: Any, e: Any, which: int, index: Any) -> Any:
-        """Next R and e."""
         gamma, kappa = self.number(which, index, 0), self.number(which, index, 1)
         e = self.fma(self.neg(self.mul(gamma, t)), r, e)
         return self.fma(kappa, e, r), e
 
     def turned(self, power: tuple[Any, Any], x: Any, y: Any) -> tuple[Any, Any]:
-        """Next power of x + iy."""
         c, s = power
         return self.fma(c, x, self.neg(self.mul(s, y))), self.fma(c, y, self.mul(s, x))
 

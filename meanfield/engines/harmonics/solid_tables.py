@@ -112,7 +112,6 @@ def _multiply(max_degree, multipliers, coefficients):  # type: ignore[no-untyped
 
 @njit
 def _total(sums, i):  # type: ignore[no-untyped-def]
-    """Sum of a row."""
     low = (sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3])
     return low + ((sums[i + 4] + sums[i + 5]) + (sums[i + 6] + sums[i + 7]))
 

@@ -28,20 +28,10 @@ def own_velocity(
 
     None where `moments` and `gradient` one after the other are as fast. The same within rounding.
 
-    points, weights: as in `moments`.
     potential_multipliers, attention_multipliers (L + 1,): w_l and a_l; without a_l, h = 1.
     slope: the number c in a_l = c w_l, l > 0, where it is known.
 
     Returns (n, 3).
-
-    Examples
-    --------
-    Two tokens on a great circle, Phi = <x, mean>:
-
-    >>> tokens = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> own_velocity(tokens, None, np.array([0.0, 1.0 / 3.0])).round(12) + 0.0
-    array([[0. , 0. , 0.5],
-           [0.5, 0. , 0. ]])
     """
     vectors = checked_vectors(points)
     masses = checked_masses(weights, vectors)

@@ -35,29 +35,12 @@ def exponential_velocity_circle(
 
     points (n,): angles in radians, any real numbers.
     weights (n,): masses; None means 1/n each.
-    beta: inverse temperature, finite, of either sign.
-    normalized: divide by the partition function.
     targets (m,): where the velocity is wanted; the points themselves by default, which costs half.
 
     Returns (n,) or (m,).
 
-    References
-    ----------
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794 (the SA and USA dynamics).
-
-    Examples
-    --------
-    Two tokens attract each other:
-
-    >>> exponential_velocity_circle(np.array([0.0, 1.0]), None, 1.0, False).round(6)
-    array([ 0.265684, -0.265684])
-
-    Their drift is right even where it is far below the rounding of 1:
-
-    >>> v = exponential_velocity_circle(np.array([0.0, 1.2]), None, 81.0, False)
-    >>> bool(np.isclose(v[0], 0.5 * np.exp(81 * (np.cos(1.2) - 1)) * np.sin(1.2), rtol=1e-13))
-    True
     """
     from meanfield.engines.pairs import circle_kernels as pair_kernels
 
@@ -84,15 +67,9 @@ def pairwise_velocity(
     attention: a(s) for arrays of s in [-1, 1], such as `Kernel.attention`.
     points (n,): angles in radians.
     weights (n,): masses; None means 1/n each.
-    normalized: divide by the partition function.
     targets (m,): where the velocity is wanted; the points themselves by default.
 
     Returns (n,) or (m,): computed in blocks, so memory does not grow with n^2.
-
-    Examples
-    --------
-    >>> pairwise_velocity(np.ones_like, np.array([0.0, np.pi / 2]), None, True).round(6)
-    array([ 0.5, -0.5])
     """
     angles, masses = _checked(points, weights)
     places = angles if targets is None else np.asarray(targets, dtype=np.float64)

@@ -140,7 +140,6 @@ def _pairs(angle, angles, factor, positive, shift, sines, exponentials):  # type
 
 @njit
 def _largest_exponent(angle, angles, masses, factor, positive):  # type: ignore[no-untyped-def]
-    """Largest exponent of 2 among the tokens that have mass."""
     largest = -np.inf
     for j in range(len(angles)):
         if masses[j] != 0.0:

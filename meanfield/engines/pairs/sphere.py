@@ -35,33 +35,14 @@ def exponential_velocity_sphere(
 
     - points (n, 3): unit vectors, to rounding. Their lengths are taken as 1.
     - weights (n,): masses; None means 1/n each.
-    - beta: inverse temperature, finite, of either sign.
-    - normalized: divide by the partition function.
     - targets (m, 3): where the velocity is wanted; the points themselves by default, which costs
       less.
 
     Returns (n, 3) or (m, 3): tangent vectors: <x_i, v_i> is rounding of |v_i|, however small that
     is.
 
-    References
-    ----------
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794 (the SA and USA dynamics).
-
-    Examples
-    --------
-    Two tokens attract each other:
-
-    >>> x = np.array([[0.0, 0.0, 1.0], [0.0, math.sin(1.2), math.cos(1.2)]])
-    >>> exponential_velocity_sphere(x, None, 1.0, False)[0].round(6)
-    array([0.      , 0.246309, 0.      ])
-
-    Their drift is right even where it is far below the rounding of 1:
-
-    >>> v = exponential_velocity_sphere(x, None, 81.0, False)
-    >>> exact = 0.5 * math.exp(81 * (math.cos(1.2) - 1)) * math.sin(1.2)
-    >>> bool(np.isclose(v[0, 1], exact, rtol=1e-13))
-    True
     """
     from meanfield.engines.pairs import sphere_kernels as pair_kernels
 
@@ -88,16 +69,9 @@ def pairwise_velocity(
     attention: a(s) for arrays of s in [-1, 1], such as `Kernel.attention`.
     points (n, 3): unit vectors.
     weights (n,): masses; None means 1/n each.
-    normalized: divide by the partition function.
     targets (m, 3): where the velocity is wanted; the points themselves by default.
 
     Returns (n, 3) or (m, 3): computed in blocks, so memory does not grow with n^2.
-
-    Examples
-    --------
-    >>> pairwise_velocity(np.ones_like, np.eye(3)[:2], None, True).round(6)
-    array([[0. , 0.5, 0. ],
-           [0.5, 0. , 0. ]])
     """
     vectors, masses = _checked(points, weights)
     places = vectors if targets is None else _vectors("targets", targets)

@@ -165,7 +165,6 @@ def _pairs(x, y, z, points, start, count, factor, positive, shift, met, work):  
 
 @njit
 def _largest_exponent(x, y, z, points, masses, factor, positive):  # type: ignore[no-untyped-def]
-    """Largest exponent of 2 among the tokens that have mass."""
     largest = -np.inf
     s = 1.0 if positive else -1.0
     for j in range(len(masses)):

@@ -92,15 +92,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
 def tokens_of(
     space: Manifold, density: Density, count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Tokens from a density as a manifold stores them: from axial ones also on the sphere itself.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> law = mf.uniform().build(mf.Axial(8))
-    >>> tokens_of(mf.Sphere(8), law, 5, np.random.default_rng(0)).shape
-    (5, 8)
-    """
+    """Tokens from a density as a manifold stores them; from axial ones also on the sphere."""
     points = sample_tokens(density, count, rng)
     if density.manifold.family == "axial" and space.family != "axial":
         from meanfield.laws.sampling.axial import around_axis
@@ -110,15 +102,7 @@ def tokens_of(
 
 
 def drawing_bytes(density: Density, count: int) -> float:
-    """Bytes that drawing so many tokens takes at most, beside libraries and the tokens themselves.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> law = mf.von_mises_fisher(500.0).build(mf.Sphere())
-    >>> drawing_bytes(law, 10**6) < 80 * 10**6
-    True
-    """
+    """Bytes that drawing so many tokens takes at most, beside libraries and the tokens."""
     dimension, degree = density.manifold.dimension, density.max_degree
     if density.manifold.family == "axial":
         # A table, and parts of the tokens at a time; vectors of tokens, twice.

@@ -18,8 +18,6 @@ def axial_tokens(
 def around_axis(d: int, angles: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Unit vectors (n, d) of given polar angles, uniform about the last axis.
 
-    Examples
-    --------
     >>> tokens = around_axis(5, np.array([0.0, 1.0]), np.random.default_rng(0))
     >>> np.arccos(tokens[:, -1]).round(12), (tokens**2).sum(axis=1).round(12)
     (array([0., 1.]), array([1., 1.]))

@@ -23,7 +23,6 @@ def circle_tokens(coefficients: ComplexArray, count: int, rng: np.random.Generat
 
 @njit
 def _inverted(rows: FloatArray, cells: IntArray, levels: FloatArray) -> FloatArray:
-    """Angles where F reaches the levels, in the cells where it does."""
     angles = np.empty(len(levels))
     for i in range(len(levels)):
         t, _ = quantile(rows, cells[i], levels[i], -1.0, 0.0)

@@ -23,8 +23,6 @@ def mixture_tokens(
 ) -> FloatArray:
     """Unit vectors (count, 3), each from a component that is drawn by its weight.
 
-    Examples
-    --------
     >>> pole = np.array([0.0, 0.0, 1.0])
     >>> mixture_tokens([(1.0, pole, 1e6)], 2, np.random.default_rng(0)).round(2)[:, 2]
     array([1., 1.])

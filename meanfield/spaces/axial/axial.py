@@ -81,12 +81,10 @@ class Axial:
 
     @property
     def dimension(self) -> int:
-        """Dimension d - 1 of the sphere, on which kernels have their multipliers."""
         return self.ambient - 1
 
     @property
     def largest_degree(self) -> int:
-        """Largest degree of a density: 2,048, fewer from d of some hundred on."""
         return harmonics.largest_degree(self.ambient)
 
     def check_points(self, points: FloatArray) -> FloatArray:
@@ -111,20 +109,16 @@ class Axial:
         return out
 
     def points_of(self, vectors: FloatArray) -> FloatArray:
-        """Polar angles of vectors (n, d) of any length."""
         beside = np.sqrt((vectors[..., :-1] ** 2).sum(axis=-1))
         return np.asarray(np.arctan2(beside, vectors[..., -1]))
 
     def unflattened(self, state: FloatArray) -> FloatArray:
-        """Angles as they are."""
         return state
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
-        """Numbers as they are: a velocity is one."""
         return numbers
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Velocities of polar angles: along (cos theta, -sin theta) of the last two axes."""
         return np.asarray(np.cos(points) * vectors[:, -2] - np.sin(points) * vectors[:, -1])
 
     def check_coefficients(self, coefficients: ModalArray) -> ComplexArray:
@@ -142,7 +136,6 @@ class Axial:
         return harmonics.spread(self.ambient, coefficients)
 
     def packed(self, array: FloatArray) -> ModalArray:
-        """Inverse of `spread`."""
         return harmonics.packed(self.ambient, np.asarray(array))
 
     def degree_of(self, coefficients: ModalArray) -> int:
@@ -157,7 +150,6 @@ class Axial:
         return resized
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        """Zonal convolution: product degree by degree, cut to the shorter."""
         count = min(len(multipliers), len(coefficients))
         return np.asarray(multipliers[:count] * coefficients[:count])
 
@@ -179,19 +171,15 @@ class Axial:
         return float(np.abs(moments[1])) / float(np.sqrt(self.ambient))
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Difference of polar angles: the shortest way between two rings."""
         return np.abs(np.subtract(first, second))
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
-        """Angles, those beyond a pole put there: points do not pass it, but by errors."""
         return np.clip(points, 0.0, np.pi), None
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Square of each velocity."""
         return vectors**2
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Polar angles of independent uniform points."""
         along = rng.standard_normal(count)
         beside = np.sqrt(rng.chisquare(self.ambient - 1, count))
         return np.arctan2(beside, along)
@@ -223,7 +211,6 @@ class Axial:
     def evaluate(
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
-        """Values of the field at polar angles, divided by the field `divisor` if given."""
         from meanfield.bases.gegenbauer import series
 
         values = series.values(self.ambient, np.real(coefficients), points)
@@ -236,7 +223,6 @@ class Axial:
         divisor: ModalArray | None = None,
         slope: float | None = None,
     ) -> FloatArray:
-        """Derivative in the polar angle, divided by the field `divisor` if given."""
         from meanfield.bases.gegenbauer import series
 
         slopes = series.gradient(self.ambient, np.real(coefficients), points)

@@ -18,13 +18,7 @@ _POLE = 1e-6
 
 
 def cosines(d: int, field: ModalArray) -> ComplexArray:
-    """Fourier coefficients c_k of a field, sum_l f_l Y_l = c_0 + 2 sum_k c_k cos(k theta).
-
-    Examples
-    --------
-    >>> cosines(3, np.array([0.0, 0.0, 1.0])).real.round(6)  # sqrt(5) (3 cos(2 theta) + 1) / 4
-    array([0.559017, 0.      , 0.838525])
-    """
+    """Fourier coefficients c_k of a field, sum_l f_l Y_l = c_0 + 2 sum_k c_k cos(k theta)."""
     degree = len(field) - 1
     if degree == 0:
         return np.asarray(field, dtype=np.complex128)
@@ -34,15 +28,7 @@ def cosines(d: int, field: ModalArray) -> ComplexArray:
 
 
 def count_maxima(d: int, fields: ModalArray) -> IntArray:
-    """Number of local maxima of each field, (count, L + 1) to (count,).
-
-    Examples
-    --------
-    P_2 is largest at both poles, -P_2 on the equator:
-
-    >>> count_maxima(8, np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]))
-    array([2, 1])
-    """
+    """Number of local maxima of each field, (count, L + 1) to (count,)."""
     return np.array([len(maxima(d, field)) for field in fields], dtype=np.int64)
 
 

@@ -22,13 +22,7 @@ _MOST_NOISE = 1e-6
 
 @lru_cache(maxsize=64)
 def scale(d: int) -> float:
-    """Density c of sigma at the equator.
-
-    Examples
-    --------
-    >>> round(scale(3), 12), round(scale(2) * np.pi, 12)
-    (0.5, 1.0)
-    """
+    """Density c of sigma at the equator."""
     # Gamma(x + 1/2) / Gamma(x) step by step: no digits are lost as in differences of logarithms.
     c = 1.0 / math.pi if d % 2 == 0 else 0.5
     for n in range(4 if d % 2 == 0 else 5, d + 1, 2):
@@ -43,13 +37,7 @@ def height(d: int, angles: FloatArray) -> FloatArray:
 
 
 def cumulative(d: int, coefficients: ModalArray, angles: FloatArray) -> FloatArray:
-    """Mass of a density within polar angles in [0, pi].
-
-    Examples
-    --------
-    >>> cumulative(3, np.array([1.0]), np.array([0.0, np.pi / 3, np.pi])).round(12)
-    array([0.  , 0.25, 1.  ])
-    """
+    """Mass of a density within polar angles in [0, pi]."""
     from scipy.special import betainc
 
     from meanfield.bases.gegenbauer import series

@@ -25,13 +25,7 @@ def dense(
 
 
 def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-    """Group of each angle, where angles closer than `radius` are linked.
-
-    Examples
-    --------
-    >>> linked(np.array([3.0, 0.1, 0.2]), 0.25)
-    array([1, 0, 0])
-    """
+    """Group of each angle, where angles closer than `radius` are linked."""
     order = np.argsort(points, kind="stable")
     group = np.zeros(len(points), dtype=np.int64)
     group[order[1:]] = np.cumsum(np.diff(points[order]) >= radius)

@@ -21,8 +21,6 @@ _WIDTHS = 2.0
 class AxialPanels(Panels):
     """Panels of [0, pi], each with 16 nodes.
 
-    Examples
-    --------
     >>> panels = AxialPanels(np.array([[0.0, 1.5], [1.5, np.pi]]), 4)
     >>> float((panels.weights @ np.cos(panels.points) ** 2).round(12))
     0.25
@@ -32,20 +30,12 @@ class AxialPanels(Panels):
     end = np.pi
 
     def _of_sigma(self, lengths: FloatArray) -> FloatArray:
-        """Weights for sigma of nodes that stand for lengths in radians."""
         return lengths * height(self.ambient, self.points)
 
     def _next(self, first: float) -> float:
-        """Nothing follows the last label."""
         return np.inf
 
 
 def panels(d: int, length: float) -> AxialPanels:
-    """Equal panels of at most that length in radians, short enough for sigma.
-
-    Examples
-    --------
-    >>> len(panels(3, 1.0).bounds), len(panels(1000, 1.0).bounds)
-    (4, 50)
-    """
+    """Equal panels of at most that length in radians, short enough for sigma."""
     return AxialPanels(equal_bounds(np.pi, min(length, _WIDTHS / np.sqrt(d))), d)

@@ -21,8 +21,6 @@ _AT_ONCE = 2**16
 def polar_angles(d: int, coefficients: ModalArray, levels: FloatArray) -> FloatArray:
     """Polar angles within which a density has given masses, levels in [0, 1].
 
-    Examples
-    --------
     >>> polar_angles(3, np.array([1.0]), np.array([0.0, 0.25, 1.0])).round(6)
     array([0.      , 1.047198, 3.141593])
     """

@@ -60,20 +60,16 @@ class Circle:
         return np.where(far, np.arctan2(np.sin(angles), np.cos(angles)), angles)
 
     def vectors(self, points: FloatArray) -> FloatArray:
-        """Unit vectors (cos theta, sin theta), shape (n, 2)."""
         return np.column_stack([np.cos(points), np.sin(points)])
 
     def points_of(self, vectors: FloatArray) -> FloatArray:
-        """Angles of vectors of any length, in (-pi, pi]."""
         angles = np.arctan2(vectors[..., 1], vectors[..., 0])
         return np.where(angles == -np.pi, np.pi, angles)
 
     def unflattened(self, state: FloatArray) -> FloatArray:
-        """Angles as they are."""
         return state
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
-        """Numbers as they are: a tangent vector is one."""
         return numbers
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -106,11 +102,9 @@ class Circle:
         return c
 
     def spread(self, coefficients: ModalArray) -> ModalArray:
-        """Coefficients as they are: one index, one axis."""
         return coefficients
 
     def packed(self, array: ModalArray) -> ModalArray:
-        """Coefficients as they are."""
         return array
 
     def degree_of(self, coefficients: ModalArray) -> int:
@@ -125,7 +119,6 @@ class Circle:
         return resized
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        """Zonal convolution: product degree by degree, cut to the shorter."""
         count = min(len(multipliers), coefficients.shape[-1])
         return np.asarray(multipliers[:count] * coefficients[..., :count])
 
@@ -136,7 +129,6 @@ class Circle:
         return float(products[0] + 2.0 * products[1:].sum())
 
     def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        """Modulus of each coefficient."""
         return np.abs(coefficients)
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
@@ -148,20 +140,16 @@ class Circle:
         return float(np.abs(moments[1]))
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Arc length between angles, at most pi."""
         difference = np.abs(np.asarray(first) - np.asarray(second)) % (2.0 * np.pi)
         return np.minimum(difference, 2.0 * np.pi - difference)
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
-        """Angles as they are: every number is one."""
         return points, None
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Square of each velocity."""
         return vectors**2
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform angles in [0, 2 pi)."""
         return 2.0 * np.pi * rng.random(count)
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
@@ -189,7 +177,6 @@ class Circle:
     def evaluate(
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
-        """Values of the real field at angles, divided by the field `divisor` if given."""
         from meanfield.engines import fourier as circle_points
 
         return circle_points.evaluate(coefficients, points, divisor)
@@ -201,7 +188,6 @@ class Circle:
         divisor: ModalArray | None = None,
         slope: float | None = None,
     ) -> FloatArray:
-        """Derivative of the real field at angles, divided by the field `divisor` if given."""
         from meanfield.engines import fourier as circle_points
 
         return circle_points.gradient(coefficients, points, divisor)

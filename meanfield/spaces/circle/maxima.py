@@ -26,16 +26,8 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
     """Independent real stationary Gaussian fields with E|c_k|^2 = variances[k].
 
     variances (K + 1,): not negative; that of degree 0 is not used, the mean of a field is 0.
-    count: number of fields.
-    rng: source of the draws.
 
     Returns (count, K + 1).
-
-    Examples
-    --------
-    >>> fields = gaussian_fields(np.array([0.0, 1.0]), 3, np.random.default_rng(0))
-    >>> count_maxima(fields)
-    array([1, 1, 1])
     """
     deviations = np.sqrt(0.5 * np.asarray(variances, dtype=np.float64))
     parts = rng.standard_normal((count, len(deviations), 2))
@@ -50,13 +42,6 @@ def count_maxima(fields: ComplexArray) -> IntArray:
     fields (count, K + 1): coefficients c_k, finite, of any size.
 
     Returns (count,): 0 for a constant.
-
-    Examples
-    --------
-    cos(theta) has one maximum, and still with a small cos(2 theta):
-
-    >>> count_maxima(np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.2], [0.0, 1.0, 0.3]]))
-    array([1, 1, 2])
     """
     array = np.asarray(fields)
     counts = np.zeros(len(array), dtype=np.int64)
@@ -78,11 +63,6 @@ def maxima(field: ComplexArray) -> FloatArray:
 
     Returns (m,): to rounding where Phi'' does not vanish; equally high ones in the order of their
     angles.
-
-    Examples
-    --------
-    >>> maxima(np.array([0.0, 0.1, 1.0])).round(12) + 0.0
-    array([0.        , 3.14159265])
     """
     angles = _summits(field)
     if not len(angles):
@@ -103,11 +83,6 @@ def basins(field: ComplexArray, points: FloatArray) -> IntArray:
     right of it.
 
     Returns (n,): -1 everywhere for a constant field, which has no maxima.
-
-    Examples
-    --------
-    >>> basins(np.array([0.0, 0.1, 1.0]), np.array([0.5, 3.0, -1.0, -3.0]))
-    array([0, 1, 0, 1])
     """
     summits = maxima(field)
     angles = _reduced(np.asarray(points, dtype=np.float64))

@@ -33,14 +33,7 @@ _MET = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """Panels of the circle, each with 16 nodes.
-
-    Examples
-    --------
-    >>> panels = Panels(np.array([[0.0, np.pi], [np.pi, 2 * np.pi]]))
-    >>> float((panels.weights @ np.cos(panels.points) ** 2).round(12))
-    0.5
-    """
+    """Panels of the circle, each with 16 nodes."""
 
     # (panels, 2): lower and upper edge in radians, increasing from 0 to 2 pi without gaps.
     bounds: FloatArray
@@ -61,17 +54,14 @@ class Panels:
         object.__setattr__(self, "weights", self._of_sigma(np.ravel(lengths * weights)))
 
     def tails(self, values: FloatArray) -> FloatArray:
-        """Largest modulus of the last two Legendre coefficients, (panels, 1)."""
         last = to_coefficients(ORDER)[-2:] @ self._by_panel(values)
         return np.asarray(np.abs(last).max(axis=(1, 2))[:, None])
 
     def lengths(self, points: FloatArray) -> FloatArray:
-        """Length of the image of each panel, (panels, 1), from its unwrapped angles."""
         ends = interpolation(ORDER, np.array([-1.0, 1.0])) @ self._by_panel(points)
         return np.abs(ends[:, 1] - ends[:, 0])
 
     def split(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry]:
-        """Halve the panels where `which`, (panels, 1), is true, but for the very narrowest."""
         halved = which[:, 0] & (np.diff(self.bounds)[:, 0] > _NARROWEST)
         source = np.repeat(np.arange(len(halved)), 1 + halved)
         lower = np.zeros(len(source), dtype=bool)
@@ -93,7 +83,6 @@ class Panels:
         return replace(self, bounds=bounds), carry
 
     def join(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry] | None:
-        """Join pairs of neighbours that are both in `which`, (panels,), and not too unequal."""
         lengths = np.diff(self.bounds)[:, 0]
         longer, shorter = (f(lengths[:-1], lengths[1:]) for f in (np.maximum, np.minimum))
         first = _pairs(which[:-1] & which[1:] & (longer <= _UNEQUAL * shorter))
@@ -148,13 +137,7 @@ class Panels:
 
 
 def panels(length: float) -> Panels:
-    """Equal panels of at most that length in radians.
-
-    Examples
-    --------
-    >>> len(panels(1.0).bounds)
-    7
-    """
+    """Equal panels of at most that length in radians."""
     return Panels(equal_bounds(_FULL_TURN, length))
 
 

@@ -30,13 +30,7 @@ def by_blocks(function: Callable[[FloatArray], FloatArray], grid: FloatArray) ->
 
 
 def along(axis: int, matrix: FloatArray, grid: FloatArray) -> FloatArray:
-    """Apply a matrix (q, p) along u (axis 1) or v (axis 2) of values (cells, p, p, k).
-
-    Examples
-    --------
-    >>> along(2, np.ones((1, 2)), np.ones((3, 2, 2, 1))).shape
-    (3, 2, 1, 1)
-    """
+    """Apply a matrix (q, p) along u (axis 1) or v (axis 2) of values (cells, p, p, k)."""
     cells, p, q, k = grid.shape
     with one_blas_thread():
         if axis == 2:
@@ -55,17 +49,7 @@ def _last_coefficients(order: int) -> FloatArray:
 
 
 def tails(grid: FloatArray) -> FloatArray:
-    """Largest |c_ij| with i >= p - 2, and with j >= p - 2, shape (cells, 2).
-
-    Examples
-    --------
-    P_2 along u and nothing along v:
-
-    >>> nodes, _ = gauss_legendre(4)
-    >>> u = np.broadcast_to((1.5 * nodes**2 - 0.5)[:, None, None], (1, 4, 4, 1))
-    >>> tails(u).round(12)
-    array([[1., 0.]])
-    """
+    """Largest |c_ij| with i >= p - 2, and with j >= p - 2, shape (cells, 2)."""
     cells, order = grid.shape[:2]
     # One product of large matrices: (4 p, p^2) times (p^2, cells * k).
     nodal = grid.reshape(cells, order**2, -1).swapaxes(0, 1).reshape(order**2, -1)

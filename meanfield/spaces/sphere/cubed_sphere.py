@@ -27,8 +27,6 @@ _FRAMES = np.array(
 def uniform_bounds(parts: int) -> FloatArray:
     """Rectangles (6 parts^2, 5): every face cut `parts` times along u and along v.
 
-    Examples
-    --------
     >>> uniform_bounds(2)[:2]
     array([[ 0., -1.,  0., -1.,  0.],
            [ 0., -1.,  0.,  0.,  1.]])
@@ -68,12 +66,6 @@ def quadrature(bounds: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
     """Nodes (n, 3) and weights for sigma (n,) of order x order nodes on each rectangle.
 
     Exact to rounding for smooth functions on rectangles of at most half a face along each side.
-
-    Examples
-    --------
-    >>> points, weights = quadrature(uniform_bounds(2), 10)
-    >>> float((weights @ points[:, 2] ** 4).round(14))  # 1 / 5
-    0.2
     """
     nodes, means = gauss_legendre(order)
     tangents, slopes = [], []

@@ -29,14 +29,6 @@ def extremes(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
 
     Returns lowest: lowest value on the grid; where (3,): unit vector of that point; bound: no
     value, anywhere, has a larger modulus.
-
-    Examples
-    --------
-    The field 1 + sqrt(3) z / 2:
-
-    >>> lowest, where, bound = extremes(np.array([1.0, 0.5, 0.0]))
-    >>> round(lowest, 6), where.round(12) + 0.0, bool(bound >= 1 + np.sqrt(0.75))
-    (0.133975, array([ 0.,  0., -1.]), True)
     """
     degree = degree_of(coefficients)
     # Half as many intervals from pole to pole as points around: meridians close.

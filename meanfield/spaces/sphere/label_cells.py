@@ -31,31 +31,21 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SphereCells:
-    """Rectangles of label space on the sphere; nodes go cell by cell, u outside, v inside.
-
-    Examples
-    --------
-    >>> cells = tiling(0.5)
-    >>> len(cells.bounds), cells.points.shape, float(cells.weights.sum().round(14))
-    (96, (9600, 3), 1.0)
-    """
+    """Rectangles of label space on the sphere; nodes go cell by cell, u outside, v inside."""
 
     bounds: FloatArray  # (cells, 5): face 0 to 5 and the sides u_0, u_1, v_0, v_1 as shares of pi/4
     order: int = ORDER  # p, nodes along each direction
 
     @property
     def per_cell(self) -> int:
-        """Nodes of a cell."""
         return self.order**2
 
     @property
     def points(self) -> FloatArray:
-        """Labels of the nodes, unit vectors (n, 3)."""
         return self._quadrature[0]
 
     @property
     def weights(self) -> FloatArray:
-        """Quadrature weights for sigma, shape (n,)."""
         return self._quadrature[1]
 
     @cached_property
@@ -63,11 +53,9 @@ class SphereCells:
         return quadrature(self.bounds, self.order)
 
     def tails(self, values: FloatArray) -> FloatArray:
-        """Largest modulus of the last two Legendre coefficients, shape (cells, 2)."""
         return by_blocks(cell_values.tails, self._grid(values))
 
     def lengths(self, points: FloatArray) -> FloatArray:
-        """Length of the image of each cell along u and along v, shape (cells, 2)."""
         return by_blocks(cell_values.lengths, self._grid(points))
 
     def fold(self, points: FloatArray, slack: FloatArray | None = None) -> int | None:
@@ -82,27 +70,12 @@ class SphereCells:
         return worst if orientation[worst] < 0.0 else None
 
     def split(self, which: Mask) -> tuple[SphereCells, Carry]:
-        """Halve the cells along u where which[:, 0], along v where which[:, 1].
-
-        Examples
-        --------
-        >>> cells = tiling(1.0)
-        >>> which = np.zeros((24, 2), dtype=bool)
-        >>> which[0] = True, False
-        >>> halves, carry = cells.split(which)
-        >>> halves.bounds[:2]
-        array([[ 0. , -1. , -0.5, -1. ,  0. ],
-               [ 0. , -0.5,  0. , -1. ,  0. ]])
-        >>> bool(np.allclose(carry(cells.points), halves.points, atol=1e-6))
-        True
-        """
         halves, first = self._split_along(0, which[:, 0])
         again = np.repeat(which[:, 1], 1 + which[:, 0])
         quarters, second = halves._split_along(1, again)
         return quarters, lambda values: second(first(values))
 
     def join(self, which: Mask) -> tuple[SphereCells, Carry] | None:
-        """Join halves of one rectangle that are both in `which`, once along u or along v."""
         free, bounds, pairs = which.copy(), self.bounds.copy(), []
         for direction in (0, 1):
             first, second = self._halves(direction, free)
@@ -168,13 +141,7 @@ class SphereCells:
 
 
 def tiling(length: float, order: int = ORDER) -> SphereCells:
-    """Equal rectangles with sides of at most `length` radians, and of half a face.
-
-    Examples
-    --------
-    >>> len(tiling(np.pi / 4).bounds)
-    24
-    """
+    """Equal rectangles with sides of at most `length` radians, and of half a face."""
     if not length > 0:
         raise ValueError(f"length of label cells must be positive, got {length:g}.")
     # Powers of two, so that sides are exact and halves find each other again.

@@ -35,16 +35,8 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
     """Independent real isotropic Gaussian fields with E|f_lm|^2 = variances[l].
 
     variances (L + 1,): not negative; degree 0 is not used, the mean of a field is 0.
-    count: number of fields.
-    rng: source of the draws.
 
     Returns (count, (L + 1)(L + 2) / 2): packed; order 0 is real.
-
-    Examples
-    --------
-    >>> fields = gaussian_fields(np.array([0.0, 0.0, 1.0]), 3, np.random.default_rng(0))
-    >>> count_maxima(fields)
-    array([2, 2, 2])
     """
     variances = np.asarray(variances, dtype=np.float64)
     degrees, orders = degrees_orders(len(variances) - 1)
@@ -61,13 +53,6 @@ def count_maxima(fields: ComplexArray) -> IntArray:
     fields (count, (L + 1)(L + 2) / 2): packed coefficients, finite, of any size.
 
     Returns (count,): isolated, not degenerate maxima: 0 for a constant, none on a ridge.
-
-    Examples
-    --------
-    The field z has its maximum at the north pole:
-
-    >>> count_maxima(np.array([[0.0, 1.0, 0.0]]))
-    array([1])
     """
     scaled, degrees, bounds = normalised(np.asarray(fields))
     counts = np.zeros(len(scaled), dtype=np.int64)
@@ -99,11 +84,6 @@ def maxima(field: ComplexArray) -> FloatArray:
 
     Returns (m, 3): unit vectors; shape (0, 3) for a constant. Equally high ones in the order of
     their coordinates.
-
-    Examples
-    --------
-    >>> maxima(np.array([0.0, 1.0, 0.0])).round(12) + 0.0
-    array([[0., 0., 1.]])
     """
     return _summits(field)[0]
 
@@ -115,12 +95,6 @@ def basins(field: ComplexArray, points: FloatArray) -> IntArray:
 
     Returns (n,): the nearest maximum where the ascent ends elsewhere (at a saddle, on a ridge); -1
     everywhere if the field has no maxima.
-
-    Examples
-    --------
-    >>> double = np.array([0.0, 0.1, 1.0, 0.0, 0.0, 0.0])  # high at both poles
-    >>> basins(double, np.array([[0.6, 0.0, 0.8], [0.6, 0.0, -0.8]]))
-    array([0, 1])
     """
     vectors = np.ascontiguousarray(points, dtype=np.float64)
     index = np.full(len(vectors), -1, dtype=np.int64)

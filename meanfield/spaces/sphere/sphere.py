@@ -94,22 +94,18 @@ class Sphere:
 
     @property
     def modal_axes(self) -> tuple[str, ...]:
-        """Names of the axes of spread coefficients."""
         return ("kind", "degree", "order") if self.ambient == 3 else mean_vectors.MODAL_AXES
 
     @property
     def largest_degree(self) -> int:
-        """Largest degree of a density, or of the moments of tokens."""
         return 2047 if self.ambient == 3 else mean_vectors.LARGEST_DEGREE
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """Shape of one point: a vector."""
         return (self.ambient,)
 
     @property
     def origin(self) -> FloatArray:
-        """Where laws have their mean unless told otherwise: the north pole, the last axis."""
         return np.asarray(np.eye(self.ambient)[-1])
 
     def check_points(self, points: FloatArray) -> FloatArray:
@@ -117,19 +113,15 @@ class Sphere:
         return checks.check_points(points, self.ambient)
 
     def vectors(self, points: FloatArray) -> FloatArray:
-        """Points as they are: unit vectors."""
         return points
 
     def points_of(self, vectors: FloatArray) -> FloatArray:
-        """Directions of vectors."""
         return self.retract(vectors)[0]
 
     def unflattened(self, state: FloatArray) -> FloatArray:
-        """Points (n, d) whose coordinates a state (n d,) lists."""
         return state.reshape(-1, self.ambient)
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
-        """Numbers (n,) as (n, 1), to multiply tangent vectors."""
         return numbers[:, None]
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -155,7 +147,6 @@ class Sphere:
         return self._basis.resize(coefficients, max_degree)
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        """Zonal convolution: product degree by degree, cut to the shorter."""
         return self._basis.convolve(multipliers, coefficients)
 
     def inner(self, first: ModalArray, second: ModalArray) -> float:
@@ -169,7 +160,6 @@ class Sphere:
         return np.asarray(np.sqrt(packing.power_by_degree(coefficients)))
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
-        """Root of 2l + 1 for each degree: the power of one point, by the addition theorem."""
         if self.ambient != 3:
             return mean_vectors.largest_sizes(max_degree)
         return np.asarray(np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0))
@@ -201,23 +191,19 @@ class Sphere:
         return float(np.sqrt(packing.power_by_degree(packing.resize(moments, 1))[1] / 3.0))
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Angle between unit vectors (..., 3), exact to rounding near 0 and near pi."""
         chord = np.sqrt((np.subtract(first, second) ** 2).sum(axis=-1))
         cochord = np.sqrt((np.add(first, second) ** 2).sum(axis=-1))
         return np.asarray(2.0 * np.arctan2(chord, cochord))
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points: directions of normal vectors."""
         return self.points_of(rng.standard_normal((count, self.ambient)))
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Points divided by their lengths, and the lengths."""
         lengths = np.sqrt(self.squared_norm(points))
         with np.errstate(invalid="ignore", divide="ignore"):
             return points / lengths[..., None], lengths
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Squared length of tangent vectors, (n, d) to (n,)."""
         # As a sum over the last axis adds them, in a fifth of its time.
         total = vectors[..., 0] ** 2
         for k in range(1, self.ambient):
@@ -225,7 +211,6 @@ class Sphere:
         return np.asarray(total)
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-        """Directions moved by Brownian motion for a time, driven by normals (n, d - 1)."""
         from meanfield.engines.harmonics import heat, heat_moments
 
         if self.ambient == 3:
@@ -252,7 +237,6 @@ class Sphere:
     def evaluate(
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
-        """Values of the real field at points, divided by the field `divisor` if given."""
         self._check_harmonics()
         from meanfield.engines.harmonics import points as sphere_points
 
@@ -266,7 +250,6 @@ class Sphere:
         divisor: ModalArray | None = None,
         slope: float | None = None,
     ) -> FloatArray:
-        """Tangent gradient of the field at points, divided by the field `divisor` if given."""
         self._check_harmonics()
         from meanfield.engines.harmonics import points as sphere_points
 
