@@ -1,4 +1,4 @@
-"""Arguments of public functions: what was expected, what came, what to do.
+"""Arguments of public functions: what was expected, what describe, what to do.
 
 `checked` reads the annotations of a function or of a dataclass (`kinds`), as run files do in
 `runfile.keys`, and looks at what is given before anything else runs. A wrong kind is a TypeError, a
@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, cast, get_type_hints
 
 from meanfield.errors import nearest
-from meanfield.kinds import Kind, Mismatch, came, fits, kind_of, remedy
+from meanfield.kinds import Kind, Mismatch, describe, fits, kind_of, remedy
 from meanfield.renamed import renamed
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
@@ -36,7 +36,7 @@ def made(what: str, value: Any, *wanted: type) -> Any:
     if isinstance(value, wanted):
         return value
     words = " or ".join(kind_of(each).words for each in wanted)
-    raise TypeError(f"{what} must give {words}, got {came(value)}.")
+    raise TypeError(f"{what} must give {words}, got {describe(value)}.")
 
 
 def at_least(least: float, **values: float) -> None:
@@ -127,7 +127,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             advice = remedy(value, kind, parameter)
             if not advice and any(fits(value, each.wanted) for each in kinds().values()):
                 advice = f"; {order()}"
-            problem = f"must be {kind.words}, got {came(value)}{advice}."
+            problem = f"must be {kind.words}, got {describe(value)}{advice}."
             error: type[Exception] = TypeError
         except (TypeError, ValueError) as wrong:
             problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
@@ -143,7 +143,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
                 meant = f"; did you mean {near}?" if near else "."
                 raise TypeError(f"{name}: {each} is not known{meant} Known: {', '.join(named)}.")
         if len(arguments) > len(ordered):
-            extra = came(arguments[len(ordered)])
+            extra = describe(arguments[len(ordered)])
             rest = [each for each in named if each not in ordered]
             others = f"; by name there are {', '.join(rest)}" if rest else ""
             raise TypeError(f"{name}: {extra} is one argument too many; {order()}{others}.")

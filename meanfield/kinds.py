@@ -90,7 +90,7 @@ class Kind(NamedTuple):
     wanted: Any = None
 
 
-def came(value: object) -> str:
+def describe(value: object) -> str:
     """A value in an error: short, on one line, with its type."""
     if value is None:
         return "None"
@@ -113,7 +113,7 @@ def one_of(value: str, choices: Iterable[str]) -> str:
         return value
     near = nearest(str(value), names)
     meant = f"; did you mean {near!r}?" if near else "."
-    raise ValueError(f"must be {_words(names)}, got {came(value)}{meant}")
+    raise ValueError(f"must be {_words(names)}, got {describe(value)}{meant}")
 
 
 def _words(names: Sequence[str]) -> str:
@@ -168,7 +168,7 @@ def _number(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Mismatch
     if not abs(value) <= _LARGEST:
-        raise ValueError(f"must be a finite number, got {came(value)}.")
+        raise ValueError(f"must be a finite number, got {describe(value)}.")
     return value
 
 
@@ -177,7 +177,7 @@ def _integer(value: Any) -> int:
         return value
     value = _number(value)
     if value != math.floor(value):
-        raise ValueError(f"must be an integer, got {came(value)}.")
+        raise ValueError(f"must be an integer, got {describe(value)}.")
     return int(value)
 
 
@@ -233,7 +233,7 @@ def _array(kind: str, allowed: str) -> Kind:
             array = np.asarray(value)
         except (TypeError, ValueError):
             raise ValueError(
-                f"must be {kind} with rows of one length, got {came(value)}."
+                f"must be {kind} with rows of one length, got {describe(value)}."
             ) from None
         if array.ndim == 0 or (array.size and array.dtype.kind not in allowed):
             raise Mismatch
@@ -259,7 +259,7 @@ def _item(position: int, kind: Kind, value: Any) -> Any:
     try:
         return kind.take(value)
     except Mismatch:
-        problem = f"must be {kind.words}, got {came(value)}{remedy(value, kind)}."
+        problem = f"must be {kind.words}, got {describe(value)}{remedy(value, kind)}."
         error = TypeError
     except (TypeError, ValueError) as wrong:
         error, problem = type(wrong), str(wrong)

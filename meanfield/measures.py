@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, at_most, checked
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.labels import Labels
 from meanfield.spaces.carried_density import (
     PanelImages,
@@ -417,7 +417,7 @@ def _at_places(
         array = np.zeros(0)
     if array.size == 0 or array.shape[array.ndim - single :] != space.point_shape:
         kind = f"vectors of shape (..., {space.ambient})" if single else "angles in radians"
-        raise ValueError(f"points on the {space.name} must be {kind}, got {came(points)}.")
+        raise ValueError(f"points on the {space.name} must be {kind}, got {describe(points)}.")
     flat = array.reshape(-1, *array.shape[array.ndim - single :])
     values = density(space.check_points(flat))
     return np.asarray(values).reshape(array.shape[: array.ndim - single])

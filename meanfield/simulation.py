@@ -27,7 +27,7 @@ from meanfield.carriers.label_counts import TooFewLabels
 from meanfield.carriers.labelled import LabelledRepresentation
 from meanfield.carriers.symmetry import Symmetry, symmetry_of
 from meanfield.errors import Final, SimulationError
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.measures import Density, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
@@ -103,7 +103,7 @@ class Evolution:
             return is_one_cluster(problem, moments, clusters(measure, problem.beta).count)
         ends = self.stop(time / self.unit_length, measure)
         if not isinstance(ends, bool | np.bool_):
-            raise TypeError(f"stop(time, measure) must give True or False, got {came(ends)}.")
+            raise TypeError(f"stop(time, measure) must give True or False, got {describe(ends)}.")
         return bool(ends)
 
 

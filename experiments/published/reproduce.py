@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.errors import known_names
 from meanfield.files.replacing import OutputError
 from meanfield.results.report import table
@@ -34,7 +34,7 @@ def execute(options: argparse.Namespace) -> int:
     stems = [stem_of(entry, options.published) for entry in entries]
     check_places(folder, stems, overwrite=options.overwrite)
     all_hold = True
-    follow = partial(shown, quiet=options.quiet)
+    follow = partial(with_progress, quiet=options.quiet)
     for entry, stem in zip(entries, stems, strict=True):
         with held(folder, stem):
             made = maker_of(entry).compute(options.short, options.published, follow)

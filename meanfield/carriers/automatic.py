@@ -267,8 +267,8 @@ def _from_particles(
         if moved > _AT_REST * cluster_radius(problem.beta):
             return None
     points, weights, _ = gathered(measure, groups)
-    few = "one atom" if len(weights) == 1 else f"{len(weights)} atoms"
-    why = f"{len(measure.points)} tokens go on as {few}"
+    atoms = "one atom" if len(weights) == 1 else f"{len(weights)} atoms"
+    why = f"{len(measure.points)} tokens go on as {atoms}"
     met = Measure(problem.space, points, weights)
     return _as_atoms(options, here, state, met, why, options.step_tolerance)
 

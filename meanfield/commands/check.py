@@ -26,7 +26,7 @@ from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
 from meanfield.recording import evolution_of
 from meanfield.results.report import facts
-from meanfield.results.truncation import truncation_told
+from meanfield.results.truncation import truncation_summary
 from meanfield.runfile import Config, load_config
 from meanfield.runs import NO_RATES, parts_told
 from meanfield.simulation import evolve
@@ -192,9 +192,9 @@ def _truncation(config: Config, representation: Representation) -> str | None:
     if isinstance(measure, Density):
         plain = not isinstance(measure, LabelledDensity)
         names = carriers(problem, options) if plain else [representation.name]
-        return truncation_told(problem, options, names)
+        return truncation_summary(problem, options, names)
     tokens = len(measure.points) if measure.weights is None else None
-    return truncation_told(problem, options, [representation.name], tokens)
+    return truncation_summary(problem, options, [representation.name], tokens)
 
 
 def _lines(config: Config, representation: Representation) -> str | None:

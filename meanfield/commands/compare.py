@@ -7,12 +7,12 @@ import argparse
 from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
-    asked_of,
     check_resumes,
     is_complete,
     pool,
     run_missing,
     study_file,
+    study_origin,
 )
 from meanfield.files.replacing import OutputError
 from meanfield.results.study_reports import comparison_report
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> int:
                     raise OutputError(
                         f"{path} ends at another time. Use --overwrite to start again."
                     )
-                origin = asked_of(config)
+                origin = study_origin(config)
                 run_missing(
                     plan, stored, write_comparison, output, origin, options, spent, executor
                 )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def execute(options: argparse.Namespace) -> int:
     _import_all()
     began, before = time.monotonic(), len(compilations)
     todo = list(jobs())
-    for _, job in shown(todo, len(todo), "compile", quiet=options.quiet, note=lambda done: done[0]):
+    for _, job in with_progress(
+        todo, len(todo), "compile", quiet=options.quiet, note=lambda done: done[0]
+    ):
         job()
     compiled, seconds = len(compilations) - before, time.monotonic() - began
     if compiled:

@@ -11,7 +11,7 @@ import numpy as np
 from meanfield.commands.compile import compile_blocks
 from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.streams import say
-from meanfield.commands.studies import Asked, output_file, pool, run_missing, worker_count
+from meanfield.commands.studies import StudyOrigin, output_file, pool, run_missing, worker_count
 from meanfield.files.replacing import OutputError
 from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
 from meanfield.papers.merging_results import MergingDiagram
@@ -30,7 +30,7 @@ def execute(options: argparse.Namespace) -> int:
         stored = _stored(plan, path) if options.resume and path.exists() else None
         left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
         if left or stored is None:
-            origin = Asked(config_text(plan.options), "", "diagram")
+            origin = StudyOrigin(config_text(plan.options), "", "diagram")
             if worker_count(options, left) > 1:
                 compile_blocks()
             with pool(options, left) as executor:

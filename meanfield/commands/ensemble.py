@@ -8,12 +8,12 @@ from pathlib import Path
 from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
-    asked_of,
     check_resumes,
     is_complete,
     pool,
     run_missing,
     study_file,
+    study_origin,
 )
 from meanfield.results.study_reports import ensemble_report
 from meanfield.runfile import Config, ConfigError, load_config
@@ -45,7 +45,7 @@ def execute(options: argparse.Namespace) -> int:
         if stored is None or not is_complete(config, "ensemble", stored):
             left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
             with pool(options, left, config.problem) as executor:
-                origin = asked_of(config)
+                origin = study_origin(config)
                 run_missing(plan, stored, write_ensemble, output, origin, options, spent, executor)
         elif not options.quiet:
             say(f"{path} holds all the runs asked for: nothing to do.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from meanfield.commands.problem_options import flow_of, kernel_of
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.errors import one_line
 from meanfield.problem import Problem
@@ -43,7 +43,9 @@ def execute(options: argparse.Namespace) -> int:
     last: list[Branch] = []
 
     def watch(branches: Iterable[Branch]) -> Iterator[Branch]:
-        for branch in shown(branches, len(betas), "phase", note=_beta, quiet=len(betas) == 1):
+        for branch in with_progress(
+            branches, len(betas), "phase", note=_beta, quiet=len(betas) == 1
+        ):
             last[:] = [branch]
             yield branch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.runs import Run
 from meanfield.store.result_file import load
 from meanfield.store.sweep_file import INDEX, is_sweep
@@ -26,7 +26,7 @@ def execute(options: argparse.Namespace) -> int:
         result,
         output,
         options.kind,
-        lambda frames, count: shown(frames, count, "frames"),
+        lambda frames, count: with_progress(frames, count, "frames"),
         particles=[_particles(path) for path in options.beside],
     )
     print(f"{output}")

@@ -9,7 +9,7 @@ from typing import cast
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.commands.problem_options import problem_of
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.commands.studies import pool
 from meanfield.measures import Measure
 from meanfield.problem import Problem
@@ -71,7 +71,7 @@ def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> in
 
 
 def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[IntArray]:
-    return shown(chunks, samples, name, weight=len, first_line=_FIRST_LINE)
+    return with_progress(chunks, samples, name, weight=len, first_line=_FIRST_LINE)
 
 
 def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:

@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_OF_SILENCE = 30.0
 
 
-def shown(
+def with_progress(
     stream: Iterable[T],
     total: float,
     label: str,

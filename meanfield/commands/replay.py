@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.files.replacing import OutputError
 from meanfield.models.loading import load_encoder
 from meanfield.models.replay import replay_of, replayed_texts
@@ -33,7 +33,9 @@ def execute(options: argparse.Namespace) -> int:
     encoder = load_encoder(options.folder)
     texts = [_read(text) for text in options.texts]
     with output_lock(path, overwrite=options.overwrite) as output:
-        parts = shown(replayed_texts(encoder, texts), len(texts), "texts", quiet=options.quiet)
+        parts = with_progress(
+            replayed_texts(encoder, texts), len(texts), "texts", quiet=options.quiet
+        )
         replay_run = with_origin(replay_of(encoder, texts, list(parts)))
         write_replay(output, replay_run)
     if options.plot is not None:

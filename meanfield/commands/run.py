@@ -10,11 +10,11 @@ from contextlib import closing
 from meanfield.carriers.effects import STATIONARY, is_stationary
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments
-from meanfield.results.happenings import happening_lines
+from meanfield.results.event_summary import event_lines
 from meanfield.runfile import Config, load_config
 from meanfield.snapshot import Snapshot
 from meanfield.spectrum.time_units import time_unit
@@ -76,7 +76,7 @@ def _fluctuate(config: Config, options: argparse.Namespace) -> None:
     assert config.fluctuations is not None
 
     def follow(stream: Iterable[Moments], count: int) -> Iterator[Moments]:
-        for each in shown(stream, count, "fluctuations", quiet=options.quiet):
+        for each in with_progress(stream, count, "fluctuations", quiet=options.quiet):
             check_interrupt()
             yield each
 
@@ -103,13 +103,13 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
     run = evolve(config, resume=options.resume, overwrite=options.overwrite, watch=check_interrupt)
     # Closed in any case: an interrupt that arrives out here still reaches the recorder.
     with patience(), closing(run) as stream:
-        watched = shown(
+        watched = with_progress(
             stream,
             len(config.times),
             config.title or config.source.stem,
             quiet=options.quiet,
             note=lambda snapshot: f"t = {snapshot.time / length:.4g}",
-            lines=lambda snapshot: happening_lines(snapshot.events, length),
+            lines=lambda snapshot: event_lines(snapshot.events, length),
             before=lambda snapshot: float((config.times < snapshot.time).sum()),
             prepares=True,
         )

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import Forgiving, say
 from meanfield.engines.threads import threads
 from meanfield.problem import Problem
@@ -30,7 +30,7 @@ from meanfield.studies.study import Study
 Table = TypeVar("Table")
 
 
-class Asked(NamedTuple):
+class StudyOrigin(NamedTuple):
     """Origin of a study.
 
     title, name: title of the study, may be empty; what a bar calls it without one.
@@ -41,9 +41,9 @@ class Asked(NamedTuple):
     name: str
 
 
-def asked_of(config: Config) -> Asked:
+def study_origin(config: Config) -> StudyOrigin:
     """Origin of a study in a run file."""
-    return Asked(config.text, config.title, config.source.stem)
+    return StudyOrigin(config.text, config.title, config.source.stem)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def run_missing(
     stored: Any,
     write: Callable[[Path | OutputFile, Any], None],
     output: OutputFile,
-    origin: Asked,
+    origin: StudyOrigin,
     options: argparse.Namespace,
     spent: WallTime,
     executor: Executor | None,
@@ -134,7 +134,7 @@ def run_missing(
     path = output.path
     try:
         with closing(record_study(output, write, study, table, parts, attributes, spent)) as done:
-            for _ in shown(
+            for _ in with_progress(
                 done,
                 total,
                 origin.title or origin.name,

@@ -9,7 +9,7 @@ from pathlib import Path
 from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
-from meanfield.commands.studies import Asked, pool, run_missing
+from meanfield.commands.studies import StudyOrigin, pool, run_missing
 from meanfield.results.sweep_report import sweep_report
 from meanfield.runfile import Config
 from meanfield.runfile.config import ALL_KEYS
@@ -46,7 +46,7 @@ def execute(options: argparse.Namespace) -> int:
         table = plan.empty() if stored is None else plan.resumed(stored)
         left = len(plan.missing(table))
         if left or stored is None:
-            origin = Asked(first.text, first.title, source.stem)
+            origin = StudyOrigin(first.text, first.title, source.stem)
             with pool(options, left, first.problem) as executor:
                 run_missing(plan, stored, write_sweep, output, origin, options, spent, executor)
         elif not options.quiet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from meanfield.commands.progress import shown
+from meanfield.commands.progress import with_progress
 from meanfield.results.report import Report
 from meanfield.verification import CHECKS, Check, Verification, verify
 
@@ -14,7 +14,7 @@ def execute(options: argparse.Namespace) -> int:
     """Print all checks; exit status 1 if one fails."""
     verification = verify(
         options.file,
-        progress=lambda checks: shown(
+        progress=lambda checks: with_progress(
             checks, len(CHECKS), "verify", note=lambda check: check.name, first_line=2.0
         ),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.checks import at_least, at_most, checked
 from meanfield.engines.limits import check_tokens
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.laws.positivity import checked_positive
 from meanfield.measures import MOST_TOKENS, Component, Density, Measure
 from meanfield.spaces.configurations import check_shape, shape_points
@@ -704,7 +704,7 @@ class from_labels(PlainLaw):
     ) -> ModalArray:
         law = law_of(label)
         if not hasattr(law, "build"):
-            raise TypeError(f"from_labels: law_of({label:g}) gave {came(law)}, expected a law.")
+            raise TypeError(f"from_labels: law_of({label:g}) gave {describe(law)}, expected a law.")
         return _density(law.build(manifold), "a law of labels").coefficients
 
     def build(self, manifold: Manifold) -> Density:

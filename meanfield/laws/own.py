@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.engines.limits import available_memory
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.laws.initial import PlainLaw
 from meanfield.laws.positivity import checked_positive
 from meanfield.measures import Density
@@ -210,7 +210,7 @@ class from_values(PlainLaw):
         array = np.array(values)
         if array.dtype.kind not in "biuf":
             raise TypeError(
-                f"from_values: values must be an array of real numbers, got {came(array)}."
+                f"from_values: values must be an array of real numbers, got {describe(array)}."
             )
         if array.size == 0:
             raise ValueError(f"values have shape {array.shape}, expected at least one.")

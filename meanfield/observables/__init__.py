@@ -16,7 +16,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names, one_line
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import (
     attended_share,
@@ -104,7 +104,7 @@ def chosen_observables(
     if not isinstance(observables, Iterable):
         raise TypeError(
             "observables must be a list of names and (name, function), or a mapping of names to "
-            f"functions, got {came(observables)}."
+            f"functions, got {describe(observables)}."
         )
     chosen = [_observable_of(each) for each in observables]
     names = {*ALWAYS_STORED, *(each.name for each in chosen)}
@@ -147,8 +147,8 @@ def _observable_of(entry: Any) -> Observable:
     if isinstance(entry, tuple) and len(entry) == 2:
         return observable(*entry)
     raise TypeError(
-        f"observables holds {came(entry)}, expected a name of ours, a function, (name, function) "
-        "or mf.observable(...)."
+        f"observables holds {describe(entry)}, expected a name of ours, a function, "
+        "(name, function) or mf.observable(...)."
     )
 
 

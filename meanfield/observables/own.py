@@ -11,7 +11,7 @@ import numpy as np
 
 from meanfield.arrays import ModalArray
 from meanfield.checks import checked
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.measures import Density, Measure
 from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.table import OBSERVABLES
@@ -90,7 +90,7 @@ def of_own_kind(own: Observable) -> Observable:
     """An observable of the user's own, if its name may stand beside ours."""
     name = own.name
     if not isinstance(name, str):
-        raise TypeError(f"observable: name must be a string, got {came(name)}.")
+        raise TypeError(f"observable: name must be a string, got {describe(name)}.")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(
             f"{name!r} cannot name an observable: take letters, digits and underscores, a letter "
@@ -105,14 +105,16 @@ def of_own_kind(own: Observable) -> Observable:
 def own_values(name: str, result: Values) -> Values:
     """Checked result of a user's observable: numbers under its name."""
     if not isinstance(result, dict) or [*result] != [name]:
-        raise TypeError(f"it gave {came(result)}, expected {{{name!r}: number or array}}")
+        raise TypeError(f"it gave {describe(result)}, expected {{{name!r}: number or array}}")
     values = np.asarray(result[name])
     if values.dtype.kind not in "biuf" or values.ndim > 1:
         raise TypeError(
-            f"it gave {came(result[name])}, expected a real number or a one-dimensional array "
+            f"it gave {describe(result[name])}, expected a real number or a one-dimensional array "
             "of them"
         )
     if np.any(np.isinf(values)):
-        raise ValueError(f"it gave {came(result[name])}, expected finite numbers, or NaN for none")
+        raise ValueError(
+            f"it gave {describe(result[name])}, expected finite numbers, or NaN for none"
+        )
     # A copy: the user's array may be one that is filled anew at every call.
     return {name: np.array(values, dtype=np.float64)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.carriers.options import Options
-from meanfield.results.happenings import happenings, happenings_json
+from meanfield.results.event_summary import event_summary, event_summary_json
 from meanfield.results.report import Report, facts, table
 from meanfield.runs import NO_RATES, Run, stored_section
 from meanfield.spectrum.time_units import time_name
@@ -45,7 +45,7 @@ def run_report(run: Run) -> Report:
         blocks += _happened(run)
     if run.fluctuations is not None:
         blocks.append(fluctuations_text(run.fluctuations, run.unit_length))
-    elif _asked_for_fluctuations(run):
+    elif _wants_fluctuations(run):
         blocks.append(
             "fluctuations: asked for and not there yet: meanfield run --resume finds them"
         )
@@ -55,14 +55,14 @@ def run_report(run: Run) -> Report:
         "scaled_time": run.scaled_time,
         "observables": run.observables,
         "fluctuations": _fluctuations_json(run.fluctuations, run.unit_length),
-        **happenings_json(run.events_in(run.unit)),
+        **event_summary_json(run.events_in(run.unit)),
     }
     return Report(blocks, data, columns)
 
 
 def _truncation(run: Run) -> str | None:
     """Truncation error of the degrees in use, if the file contains the problem."""
-    from meanfield.results.truncation import truncation_told
+    from meanfield.results.truncation import truncation_summary
 
     if "config" not in run.attributes:
         return None
@@ -73,10 +73,10 @@ def _truncation(run: Run) -> str | None:
     except (ValueError, TypeError):
         return None
     carriers = dict.fromkeys(run.representation)
-    return truncation_told(problem, options, carriers, options.tokens)
+    return truncation_summary(problem, options, carriers, options.tokens)
 
 
-def _asked_for_fluctuations(run: Run) -> bool:
+def _wants_fluctuations(run: Run) -> bool:
     with suppress(ValueError):
         return stored_section(run, "fluctuations") is not None
     return False
@@ -137,7 +137,7 @@ def _happened(run: Run) -> list[str]:
     """Table of what happened on the way, if anything did."""
     if not run.events:
         return []
-    rows, others = happenings(run.events_in(run.unit))
+    rows, others = event_summary(run.events_in(run.unit))
     cells = [
         (time_name(run.unit).replace("_", " "), "what happened"),
         *((f"{time:.6g}", text) for time, text in rows),

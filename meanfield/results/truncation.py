@@ -16,7 +16,7 @@ from meanfield.problem import Problem
 _TOLD = 1e-6
 
 
-def truncation_told(
+def truncation_summary(
     problem: Problem, options: Options, carriers: Iterable[str], tokens: int | None = None
 ) -> str | None:
     """Bounds of what velocities lose at the degrees of the carriers of a run; None if unknown.

@@ -12,12 +12,13 @@ from meanfield.bases.grid import Grid
 from meanfield.checks import checked
 from meanfield.errors import short_list
 from meanfield.spaces import mean_vectors
+from meanfield.spaces.coordinates import Vectors
 from meanfield.spaces.manifold import wrong_points
 
 
 @checked
 @dataclass(frozen=True, repr=False)
-class Space:
+class Space(Vectors):
     """R^dimension, whose tokens keep their lengths: attention without layer normalisation.
 
     Points are vectors (n, dimension), velocities are not projected. Tokens alone evolve on it.
@@ -42,7 +43,6 @@ class Space:
     family: ClassVar[str] = "vectors"
     is_sphere: ClassVar[bool] = False
     modal_axes: ClassVar[tuple[str, ...]] = mean_vectors.MODAL_AXES
-    point_axes: ClassVar[tuple[str, ...]] = ("axis",)
     largest_degree: ClassVar[int] = mean_vectors.LARGEST_DEGREE
 
     check_coefficients = staticmethod(mean_vectors.check_coefficients)
@@ -74,10 +74,6 @@ class Space:
         return self.dimension
 
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.dimension,)
-
-    @property
     def origin(self) -> FloatArray:
         return np.zeros(self.dimension)
 
@@ -94,17 +90,8 @@ class Space:
             )
         return vectors
 
-    def vectors(self, points: FloatArray) -> FloatArray:
-        return points
-
     def points_of(self, vectors: FloatArray) -> FloatArray:
         return vectors
-
-    def unflattened(self, state: FloatArray) -> FloatArray:
-        return state.reshape(-1, self.dimension)
-
-    def per_point(self, numbers: FloatArray) -> FloatArray:
-        return numbers[:, None]
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
         return vectors

@@ -23,7 +23,7 @@ from meanfield.carriers.step_limits import (
 )
 from meanfield.checks import checked
 from meanfield.errors import SimulationError
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.laws.initial import in_radians
 from meanfield.measures import Measure
 from meanfield.observables.clusters import Clusters
@@ -442,7 +442,9 @@ def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int,
     if isinstance(tokens, int):
         return tokens, None
     if tokens.ndim == 1 and np.all(tokens >= 2) and np.all(tokens == np.round(tokens)):
-        raise ValueError(f"tokens must be one number, or an array of points, got {came(tokens)}.")
+        raise ValueError(
+            f"tokens must be one number, or an array of points, got {describe(tokens)}."
+        )
     points = problem.space.check_points(in_radians(tokens))
     return len(points), points
 

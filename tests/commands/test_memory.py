@@ -251,7 +251,7 @@ LIMITED = """\
 import resource, sys
 from meanfield.commands import run as command
 from meanfield.commands.main import main
-lines, saved = command.happening_lines, []
+lines, saved = command.event_lines, []
 def limited(events, unit):
     saved.append(events)
     if len(saved) == 3:
@@ -259,7 +259,7 @@ def limited(events, unit):
         limit = pages * resource.getpagesize() + 2**20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     return lines(events, unit)
-command.happening_lines = limited
+command.event_lines = limited
 sys.exit(main())
 """
 

@@ -8,12 +8,12 @@ import pytest
 
 import meanfield as mf
 from meanfield.carriers.options import Options
-from meanfield.results.truncation import truncation_told
+from meanfield.results.truncation import truncation_summary
 
 
 def told(problem: mf.Problem, *carriers: str, tokens: int | None = None) -> str | None:
     """The line, with options as they are by default."""
-    return truncation_told(problem, Options(), carriers, tokens)
+    return truncation_summary(problem, Options(), carriers, tokens)
 
 
 def test_softmax_is_certified_from_some_partition_on() -> None:

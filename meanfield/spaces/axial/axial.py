@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.arrays import EPS, ComplexArray, FloatArray, ModalArray
 from meanfield.bases.gegenbauer import harmonics
 from meanfield.checks import checked
+from meanfield.spaces.coordinates import Angles
 from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _FLOOR = 16 * EPS
 
 @checked
 @dataclass(frozen=True, repr=False)
-class Axial:
+class Axial(Angles):
     """Measures on the unit sphere of R^ambient that are symmetric about its last axis.
 
     Points are polar angles in [0, pi], shape (n,): a point is a ring, mass spread evenly over its
@@ -58,11 +59,6 @@ class Axial:
 
     ambient: int
     family: ClassVar[str] = "axial"
-    is_sphere: ClassVar[bool] = True
-    modal_axes: ClassVar[tuple[str, ...]] = ("degree",)
-    point_axes: ClassVar[tuple[str, ...]] = ()
-    point_shape: ClassVar[tuple[int, ...]] = ()
-    origin: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if not 2 <= self.ambient <= LARGEST_AMBIENT:
@@ -112,12 +108,6 @@ class Axial:
         beside = np.sqrt((vectors[..., :-1] ** 2).sum(axis=-1))
         return np.asarray(np.arctan2(beside, vectors[..., -1]))
 
-    def unflattened(self, state: FloatArray) -> FloatArray:
-        return state
-
-    def per_point(self, numbers: FloatArray) -> FloatArray:
-        return numbers
-
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
         return np.asarray(np.cos(points) * vectors[:, -2] - np.sin(points) * vectors[:, -1])
 
@@ -138,29 +128,10 @@ class Axial:
     def packed(self, array: FloatArray) -> ModalArray:
         return harmonics.packed(self.ambient, np.asarray(array))
 
-    def degree_of(self, coefficients: ModalArray) -> int:
-        """Largest degree L of an array of shape (L + 1,)."""
-        return len(coefficients) - 1
-
-    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
-        """Coefficients cut, or filled with zeros, to shape (max_degree + 1,)."""
-        resized = np.zeros(max_degree + 1, dtype=np.complex128)
-        common = min(len(coefficients), max_degree + 1)
-        resized[:common] = coefficients[:common]
-        return resized
-
-    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        count = min(len(multipliers), len(coefficients))
-        return np.asarray(multipliers[:count] * coefficients[:count])
-
     def inner(self, first: ModalArray, second: ModalArray) -> float:
         """Inner product int f g dsigma of two real fields."""
         count = min(len(first), len(second))
         return float((first[:count] * np.conj(second[:count])).real.sum())
-
-    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        """Modulus of each coefficient, sqrt(N_l) |m_l|, as on the sphere."""
-        return np.abs(coefficients)
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
         """Root of N_l for each degree: the modulus of the moments of a Dirac at a pole."""
@@ -175,9 +146,6 @@ class Axial:
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
         return np.clip(points, 0.0, np.pi), None
-
-    def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        return vectors**2
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         along = rng.standard_normal(count)

@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.fourier import CircleGrid
 from meanfield.checks import checked
+from meanfield.spaces.coordinates import Angles
 from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
 
 _MANY_TURNS = 200.0
@@ -22,7 +23,7 @@ _MANY_TURNS = 200.0
 
 @checked
 @dataclass(frozen=True)
-class Circle:
+class Circle(Angles):
     """Circle of radius 1; points are angles in radians, coefficients complex (K + 1,).
 
     Examples
@@ -34,13 +35,8 @@ class Circle:
     name: ClassVar[str] = "circle"
     family: ClassVar[str] = "circle"
     ambient: ClassVar[int] = 2
-    is_sphere: ClassVar[bool] = True
     dimension: ClassVar[int] = 1
-    modal_axes: ClassVar[tuple[str, ...]] = ("degree",)
-    point_axes: ClassVar[tuple[str, ...]] = ()
-    point_shape: ClassVar[tuple[int, ...]] = ()
     largest_degree: ClassVar[int] = 2**17
-    origin: ClassVar[float] = 0.0
 
     def check_points(self, points: FloatArray) -> FloatArray:
         """Angles as a contiguous float array of shape (n,), n >= 1, finite; reduced if large.
@@ -65,12 +61,6 @@ class Circle:
     def points_of(self, vectors: FloatArray) -> FloatArray:
         angles = np.arctan2(vectors[..., 1], vectors[..., 0])
         return np.where(angles == -np.pi, np.pi, angles)
-
-    def unflattened(self, state: FloatArray) -> FloatArray:
-        return state
-
-    def per_point(self, numbers: FloatArray) -> FloatArray:
-        return numbers
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
         """Angular velocities <(-sin theta, cos theta), v>, shape (n,)."""
@@ -107,29 +97,11 @@ class Circle:
     def packed(self, array: ModalArray) -> ModalArray:
         return array
 
-    def degree_of(self, coefficients: ModalArray) -> int:
-        """Largest degree K of an array of shape (..., K + 1)."""
-        return int(coefficients.shape[-1]) - 1
-
-    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
-        """Coefficients cut, or filled with zeros, to shape (..., max_degree + 1)."""
-        resized = np.zeros((*coefficients.shape[:-1], max_degree + 1), dtype=np.complex128)
-        common = min(coefficients.shape[-1], max_degree + 1)
-        resized[..., :common] = coefficients[..., :common]
-        return resized
-
-    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        count = min(len(multipliers), coefficients.shape[-1])
-        return np.asarray(multipliers[:count] * coefficients[..., :count])
-
     def inner(self, first: ModalArray, second: ModalArray) -> float:
         """Inner product int f g dtheta / 2 pi of two real fields."""
         count = min(len(first), len(second))
         products = (first[:count] * np.conj(second[:count])).real
         return float(products[0] + 2.0 * products[1:].sum())
-
-    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        return np.abs(coefficients)
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
         """One for each degree: |int e^{-ik theta} dmu| <= 1."""
@@ -145,9 +117,6 @@ class Circle:
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
         return points, None
-
-    def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        return vectors**2
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return 2.0 * np.pi * rng.random(count)

@@ -16,6 +16,7 @@ from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.engines.harmonics import coefficients as packing
 from meanfield.spaces import mean_vectors
+from meanfield.spaces.coordinates import Vectors
 from meanfield.spaces.sphere import checks
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class _Coefficients(Protocol):
 
 @checked
 @dataclass(frozen=True, repr=False)
-class Sphere:
+class Sphere(Vectors):
     """Unit sphere of R^ambient; points are vectors (n, ambient), coefficients packed complex.
 
     Attributes
@@ -63,7 +64,6 @@ class Sphere:
 
     ambient: int = 3
     is_sphere: ClassVar[bool] = True
-    point_axes: ClassVar[tuple[str, ...]] = ("axis",)
 
     def __post_init__(self) -> None:
         if self.ambient < 2:
@@ -101,10 +101,6 @@ class Sphere:
         return 2047 if self.ambient == 3 else mean_vectors.LARGEST_DEGREE
 
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.ambient,)
-
-    @property
     def origin(self) -> FloatArray:
         return np.asarray(np.eye(self.ambient)[-1])
 
@@ -112,17 +108,8 @@ class Sphere:
         """Unit vectors of shape (n, d), n >= 1, of vectors of any length but zero."""
         return checks.check_points(points, self.ambient)
 
-    def vectors(self, points: FloatArray) -> FloatArray:
-        return points
-
     def points_of(self, vectors: FloatArray) -> FloatArray:
         return self.retract(vectors)[0]
-
-    def unflattened(self, state: FloatArray) -> FloatArray:
-        return state.reshape(-1, self.ambient)
-
-    def per_point(self, numbers: FloatArray) -> FloatArray:
-        return numbers[:, None]
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
         """Tangent vectors P_x v = v - <x, v> x, shape (n, d)."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from meanfield.events import Event
-from meanfield.results.happenings import happening_lines, happenings, happenings_json
+from meanfield.results.event_summary import event_lines, event_summary, event_summary_json
 from meanfield.results.report import to_json
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")
@@ -26,7 +26,7 @@ def merges(count: int) -> list[Event]:
 
 def test_what_happened_is_told_in_order() -> None:
     """The story would be told backwards, or the atoms flood it."""
-    rows, others = happenings(EVENTS)
+    rows, others = event_summary(EVENTS)
     assert rows == [
         (3.5, "characteristics -> atoms: they have met"),
         (3.5, "3 atoms begin, masses from 0.2 to 0.5"),
@@ -43,18 +43,18 @@ def test_what_happened_is_told_in_order() -> None:
 def test_atoms_that_begin_are_one_line(masses: list[float], words: str) -> None:
     """'1 atoms' and 'from 0.25 to 0.25' read badly."""
     begun = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
-    assert happenings(begun)[0] == [(0.0, words)]
+    assert event_summary(begun)[0] == [(0.0, words)]
 
 
 def test_atoms_of_other_times_are_other_lines() -> None:
     """Atoms that begin later would seem to be there from the start."""
     later = Event(9.0, "cluster", "", (9, -1), (0.1, np.nan))
-    assert [time for time, _ in happenings([*EVENTS, later])[0]].count(9.0) == 1
+    assert [time for time, _ in event_summary([*EVENTS, later])[0]].count(9.0) == 1
 
 
 def test_a_thousand_merges_are_twenty_lines() -> None:
     """A table of a thousand lines hides what matters: hand-overs and heavy clusters."""
-    rows, others = happenings([HAND_OVER, *merges(1001)])
+    rows, others = event_summary([HAND_OVER, *merges(1001)])
     assert len(rows) == 20 and others == "... and 982 more"
     assert rows[0] == (3.5, HAND_OVER.text)
     assert {text for _, text in rows} > {f"merge {i}" for i in range(492, 509)}
@@ -63,17 +63,17 @@ def test_a_thousand_merges_are_twenty_lines() -> None:
 
 def test_lines_of_progress_leave_out_the_atoms() -> None:
     """A thousand tokens that become atoms are one hand-over."""
-    assert happening_lines(EVENTS) == [
+    assert event_lines(EVENTS) == [
         "t = 3.5: characteristics -> atoms: they have met",
         "t = 4: weights were normalised",
         "t = 1e+67: clusters of mass 0.5 and 0.2 have met",
     ]
-    assert happening_lines(merges(40))[-1] == "... and 20 more" and happening_lines([]) == []
+    assert event_lines(merges(40))[-1] == "... and 20 more" and event_lines([]) == []
 
 
 def test_programs_get_all_of_it_without_gaps() -> None:
     """NaN is no JSON, and null for what does not apply has to be filtered by every reader."""
-    answer = json.loads(to_json(happenings_json(EVENTS)))
+    answer = json.loads(to_json(event_summary_json(EVENTS)))
     assert answer["events"] == [
         {"time": 3.5, "kind": "hand-over", "text": HAND_OVER.text, "clusters": [], "mass": []},
         {"time": 4.0, "kind": "note", "text": NOTE.text, "clusters": [], "mass": []},
@@ -82,10 +82,10 @@ def test_programs_get_all_of_it_without_gaps() -> None:
     assert answer["clusters"] == {
         "count": 3, "numbers": [0, 1, 2], "masses": [0.5, 0.3, 0.2], "times": [3.5] * 3,
     }  # fmt: skip
-    assert "null" not in to_json(happenings_json(EVENTS))
+    assert "null" not in to_json(event_summary_json(EVENTS))
 
 
 def test_run_without_events_says_so() -> None:
     """A program would have to ask whether the names are there."""
     empty = {"count": 0, "numbers": [], "masses": [], "times": []}
-    assert happenings_json([]) == {"events": [], "clusters": empty}
+    assert event_summary_json([]) == {"events": [], "clusters": empty}

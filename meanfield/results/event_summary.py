@@ -11,7 +11,7 @@ from meanfield.events import Event
 MOST_LINES = 20
 
 
-def happenings(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
+def event_summary(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
     """Times and words of the weightiest events, at most 20, in order; and a line on the others.
 
     Hand-overs and notes come first, atoms that begin at one time are one line, and of the merges
@@ -24,16 +24,16 @@ def happenings(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
     return rows, f"... and {left} more" if left else ""
 
 
-def happening_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
+def event_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
     """Lines of progress on what happened; atoms that begin are not worth one.
 
     Times are in units of so much scaled time.
     """
-    rows, others = happenings([event for event in events if event.kind != "cluster"])
+    rows, others = event_summary([event for event in events if event.kind != "cluster"])
     return [f"t = {time / unit:.6g}: {text}" for time, text in rows] + ([others] if others else [])
 
 
-def happenings_json(events: Sequence[Event]) -> dict[str, Any]:
+def event_summary_json(events: Sequence[Event]) -> dict[str, Any]:
     """Events for programs; atoms at the start are arrays of their properties."""
     atoms = [event for event in events if event.kind == "cluster"]
     return {
