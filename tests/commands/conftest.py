@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from meanfield.commands.main import main
+
 
 @pytest.fixture
 def config(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
@@ -13,3 +15,12 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(request.module.CONFIG)
     return path
+
+
+@pytest.fixture(scope="module")
+def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the file that `TEXT` of the module says."""
+    folder = tmp_path_factory.mktemp("commands")
+    (folder / "small.toml").write_text(request.module.TEXT)
+    assert main(["run", str(folder / "small.toml"), "--quiet"]) == 0
+    return folder / "small.h5"

@@ -27,15 +27,6 @@ save = 3
 """
 
 
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run."""
-    folder = tmp_path_factory.mktemp("plot")
-    (folder / "small.toml").write_text(TEXT)
-    assert main(["run", str(folder / "small.toml"), "--quiet"]) == 0
-    return folder / "small.h5"
-
-
 def test_list_has_every_kind_and_its_manifold() -> None:
     """A kind would be unknown, or seem to be for every manifold, or a study to have none."""
     lines = kind_lines()

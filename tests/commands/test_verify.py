@@ -25,15 +25,6 @@ save = 5
 """
 
 
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run."""
-    folder = tmp_path_factory.mktemp("verify")
-    (folder / "small.toml").write_text(TEXT)
-    assert main(["run", str(folder / "small.toml"), "--quiet"]) == 0
-    return folder / "small.h5"
-
-
 def test_sound_run_passes(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody could tell what was checked, or a script whether all is well."""
     assert main(["verify", str(output)]) == 0
