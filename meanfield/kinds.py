@@ -70,8 +70,8 @@ _ARRAYS = {
 }
 
 _LARGEST = float(np.finfo(np.float64).max)
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
 
 
 class Mismatch(TypeError):
@@ -101,7 +101,7 @@ def describe(value: object) -> str:
     if isinstance(value, np.ndarray):
         kind = "" if value.dtype.kind in "fiu" else f" of {value.dtype}"
         return f"an array{kind} of shape {value.shape}"
-    text = one_line(_SHOWN.repr(value))
+    text = one_line(_REPR.repr(value))
     ours = type(value).__module__.startswith("meanfield.")
     return text if ours else f"{text} ({type(value).__name__})"
 

@@ -13,7 +13,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.runs import Run
-from meanfield.store.run_file import found_observables
+from meanfield.store.run_file import stored_observables
 from meanfield.verification import CHECKS, Check, bounds, checked_run, verify
 from meanfield.verification.checked_run import motion
 
@@ -328,7 +328,7 @@ def test_states_that_do_not_follow_are_found(edited: Any) -> None:
             file[name][...] = values
 
     def repeated(file: h5py.File) -> None:
-        stored = found_observables(file)
+        stored = stored_observables(file)
         for name in (
             "moments",
             "density/coefficients",

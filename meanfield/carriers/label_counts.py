@@ -7,8 +7,6 @@ in common: both take a wave that is too fast for a slower one, but not for the s
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
@@ -103,13 +101,13 @@ def enough_labels(problem: Problem, labels: Labels, allowed: float, until: float
 
     for M labels, which oscillates below its envelope. Of others three times as many are tried.
     """
-    more, law = _MORE * len(labels.values), problem.frequencies
+    law, more = problem.frequencies, _MORE * len(labels.values)
     if not isinstance(law, Lorentzian):
         return more
     sizes = np.abs(problem.label_parts(labels)).max(axis=0)
     waves = sizes * (np.arange(len(sizes)) * law.width * until) ** 0.25
     error = _GROWTH * _ENVELOPE * float(waves.max())
-    return max(int(more), math.ceil((error / allowed) ** (4.0 / 3.0)))
+    return max(more, int((error / allowed) ** (4.0 / 3.0)) + 1)
 
 
 def label_advice(problem: Problem, labels: Labels, allowed: float, until: float) -> str:

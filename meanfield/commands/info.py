@@ -26,7 +26,7 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.sweep_results import Sweep
 
-_VALUES_SHOWN = 8
+_MOST_VALUES = 8
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -84,7 +84,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 def _ends(labels: Sequence[str]) -> str:
     """A few values, the first and last of many."""
-    few = len(labels) <= _VALUES_SHOWN
+    few = len(labels) <= _MOST_VALUES
     return ", ".join(labels) if few else f"{labels[0]}, {labels[1]}, ..., {labels[-1]}"
 
 

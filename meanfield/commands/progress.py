@@ -101,11 +101,11 @@ class _Pulse:
 
     def __init__(self, label: str, wait: float) -> None:
         self.label, self.wait, self.reached = label, wait, ""
-        self.began = self._told = clock.monotonic()
+        self.began = self._last_line = clock.monotonic()
         self._over = threading.Event()
 
     def tell(self, text: str) -> None:
-        self._told = clock.monotonic()
+        self._last_line = clock.monotonic()
         say(f"{self.label}: {text}")
 
     @contextmanager
@@ -123,7 +123,7 @@ class _Pulse:
             self.tell("begun")
         while not self._over.wait(_SECONDS_BETWEEN_LINES):
             now = clock.monotonic()
-            if now - self._told >= _SECONDS_OF_SILENCE:
+            if now - self._last_line >= _SECONDS_OF_SILENCE:
                 self.tell(f"{self.reached or 'begun'}, {now - self.began:.0f} s")
 
 

@@ -1,8 +1,7 @@
 """Eight or sixteen doubles that compiled loops work on at once: the vectors of LLVM.
 
-Where a loop carries sums, the compiler would have to change the order of additions to use the
-vectors of the machine, and flags that allow it let every copy of a kernel choose an order of its
-own. Here the order is written down:
+To use the vectors of the machine for sums, the compiler must change the order of additions. Flags
+that allow it let every copy of a kernel choose its own order. Here the order is written down:
 
     a, b = load_8(array, i), load_8(array, i + 8)
     sums = fma(a, b, sums)                    # fma of `elementary`; also a + b, a - b, a * b, -a

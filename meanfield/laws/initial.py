@@ -73,9 +73,9 @@ class PlainLaw:
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
             if each.default is MISSING:
-                words.append(_shown(value))
+                words.append(_format_field(value))
             elif each.init and (hasattr(value, "__array__") or value != each.default):
-                words.append(f"{each.name}={_shown(value)}")
+                words.append(f"{each.name}={_format_field(value)}")
         return f"{type(self).__name__}({', '.join(words)})"
 
     def _take(self, **values: Any) -> None:
@@ -84,7 +84,7 @@ class PlainLaw:
             object.__setattr__(self, name, value)
 
 
-def _shown(value: Any) -> str:
+def _format_field(value: Any) -> str:
     """A field in a repr: functions by their names, arrays by their shapes."""
     if callable(value):
         return str(getattr(value, "__name__", repr(value)))
@@ -132,10 +132,10 @@ class uniform(PlainLaw):
 class perturbed_uniform(PlainLaw):
     """Uniform density with a few modes added.
 
-    On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)], on the sphere
-    f(x) = 1 + sum_i A_i Y_{l_i m_i}(x) with real harmonics of mean square 1, without
-    Condon-Shortley phase; m < 0 is the sine type. With an axis, on S^{d-1} of any d,
-    f = 1 + sum_i A_i P_{l_i}(cos theta) with P_l(1) = 1, theta the angle to the last axis.
+    Circle: f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)].
+    Sphere: f(x) = 1 + sum_i A_i Y_{l_i m_i}(x). The real harmonics have mean square 1 and no
+    Condon-Shortley phase; m < 0 is the sine type.
+    Axial: f = 1 + sum_i A_i P_{l_i}(cos theta), P_l(1) = 1, theta the angle to the last axis.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class von_mises_fisher(PlainLaw):
     name: ClassVar[str] = "von_mises_fisher"
 
     def __post_init__(self) -> None:
-        self._take(mean=_given_mean(self.mean))
+        self._take(mean=_immutable_mean(self.mean))
         _check_components(self.components)
 
     @property
@@ -242,7 +242,7 @@ class mixture(PlainLaw):
 @checked
 def component(*, weight: float, concentration: float, mean: Mean = None) -> Part:
     """Component of a mixture, in immutable numbers."""
-    return weight, _given_mean(mean), concentration
+    return weight, _immutable_mean(mean), concentration
 
 
 def _named(part: Part) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _check_on_axis(manifold: Manifold, mean: Mean, centre: FloatArray, kappa: fl
     centre[0] = pole if kappa > 0.0 else centre[0]
 
 
-def _given_mean(mean: Mean) -> float | tuple[float, ...] | None:
+def _immutable_mean(mean: Mean) -> float | tuple[float, ...] | None:
     if mean is None or np.ndim(mean) == 0:
         return mean  # type: ignore[return-value]
     return tuple(np.asarray(mean, dtype=np.float64).tolist())

@@ -49,9 +49,9 @@ class from_function(PlainLaw):
     Parameters
     ----------
     function : callable
-        Density relative to uniform, up to a factor: it is divided by its mean. On the circle it
-        gets angles, shape (n,), with an axis polar angles, on the sphere unit vectors, shape
-        (n, 3), and answers with n real numbers, finite and not negative. Not made for features
+        Density relative to uniform, up to a factor: it is divided by its mean. It gets angles
+        (n,) on the circle, polar angles with an axis, unit vectors (n, 3) on the sphere. It
+        returns n real numbers, finite and not negative. Not made for features
         narrower than 0.01 on the circle, 0.03 on the sphere, in a density that is smooth elsewhere:
         they may fall between the nodes. Laws are equal if it is the same function, and pickle if
         it does, as a lambda does not.

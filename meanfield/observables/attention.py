@@ -77,7 +77,7 @@ def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray
             f"attention matrices are of at most {most} {what}, got {len(nodes.points)}: take "
             "fewer tokens, mf.Measure(manifold, points[:1000])."
         )
-    return blocks.attention_matrices(*_given(problem, nodes), **_options(problem, nodes))
+    return blocks.attention_matrices(*_arguments(problem, nodes), **_options(problem, nodes))
 
 
 def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:
@@ -183,7 +183,7 @@ def _entropies(
     nodes = attention_nodes(problem, measure)
     if len(nodes.points) > _most(problem):
         return None
-    matrices, options = _given(problem, nodes), _options(problem, nodes)
+    matrices, options = _arguments(problem, nodes), _options(problem, nodes)
     return blocks.attention_entropies(*matrices, relative=relative, **options), nodes.mass
 
 
@@ -209,7 +209,7 @@ def _most(problem: Problem) -> int:
     return _MOST_BALANCED if problem.normalization == "sinkhorn" else MOST_TOKENS
 
 
-def _given(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, FloatArray]:
+def _arguments(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, FloatArray]:
     """Vectors, what weighs them, and masses."""
     weighs = problem.heads or blocks.of_cosines(problem.own_kernel.attention)
     return problem.manifold.vectors(measure.points), weighs, measure.mass

@@ -71,9 +71,9 @@ def mean_cosine(measure: Density | Measure) -> float:
 def similarity(measure: Density | Measure) -> FloatArray:
     """Share of pairs whose cosine lies in each of the bins `EDGES`: a histogram of sum 1.
 
-    Of a density on S^{d-1} the law of s = <x, y> has the density sum_l p_l P_l(s) relative to that
-    of uniform, w(s) ~ (1 - s^2)^{(d-3)/2}, with p_l = sum_m |m_lm|^2 of moments m_lm in an
-    orthonormal basis and Gegenbauer polynomials P_l(1) = 1. By Sturm and Liouville
+    For a density on S^{d-1} the law of s = <x, y> has the density w(s) sum_l p_l P_l(s). The
+    uniform law has w(s) ~ (1 - s^2)^{(d-3)/2}. Here p_l = sum_m |m_lm|^2, with moments m_lm in an
+    orthonormal basis, and P_l are Gegenbauer polynomials, P_l(1) = 1. By Sturm and Liouville
 
         int_a^b P_l w ds = [(1 - s^2) w P_l'](a) - [(1 - s^2) w P_l'](b), over l (l + d - 2).
 

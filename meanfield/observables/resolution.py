@@ -56,9 +56,8 @@ def watch(interaction: Felt, grid: Grid, coefficients: ModalArray) -> Resolution
 
         |div(f v)|_l / (l max|v|),   K < l <= 3 K / 2,
 
-    the size that degree l would take from its neighbours while advection turns it once. A density
-    has degrees up to K / 2 when its grid is chosen. Products of two of them end at K, and products
-    of three at 3 K / 2.
+    the transfer to degree l from its neighbours while advection turns it once. A density has
+    degrees up to K / 2 when its grid is chosen. Products of two end at K, of three at 3 K / 2.
     """
     space, degree = interaction.manifold, grid.max_degree
     # What is not finite is seen in the answer.

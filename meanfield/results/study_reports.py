@@ -12,8 +12,8 @@ from meanfield.results.report import Report, facts, table
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 
-_TIMES_SHOWN = 9
-_BETAS_SHOWN = 10
+_MOST_TIMES = 9
+_MOST_BETAS = 10
 _DIAGRAM_FACTS = (
     "normalization", "matrices", "threshold", "motion", "step", "tolerance", "seed",
 )  # fmt: skip
@@ -107,8 +107,8 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
 
 def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -> Report:
     """Shares of merged pairs at a few betas and times; data by beta, then time."""
-    rows = np.unique(np.linspace(0, len(diagram.betas) - 1, _BETAS_SHOWN).astype(int))
-    columns = np.unique(np.linspace(0, len(diagram.times) - 1, _TIMES_SHOWN).astype(int))
+    rows = np.unique(np.linspace(0, len(diagram.betas) - 1, _MOST_BETAS).astype(int))
+    columns = np.unique(np.linspace(0, len(diagram.times) - 1, _MOST_TIMES).astype(int))
     header = ["beta", *[f"t = {diagram.times[j]:.4g}" for j in columns], "largest s.e."]
     cells = [
         [
@@ -201,7 +201,7 @@ def _certified(study: ConvergenceStudy) -> str:
 
 def _amplification_table(study: ConvergenceStudy) -> str:
     """Growth of the mean distance since time 0 beside that of the fastest mode."""
-    picked = np.linspace(0, len(study.times) - 1, min(_TIMES_SHOWN, len(study.times))).astype(int)
+    picked = np.linspace(0, len(study.times) - 1, min(_MOST_TIMES, len(study.times))).astype(int)
     picked = np.unique([*picked, study.headline])
     finite = np.isfinite(study.growth_rate_max)
     certified = study.certified_exponents

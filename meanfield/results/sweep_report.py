@@ -18,7 +18,7 @@ def sweep_report(sweep: Sweep) -> Report:
     """A row a run: parameters, last saved time, number of clusters, observables, status."""
     columns, summary_table = sweep.columns(), summary(sweep)
     rows = [
-        [member.file, *map(_told, row)]
+        [member.file, *map(_format_value, row)]
         for member, *row in zip(sweep.members[:_ROWS], *summary_table.values(), strict=False)
     ]
     words = ["run", *(name.replace("_", " ") for name in summary_table)]
@@ -39,7 +39,7 @@ def sweep_report(sweep: Sweep) -> Report:
     return Report(blocks, data, csv)
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return "-" if np.isnan(value) else f"{value:.6g}"
     return str(value)

@@ -13,7 +13,7 @@ from meanfield.papers.truncation import Truncation, truncation
 from meanfield.problem import Problem
 
 # Share of the largest speed that is told of a softmax whose Z may be too small to certify any.
-_TOLD = 1e-6
+_SMALL_SHARE = 1e-6
 
 
 def truncation_summary(
@@ -60,10 +60,10 @@ def _lost(truncation_errors: Truncation, problem: Problem, tokens: int | None) -
         float(truncation_errors.softmax_error(None if own is None else 1.0 / own))
         / truncation_errors.largest_speed
     )
-    if error <= _TOLD:
+    if error <= _SMALL_SHARE:
         return (f"{error:.2g}",)
     lost = sum(
         head.output_error + head.size * head.kernel_error for head in truncation_errors.heads
     )
-    least = truncation_errors.kernel_error + lost / (_TOLD * truncation_errors.largest_speed)
-    return f"{_TOLD:.2g}", f"where Z > {least:.2g}"
+    least = truncation_errors.kernel_error + lost / (_SMALL_SHARE * truncation_errors.largest_speed)
+    return f"{_SMALL_SHARE:.2g}", f"where Z > {least:.2g}"

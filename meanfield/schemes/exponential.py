@@ -27,7 +27,7 @@ from meanfield.schemes.stepper import RightHandSide
 ORDER = 4
 """Order, stiff problems included, as tests measure it."""
 
-_KEPT_TABLES = 4
+_CACHED_TABLES = 4
 _RUNGS = 16.0
 # Modes may grow by e^3 in a step.
 _GROWTH = 3.0
@@ -68,7 +68,7 @@ class ExponentialStepper:
         self._kernels: Any = exponential_kernels
         self._nonlinear, self._tolerance = nonlinear, tolerance
         self._table = tables(linear)
-        self._kept = lru_cache(_KEPT_TABLES)(self._table)
+        self._kept = lru_cache(_CACHED_TABLES)(self._table)
         fastest = float(linear.max(initial=0.0))
         self._cap = _GROWTH / fastest if fastest > 0.0 else _LONGEST
         self.time = self.previous_time = float(time)

@@ -69,7 +69,7 @@ class PanelImages:
         object.__setattr__(self, "curve", curve)
 
     def density(self, angles: FloatArray) -> FloatArray:
-        panel, s = self._found(angles)
+        panel, s = self._locate(angles)
         height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
         return _quotient(height, self._stretch(panel, s) / np.pi)
 
@@ -98,7 +98,7 @@ class PanelImages:
         turns = np.floor((angles - self.curve[0, 0, 0]) / _FULL_TURN)
         return angles - _FULL_TURN * turns, turns
 
-    def _found(self, angles: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _locate(self, angles: FloatArray) -> tuple[IntArray, FloatArray]:
         """Panel of each angle, and where in it: Newton's method between bounds that close in."""
         inside, _ = self._inside(angles)
         starts = _unfolded(self.curve[0, :, 0], self.heights[:, 0])
@@ -125,7 +125,7 @@ class AxialImages(PanelImages):
     ambient: int = 2  # d of S^{d-1}
 
     def density(self, angles: FloatArray) -> FloatArray:
-        panel, s = self._found(angles)
+        panel, s = self._locate(angles)
         height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
         values = _quotient(height, self._share(angles, panel, s))
         # Both vanish at a pole: the panels there have values at their nodes, which are smooth.

@@ -1,14 +1,14 @@
 """How many clusters independent tokens form, by Rice's formula: the law in closed form.
 
 The moments of N independent uniform tokens are Gaussian with E|m_l|^2 = 1/N, and in the linear
-phase each grows like e^{lambda_l t}. Tokens then fall into the wells of the attention potential
-Phi = strength W * mu, the maxima of an isotropic Gaussian field with
+phase each grows like e^{lambda_l t}. Tokens then climb to the maxima of the attention potential
+Phi = strength W * mu, an isotropic Gaussian field with
 
     v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N
 
-for each of the 2l + 1 coefficients of degree l (on the circle c_k and c_-k; with diffusion the
-noise of the tokens adds to it, see `potential_variances`), whose mean number is known exactly on
-the circle (Rice) and on the sphere (Kac-Rice). The linear phase ends at the onset time
+for each of the 2l + 1 coefficients of degree l (on the circle c_k and c_-k). With diffusion the
+noise of the tokens adds to it, see `potential_variances`. The mean number of maxima is known
+exactly on the circle (Rice) and on the sphere (Kac-Rice). The linear phase ends at the onset time
 ln N / (2 lambda_max).
 """
 

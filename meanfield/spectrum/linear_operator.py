@@ -29,14 +29,14 @@ from meanfield.spectrum.linear_system import (
     LARGEST,
     UNIFORM,
     LinearSystem,
-    heard_degree,
+    attended_degree,
     linear_system,
 )
 from meanfield.views import plot_method
 
 # A density is stationary if nothing moves it by more than this share of the largest speed that the
 # weights allow: UNIFORM, or, of others, how well they were found.
-_GIVEN = 1e-8
+_TOLERANCE = 1e-8
 # Eigenvalues of two degrees agree within this share of the largest entry without diffusion.
 _AGREEMENT = 1e-8
 # Imaginary parts and differences of real parts below this share of the largest entry are rounding;
@@ -282,7 +282,7 @@ def linear_operator(
     degree: int | None = None,
     about: Density | None = None,
     *,
-    tolerance: float = _GIVEN,
+    tolerance: float = _TOLERANCE,
 ) -> LinearOperator:
     """The flow linearised about uniform, or about any stationary density: rates and modes.
 
@@ -408,7 +408,7 @@ def _resolved(
 
 def _first_degree(problem: Problem, density: Density) -> int:
     """Degree that perturbations of leading rates should need."""
-    degree, own = heard_degree(problem), density.max_degree
+    degree, own = attended_degree(problem), density.max_degree
     # Degrees near the end of the kernel neither grow nor matter, and may be many.
     if problem.space.dimension == 1:
         return max(min(degree, max(300, 2 * degree // 5)), min(2 * own, LARGEST // 4))

@@ -46,7 +46,7 @@ LARGEST = 1800
 # Bytes of the tables of basis functions.
 _MEMORY = 2e9
 # Relative size of what the sphere leaves out of the weights: grids of rounding take twice as long.
-_HEARD = 1e-12
+_NEGLIGIBLE_WEIGHT = 1e-12
 # Weights between two grids are made so many at a time.
 _BLOCK = 4_000_000
 
@@ -70,7 +70,7 @@ class LinearSystem:
     scale: float  # largest entry of L without diffusion
 
 
-def heard_degree(problem: Problem) -> int:
+def attended_degree(problem: Problem) -> int:
     """Degree of the weights as functions of either point, to rounding; on the sphere to 1e-12."""
     dimension, attention = problem.space.dimension, problem.attention
     if attention is None:
@@ -78,7 +78,7 @@ def heard_degree(problem: Problem) -> int:
     else:
         # Those of the sharpest head, times y.
         kernel, more = kernel_of(problem.beta), 1
-    return max(8, kernel.degree(dimension, 1e-16 if dimension == 1 else _HEARD) + more)
+    return max(8, kernel.degree(dimension, 1e-16 if dimension == 1 else _NEGLIGIBLE_WEIGHT) + more)
 
 
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
@@ -96,7 +96,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
     """
     space, (heads, normalization, diffusivity) = problem.space, _heads(problem)
     of = coordinates(space.dimension, degree)
-    own_degree, own = heard_degree(problem), density.max_degree
+    own_degree, own = attended_degree(problem), density.max_degree
     quotient = normalization != "none"
     # Quotients and scalings have no last degree: half as much again, which the errors judge.
     more = own_degree // 2 if own else own_degree // 4
@@ -119,7 +119,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
         force = np.zeros((dimension, at.stop - begin, len(inside.points)))
         bound = np.zeros(at.stop - begin)
         for head, (mass, perturbation) in zip(heads, sources, strict=True):
-            weights, mean, total = _felt(head, outside.points[at], inside.points, mass, quotient)
+            weights, mean, total = _softmax(head, outside.points[at], inside.points, mass, quotient)
             pull = frames[:, at] @ head.value  # <e_c, V .>
             velocity += np.einsum("cid,id->ci", pull, mean)
             bound += np.linalg.norm(head.value, 2) * total
@@ -154,7 +154,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
     def speed_at(x: FloatArray) -> float:
         velocity = drifted(problem.terms, x[None])[0]
         for head, (mass, _) in zip(heads, sources, strict=True):
-            velocity += head.value @ _felt(head, x[None], inside.points, mass, quotient).mean[0]
+            velocity += head.value @ _softmax(head, x[None], inside.points, mass, quotient).mean[0]
         return float(np.linalg.norm(velocity - (velocity @ x) * x))
 
     speed = np.concatenate(speeds)
@@ -252,7 +252,7 @@ def _frames(points: FloatArray) -> FloatArray:
     return np.stack([south, np.stack([-sin_phi, cos_phi, 0.0 * sine], axis=-1)])
 
 
-class _Felt(NamedTuple):
+class _Softmax(NamedTuple):
     """Mean field of a head at points: weights, the mean of y, the total weight."""
 
     weights: FloatArray
@@ -260,16 +260,16 @@ class _Felt(NamedTuple):
     total: FloatArray
 
 
-def _felt(
+def _softmax(
     head: _Head, points: FloatArray, sources: FloatArray, mass: FloatArray, quotient: bool
-) -> _Felt:
+) -> _Softmax:
     """Weights of points (n, d) for sources, divided by their mean over the mass if so wanted."""
     weights = head.weights(points, sources)
     total = weights @ mass
     if quotient:
         weights /= total[:, None]
         total = np.ones(len(points))
-    return _Felt(weights, weights @ (mass[:, None] * sources), total)
+    return _Softmax(weights, weights @ (mass[:, None] * sources), total)
 
 
 def _highest(function: Callable[[FloatArray], float], start: FloatArray) -> float:

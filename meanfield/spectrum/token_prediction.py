@@ -20,7 +20,7 @@ from meanfield.spectrum.cluster_counts import potential_growth
 from meanfield.spectrum.stability import dominant_degree
 
 # Clusters whose places a sentence tells.
-_MOST_TOLD = 4
+_MOST_LISTED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +55,14 @@ class TokenPrediction:
     def told(self) -> str:
         """How many clusters, and where the heaviest will be: angles, or unit vectors."""
         count = len(self.positions)
-        heaviest = self.positions[np.argsort(-self.masses, kind="stable")[:_MOST_TOLD]]
+        heaviest = self.positions[np.argsort(-self.masses, kind="stable")[:_MOST_LISTED]]
         # Rounded before it is printed, without -0.
         heaviest = np.round(heaviest, 3) + 0.0
         if heaviest.ndim == 1:
             places = "angle" + "s" * (count > 1) + " " + ", ".join(f"{x:g}" for x in heaviest)
         else:
             places = ", ".join(f"({x:g}, {y:g}, {z:g})" for x, y, z in heaviest)
-        more = f" and {count - _MOST_TOLD} more" if count > _MOST_TOLD else ""
+        more = f" and {count - _MOST_LISTED} more" if count > _MOST_LISTED else ""
         plural = "s" * (count > 1)
         return f"{count} cluster{plural} of these tokens by linear theory, at {places}{more}"
 

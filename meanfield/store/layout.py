@@ -45,7 +45,7 @@ _WORDS = {"f": "real numbers", "c": "complex numbers", "i": "integers", "O": "te
 
 
 def checked_attribute(name: str, value: Any) -> Any:
-    """Attribute as Python's own number or text; a text that is shown as `shown_text` makes it."""
+    """Attribute as Python's own number or text; a text as `printable_text` makes it."""
     plain = value.item() if isinstance(value, np.generic) else value
     kind = _KINDS.get(name)
     if not (is_of(kind, plain) if kind else isinstance(plain, str | int | float)):
@@ -54,13 +54,13 @@ def checked_attribute(name: str, value: Any) -> Any:
     if not isinstance(plain, str) or name == "config":
         # The run file is compared to the letter, and never shown.
         return plain
-    return "\n".join(map(shown_text, plain.split("\n") if name == "changes" else [plain]))
+    return "\n".join(map(printable_text, plain.split("\n") if name == "changes" else [plain]))
 
 
-def shown_text(text: str) -> str:
+def printable_text(text: str) -> str:
     r"""Text of a file as it may be shown: `escaped`, and not too long.
 
-    >>> len(shown_text("a" * 10**6))
+    >>> len(printable_text("a" * 10**6))
     1003
     """
     return escaped(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "...")
@@ -152,7 +152,7 @@ class ForeignError(ValueError):
     """Another program has added something that is in the way; the rest is sound."""
 
     def __init__(self, item: Any) -> None:
-        kind, name = "dataset" if hasattr(item, "shape") else "group", shown_text(item.name[1:])
+        kind, name = "dataset" if hasattr(item, "shape") else "group", printable_text(item.name[1:])
         super().__init__(
             f"another program has added the {kind} {name}, which is in the way. Delete it there, "
             f'with h5py: del file["{name}"]'

@@ -79,7 +79,7 @@ def record(
     happened: list[Event] = []
     last: Snapshot | None = None
     written = RUNNING
-    held = reached
+    last_time = reached
     spent = spent or WallTime()
 
     def create(file: Any) -> None:
@@ -90,7 +90,7 @@ def record(
             replace_file(output, None, create)
 
     def flush(status: str) -> float:
-        nonlocal written, events, held
+        nonlocal written, events, last_time
         if output.earlier and not is_finished(status) and reached <= 0.0:
             return 0.0
         began = clock.perf_counter()
@@ -122,9 +122,9 @@ def record(
                 replace_file(output, None if output.earlier else output.path, write, room)
             except OutputError as error:
                 steps = 0 if last is None else last.checkpoint.steps
-                raise SimulationError(held, steps, str(error)) from error
+                raise SimulationError(last_time, steps, str(error)) from error
             pending.clear()
-            held = reached
+            last_time = reached
             events += len(happened)
             happened.clear()
             written = status

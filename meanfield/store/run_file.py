@@ -64,7 +64,7 @@ from meanfield.store.layout import (
     check_indices,
     dataset,
     increasing_times,
-    shown_text,
+    printable_text,
 )
 from meanfield.store.reading import EXPANSION, FormatError, opened, plain_attributes
 from meanfield.store.result_hash import run_results
@@ -132,7 +132,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         check_grows(file, "checkpoint", "stability", GROUP)
         group = file["checkpoint"]
         attributes = plain_attributes(group, *_COUNTS, "clock", "epoch", "unit", "representation")
-        name = _known(attributes["representation"])
+        name = _representation(attributes["representation"])
         # Not a number where the next step is to be chosen.
         step = float(group.attrs["step"])
         clock, epoch, unit = (float(attributes[key]) for key in ("clock", "epoch", "unit"))
@@ -167,7 +167,7 @@ def file_results(file: h5py.File) -> dict[str, Any]:
     """Datasets of an open run file that its hash covers, see `result_hash`."""
     count = len(increasing_times(file))
     moments = file.get("moments", _NO_MOMENTS)
-    results = run_results(file["time"], moments, found_observables(file))
+    results = run_results(file["time"], moments, stored_observables(file))
     for name, item in results.items():
         if len(item.shape) == 0 or len(item) != count:
             raise ValueError(f"{name} has shape {item.shape}, expected {count} rows")
@@ -218,7 +218,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
     _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
     _check_config(attributes.get("config", ""))
-    attributes.setdefault("requested_time_unit", _unit_asked_for(attributes))
+    attributes.setdefault("requested_time_unit", _requested_unit(attributes))
     space = named_space(str(attributes["manifold"]))
     time = increasing_times(file)
     count = len(time)
@@ -231,7 +231,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
         moments=moments,
         observables={n: item[()] for n, item in checked_observables(space, file, count).items()},
         diagnostics={n: item[()] for n, item in checked_diagnostics(file, count).items()},
-        representation=tuple(_known(name) for name in names),
+        representation=tuple(_representation(name) for name in names),
         measures=read_measures(space, file, count, states, names),
         attributes=attributes,
         growth_rates=dataset(file, "stability/growth_rates", "f", (None,))[()],
@@ -250,7 +250,7 @@ def _check_config(text: str) -> None:
         raise ValueError(f"attribute config is no TOML: {error}") from None
 
 
-def _unit_asked_for(attributes: dict[str, Any]) -> str:
+def _requested_unit(attributes: dict[str, Any]) -> str:
     """Unit of time in the run file that a file of an older version holds."""
     with suppress(ValueError, KeyError, TypeError, AttributeError):
         unit = tomllib.loads(str(attributes["config"]))["time"]["unit"]
@@ -258,7 +258,7 @@ def _unit_asked_for(attributes: dict[str, Any]) -> str:
     return "scaled"
 
 
-def _known(name: Any) -> str:
+def _representation(name: Any) -> str:
     if name not in REPRESENTATIONS:
         raise ValueError(f"representation {name!r} is not known")
     return str(name)
@@ -298,11 +298,11 @@ def texts(item: h5py.Dataset) -> list[str]:
         read += sum(map(len, some))
         if read > most:
             raise ValueError(f"{item.name.lstrip('/')} claims more than the file can hold")
-        strings += map(shown_text, some)
+        strings += map(printable_text, some)
     return strings
 
 
-def found_observables(file: h5py.File) -> dict[str, h5py.Dataset]:
+def stored_observables(file: h5py.File) -> dict[str, h5py.Dataset]:
     """Datasets of observables in an open file, by name."""
     datasets: dict[str, h5py.Dataset] = {}
 
@@ -323,7 +323,7 @@ def checked_observables(space: Manifold, file: h5py.File, count: int) -> dict[st
     shapes: dict[str, tuple[int | None, ...]]
     shapes = {"clusters/mass": (count, None), "clusters/centre": centre}
     clusters = {"clusters/count", *shapes}
-    datasets = found_observables(file)
+    datasets = stored_observables(file)
     names = {"energy", *datasets}
     numbers = {n for n, each in OBSERVABLES.items() if each.axis is None}
     # Names with a slash are parts of the package's observables, each of one shape.

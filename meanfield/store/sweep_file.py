@@ -121,7 +121,7 @@ def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
         Member(
             _text(each["file"]),
             {parameter.key: each["overrides"][parameter.key] for parameter in parameters},
-            *(None if each[name] is None else _text(each[name]) for name in _TOLD),
+            *(None if each[name] is None else _text(each[name]) for name in _REPORTED),
         )
         for each in document["members"]
     )
@@ -141,7 +141,7 @@ def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
     return Sweep(folder, parameters, members, attributes)
 
 
-_TOLD = ("status", "result_hash")
+_REPORTED = ("status", "result_hash")
 
 
 def _text(value: Any) -> str:

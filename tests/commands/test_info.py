@@ -34,15 +34,6 @@ observables = ["order_parameter", "entropy"]
 """
 
 
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run."""
-    folder = tmp_path_factory.mktemp("info")
-    (folder / "small.toml").write_text(TEXT)
-    assert main(["run", str(folder / "small.toml"), "--quiet"]) == 0
-    return folder / "small.h5"
-
-
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What the command prints on standard output."""
     capsys.readouterr()

@@ -37,7 +37,7 @@ def lines(
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     items = [1.0, 7.0, 2.0]
     total = 10 if options.get("weight") else 3
-    assert list(progress.shown(items, total, "work", **options)) == items
+    assert list(progress.with_progress(items, total, "work", **options)) == items
     return capsys.readouterr().err.splitlines()
 
 
@@ -73,7 +73,7 @@ def test_what_was_done_before_counts(
 ) -> None:
     """A resumed run would never come to its total."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    assert list(progress.shown([7, 8], 43, "work", before=lambda item: 41.0)) == [7, 8]
+    assert list(progress.with_progress([7, 8], 43, "work", before=lambda item: 41.0)) == [7, 8]
     assert capsys.readouterr().err.splitlines() == ["work: 42/43, 0 s, about 0 s left"]
 
 
@@ -82,7 +82,7 @@ def test_first_line_may_come_sooner(
 ) -> None:
     """A sign of life, and then no line for each item."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
-    assert list(progress.shown([1, 2, 3], 3, "work", first_line=0.0)) == [1, 2, 3]
+    assert list(progress.with_progress([1, 2, 3], 3, "work", first_line=0.0)) == [1, 2, 3]
     assert capsys.readouterr().err.splitlines() == ["work: 1/3, 0 s, about 0 s left"]
 
 
@@ -93,7 +93,7 @@ def test_long_first_item_is_announced(capsys: pytest.CaptureFixture[str]) -> Non
         assert said_until(capsys, "work: begun") == ["work: begun"]
         yield 1
 
-    assert list(progress.shown(stream(), 1, "work", first_line=0.01)) == [1]
+    assert list(progress.with_progress(stream(), 1, "work", first_line=0.01)) == [1]
 
 
 def test_long_silence_is_broken(
@@ -109,7 +109,9 @@ def test_long_silence_is_broken(
         assert "work: 1/2, t = 0, 0 s" in said
         yield 1
 
-    shown = progress.shown(stream(), 2, "work", note=lambda item: f"t = {item}", first_line=1e-9)
+    shown = progress.with_progress(
+        stream(), 2, "work", note=lambda item: f"t = {item}", first_line=1e-9
+    )
     assert list(shown) == [0, 1]
 
 
@@ -126,7 +128,7 @@ def test_lines_are_told_whatever_the_pace(
     """A hand-over would be told only if five seconds have passed."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
     told = {7.0: ["seven", "and lucky"]}
-    list(progress.shown([1.0, 7.0], 2, "work", lines=lambda item: told.get(item, [])))
+    list(progress.with_progress([1.0, 7.0], 2, "work", lines=lambda item: told.get(item, [])))
     assert capsys.readouterr().err.splitlines() == ["work: seven", "work: and lucky"]
 
 
@@ -135,7 +137,7 @@ def test_lines_stand_above_the_bar(
 ) -> None:
     """On a terminal they would be written into the bar."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    list(progress.shown([1.0, 7.0], 2, "work", lines=lambda item: [f"item {item:g}"]))
+    list(progress.with_progress([1.0, 7.0], 2, "work", lines=lambda item: [f"item {item:g}"]))
     # The bar is wiped, the line is written from the left edge, and the bar comes again below.
     assert capsys.readouterr().err.count("\ritem 1\n") == 1
 
@@ -145,7 +147,7 @@ def test_what_is_left_follows_from_the_pace_of_this_session(
 ) -> None:
     """What an earlier session did would count as done in no time."""
     let_two_items_end(monkeypatch, 30.0, 60.0)
-    list(progress.shown([1, 2], 46, "work", before=lambda item: 40.0))
+    list(progress.with_progress([1, 2], 46, "work", before=lambda item: 40.0))
     assert capsys.readouterr().err.splitlines() == [
         "work: 41/46, 30 s, about 150 s left",
         "work: 42/46, 60 s, about 120 s left",
@@ -157,7 +159,7 @@ def test_preparations_say_nothing_about_the_pace(
 ) -> None:
     """Nine seconds of compiling before 160 saves of a moment each would promise 24 minutes."""
     let_two_items_end(monkeypatch, 9.0, 9.5)
-    list(progress.shown([1, 2], 161, "work", prepares=True))
+    list(progress.with_progress([1, 2], 161, "work", prepares=True))
     assert capsys.readouterr().err.splitlines() == [
         "work: 1/161, 9 s",
         "work: 2/161, 10 s, about 80 s left",
@@ -175,7 +177,7 @@ def test_preparations_say_nothing_about_the_pace_of_a_bar(
         yield 1
         yield 2
 
-    stream = progress.shown(work(), 100_000, "work", before=lambda item: 7.0, prepares=True)
+    stream = progress.with_progress(work(), 100_000, "work", before=lambda item: 7.0, prepares=True)
     assert next(stream) == 1
     assert re.search(r"8/100000 \[\d\d:\d\d<\?", capsys.readouterr().err)
     stream.close()
@@ -186,7 +188,7 @@ def test_line_does_not_stand_behind_a_bar(
 ) -> None:
     """The reason why a run ends would be glued to a bar that nobody has closed yet."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    stream = progress.shown([1.0, 7.0], 2, "work", before=lambda item: 0.0)
+    stream = progress.with_progress([1.0, 7.0], 2, "work", before=lambda item: 0.0)
     next(stream)
     progress.say("meanfield: interrupted")
     assert capsys.readouterr().err.endswith("\rmeanfield: interrupted\n")

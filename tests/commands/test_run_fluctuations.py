@@ -123,7 +123,7 @@ def test_interrupted_fluctuations_leave_a_whole_run(
     config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """--resume finds them, once; of a longer run again; of other tokens without work."""
-    shown = command.shown
+    shown = command.with_progress
 
     def interrupted(stream: Iterable[Any], total: float, label: str, **more: Any) -> Iterator[Any]:
         for item in shown(stream, total, label, **more):
@@ -132,7 +132,7 @@ def test_interrupted_fluctuations_leave_a_whole_run(
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(command, "shown", interrupted)
+        patch.setattr(command, "with_progress", interrupted)
         assert run(config) == 130
     assert "holds the run, --resume finds its fluctuations" in capsys.readouterr().err
     assert stored(config) is None

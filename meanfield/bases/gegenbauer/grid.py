@@ -19,7 +19,7 @@ from meanfield.bases.gegenbauer.harmonics import roots
 
 _NEWTON_STEPS = 3
 # Error below which a nodal value counts as known.
-_KNOWN = 1e-9
+_RESOLVED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class AxialGrid:
 
     def known(self, coefficients: ComplexArray) -> npt.NDArray[np.bool_]:
         size = float(np.sqrt((np.abs(coefficients) ** 2).sum()))
-        return np.asarray(self._tables.root * _KNOWN > EPS * size)
+        return np.asarray(self._tables.root * _RESOLVED > EPS * size)
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
         """Coefficients up to max_degree of nodal values."""

@@ -4,9 +4,9 @@ A density f(theta) = Re[c_0 + 2 sum c_k e^{ik theta}] has the cumulative distrib
 
     F(theta) = c_0 theta / 2 pi + (1 / pi) Re sum_{k>=1} c_k e^{ik theta} / (ik),
 
-up to a constant, which no distance on the circle feels. The circle is cut into M >= 4 K cells,
-and F is expanded about the centre of each: with half a cell as unit of length, h = pi / M, the
-terms of degree k are at most (k h)^j / j! <= (pi / 4)^j / j!, below 1e-15 from j = TERMS on.
+up to a constant, on which no distance depends. The circle is cut into M >= 4 K cells, and F is
+expanded about the centre of each. The unit of length is half a cell, h = pi / M. Terms of degree k
+are at most (k h)^j / j! <= (pi / 4)^j / j!, below 1e-15 from j = TERMS on.
 
 Cell numbers may run on beyond M or below 0: then F goes on too, F(theta + 2 pi) = F + c_0.
 """

@@ -59,7 +59,7 @@ def degrees_orders(max_degree: int) -> tuple[_IntArray, _IntArray]:
 
 
 @lru_cache(maxsize=16)
-def _kept(max_degree: int, new_degree: int) -> _IntArray:
+def _positions(max_degree: int, new_degree: int) -> _IntArray:
     """Positions, among the coefficients up to max_degree, of those up to kept_degree."""
     degrees, orders = degrees_orders(new_degree)
     positions = orders * (2 * max_degree + 1 - orders) // 2 + degrees
@@ -79,10 +79,10 @@ def resize(coefficients: ComplexArray, max_degree: int) -> ComplexArray:
     """Coefficients cut, or filled with zeros, to `max_degree`; leading axes are kept."""
     present = degree_of(coefficients)
     if max_degree <= present:
-        cut = np.take(coefficients, _kept(present, max_degree), axis=-1)
+        cut = np.take(coefficients, _positions(present, max_degree), axis=-1)
         return np.asarray(cut, dtype=np.complex128)
     resized = np.zeros((*coefficients.shape[:-1], count_of(max_degree)), dtype=np.complex128)
-    resized[..., _kept(max_degree, present)] = coefficients
+    resized[..., _positions(max_degree, present)] = coefficients
     return resized
 
 

@@ -27,7 +27,7 @@ from meanfield.engines.row_scale import RowScale
 # What is cut: of the largest entry, and of the kernel's largest value, which rounds as much.
 _CUT, _ROUNDING = 1e-15, 1e-16
 # How much more than that the last two degrees may have that were computed.
-_SEEN = 10.0
+_SAFETY = 10.0
 # Targets, and directions of sources, along the great circle that tells the degree.
 _CIRCLE_NODES = 8192
 _CIRCLE_SOURCES = 33
@@ -86,7 +86,7 @@ def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[
             columns_used = np.flatnonzero(np.abs(table).max(axis=1, initial=0.0) > 0.1 * negligible)
             tables.append((columns, columns_used, rows, rows_used, table[columns_used]))
         # Parities take turns: two degrees have all of them.
-        if sizes[-2:].max() <= _SEEN * negligible:
+        if sizes[-2:].max() <= _SAFETY * negligible:
             break
         reach += 2 + reach // 8
     last = int(max(np.flatnonzero(sizes > negligible), default=0))

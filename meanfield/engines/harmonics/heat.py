@@ -10,8 +10,8 @@ side is the probability of a longer normal, and S the probability of a larger an
     S(theta) = 4 pi sqrt(2) e^{time/4} / (4 pi time)^{3/2}
                int_theta^{2 pi - theta} phi e^{-phi^2/4 time} sqrt(cos theta - cos phi) d phi
 
-up to a relative error e^{-pi^2/time}. (The kernel of S^3 is a sum of Gaussians, and the kernel of
-S^2 an integral of it.) The variable w, phi^2 = theta^2 + 4 time w, factors out e^{-theta^2/4 time}.
+up to a relative error e^{-pi^2/time}: the kernel of S^2 is an integral of that of S^3, a sum of
+Gaussians. The variable w, phi^2 = theta^2 + 4 time w, factors out e^{-theta^2/4 time}.
 So both ends of the law retain their digits. For long times the series is summed instead.
 Theta is smooth in q = r^2, whatever the time; cos Theta and sin Theta / r are tabulated, once
 for each time, as polynomials on intervals of q.

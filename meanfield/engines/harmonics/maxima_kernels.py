@@ -105,7 +105,7 @@ def cell_radius(theta, height, width):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _known(point, slack, summits, reaches, count):  # type: ignore[no-untyped-def]
+def _is_near_summit(point, slack, summits, reaches, count):  # type: ignore[no-untyped-def]
     for k in range(count):
         reach = reaches[k] - slack
         if reach > 0.0:
@@ -138,7 +138,7 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
                 reach = max(-1.99 * largest / bound, 1e-9, -100.0 * noise / largest)
                 if (
                     largest < _FLAT * least
-                    and not _known(starts[i], 0.0, summits, reaches, count)
+                    and not _is_near_summit(starts[i], 0.0, summits, reaches, count)
                     and count < len(summits)
                 ):
                     copy_to(summits[count], starts[i])
@@ -147,7 +147,7 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
                 continue
             step_to(starts[i], first, second, starts[remaining])
             # Quadratic convergence: this step's successor is below rounding.
-            lasts[remaining] = math.hypot(first, second) < 1e-8 or _known(
+            lasts[remaining] = math.hypot(first, second) < 1e-8 or _is_near_summit(
                 starts[remaining], 0.0, summits, reaches, count
             )
             remaining += 1
@@ -254,7 +254,7 @@ def _quarter(field, bound, noise, cells, number, summits, reaches, total):  # ty
                     s = math.sin(below)
                     centre[0], centre[1] = s * math.cos(quarter[1]), s * math.sin(quarter[1])
                     centre[2] = math.cos(below)
-                    if not _known(centre, radius, summits, reaches, total):
+                    if not _is_near_summit(centre, radius, summits, reaches, total):
                         count += 1
             if count > runs[parallels]:
                 parallels += 1

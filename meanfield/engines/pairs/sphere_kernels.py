@@ -6,8 +6,8 @@ For unit vectors x, y let s = sign <x, y>, u = y - s x, q = |u|^2 <= 2. Then
     beta <x, y> - |beta| = -|beta| q / 2            if s = sign beta
                            -|beta| (2 - q / 2)      else
 
-u is a difference near y = x and a sum near y = -x, so neither line suffers cancellation, and
-at most half of |u|^2 is normal to the sphere. P_x is linear: it acts on the sum over y, once.
+u is a difference near y = x and a sum near y = -x, so neither line suffers cancellation. At most
+half of |u|^2 is normal to the sphere. P_x is linear: it acts on the sum over y, once.
 Pairs i < j serve both tokens: the other one's u is -s u, the exponential is the same.
 
 Coordinates are rows of arrays (3, n) here: vectors of x, of y, of z.
