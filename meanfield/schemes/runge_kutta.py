@@ -34,7 +34,9 @@ class RungeKuttaStepper:
         method: str = "DOP853",
         unit: float = 1.0,
     ) -> None:
-        self._make = _solver_class(method)
+        import scipy.integrate  # only runs need it
+
+        self._make = getattr(scipy.integrate, method)
         self._dtype = state.dtype
         self._rhs = _real(rhs, state.dtype, unit)
         self._unit = unit
@@ -104,16 +106,6 @@ class RungeKuttaStepper:
         state = side.y
         vars(side).clear()  # as in the end of self
         return np.asarray(state.view(self._dtype))
-
-
-def _solver_class(method: str) -> Any:
-    if method == "DOP853":
-        from meanfield.schemes.in_place import InPlaceDOP853
-
-        return InPlaceDOP853
-    import scipy.integrate
-
-    return getattr(scipy.integrate, method)
 
 
 def _real(rhs: RightHandSide, dtype: np.dtype[Any], unit: float) -> RightHandSide:

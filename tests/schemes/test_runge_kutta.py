@@ -208,25 +208,3 @@ def test_starters_take_the_method_of_their_name(starter: Callable, method: str) 
     for stepper in steppers:
         stepper.step()
     np.testing.assert_array_equal(*(stepper.state for stepper in steppers))
-
-
-def test_steps_in_place_are_scipys_to_the_bit() -> None:
-    """Only memory may differ: rejected steps, lengths and states are the same."""
-    from scipy.integrate import DOP853
-
-    from meanfield.schemes.in_place import InPlaceDOP853
-
-    def rhs(time, y):
-        return np.array([y[1], 5.0 * (1.0 - y[0] ** 2) * y[1] - y[0]])
-
-    options = {"rtol": 1e-9, "atol": 1e-9, "first_step": 1.0, "max_step": 0.5}
-    theirs, ours = (
-        solver(rhs, 0.0, np.array([2.0, 0.0]), np.inf, **options)
-        for solver in (DOP853, InPlaceDOP853)
-    )
-    for _ in range(60):
-        theirs.step()
-        ours.step()
-        assert np.array_equal(theirs.y, ours.y)
-        assert (theirs.t, theirs.h_abs, theirs.nfev) == (ours.t, ours.h_abs, ours.nfev)
-    assert theirs.nfev > 12 * 61  # some were rejected
