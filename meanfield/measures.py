@@ -393,12 +393,7 @@ def _check_degree(max_degree: int) -> None:
 
 
 def shared_manifold(first: Measure | Density, second: Measure | Density) -> Manifold:
-    """Manifold on which both of two measures live.
-
-    >>> import meanfield as mf
-    >>> shared_manifold(mf.Density(mf.Circle(), [1.0]), mf.Measure(mf.Circle(), [0.0])).name
-    'circle'
-    """
+    """Manifold on which both of two measures live."""
     if first.manifold.name != second.manifold.name:
         raise ValueError(
             f"first lives on the {first.manifold.name}, second on the {second.manifold.name}: "

@@ -34,20 +34,12 @@ def ended_by(rule: object) -> str:
 
 
 def stop_rule(status: str) -> str:
-    """Name of the stop rule that ended a run, else empty.
-
-    >>> stop_rule("stopped: one_cluster"), stop_rule("completed")
-    ('one_cluster', '')
-    """
+    """Name of the stop rule that ended a run, else empty."""
     return status.removeprefix(_BY_RULE) if status.startswith(_BY_RULE) else ""
 
 
 def is_finished(status: str | None) -> bool:
-    """True if a run is complete: it reached its end, or its stop rule ended it.
-
-    >>> is_finished("completed"), is_finished("stopped: one_cluster"), is_finished("running")
-    (True, True, False)
-    """
+    """True if a run is complete: it reached its end, or its stop rule ended it."""
     return status == COMPLETED or bool(stop_rule(status or ""))
 
 

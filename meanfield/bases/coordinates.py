@@ -83,9 +83,5 @@ def coordinates(dimension: int, max_degree: int) -> Coordinates:
 
 
 def coordinate_count(dimension: int, degree: int) -> int:
-    """Number of real coordinates up to a degree, however large; see `Coordinates.size`.
-
-    >>> coordinate_count(1, 2), coordinate_count(2, 2)
-    (4, 8)
-    """
+    """Number of real coordinates up to a degree, however large; see `Coordinates.size`."""
     return 2 * degree if dimension == 1 else (degree + 1) ** 2 - 1

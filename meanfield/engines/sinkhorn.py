@@ -206,11 +206,7 @@ def is_positive(score: FloatArray) -> bool:
 
 
 def is_symmetric(score: FloatArray) -> bool:
-    """True if a matrix is its own transpose, up to the rounding of a product of matrices.
-
-    >>> is_symmetric(np.diag([1.0, -1.0])), is_symmetric(np.array([[0, -1], [1, 0]]))
-    (True, False)
-    """
+    """True if a matrix is its own transpose, up to the rounding of a product of matrices."""
     return bool(np.abs(score - score.T).max() <= _ROUNDING * np.abs(score).max())
 
 
@@ -259,11 +255,7 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
 
 
 def tilted_masses(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
-    """Masses times weights, in units of the largest weight where there is mass.
-
-    >>> tilted_masses(np.array([0.5, 0.5]), np.array([1000.0, 1000.0 + np.log(4.0)])).round(12)
-    array([0.125, 0.5  ])
-    """
+    """Masses times weights, in units of the largest weight where there is mass."""
     heavy = masses > 0.0
     largest = log_weights[heavy].max()
     return np.where(heavy, masses * np.exp(np.minimum(log_weights - largest, 0.0)), 0.0)

@@ -55,11 +55,7 @@ class InitialLaw(Protocol):
 
 
 def has_density(law: InitialLaw) -> bool:
-    """True if a law of the package is a density; False for points and for a user's own laws.
-
-    >>> has_density(uniform()), has_density(from_points([0.1, 2.0]))
-    (True, False)
-    """
+    """True if a law of the package is a density; False for points and for a user's own laws."""
     return not isinstance(law, Law | from_points | normal_tokens | configuration)
 
 

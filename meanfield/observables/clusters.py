@@ -102,12 +102,7 @@ def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
 
 
 def grid_size(dimension: int, degree: int) -> int:
-    """Nodes of such a grid: three a degree on a great circle, or some hundredths more.
-
-    >>> import meanfield as mf
-    >>> grid_size(2, 666), len(mf.Sphere().grid(666).weights)
-    (1996002, 2000000)
-    """
+    """Nodes of such a grid: three a degree on a great circle, or some hundredths more."""
     return 3 * degree if dimension == 1 else 9 * degree**2 // 2
 
 

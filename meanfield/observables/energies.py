@@ -62,11 +62,6 @@ def energy_unit(problem: Problem) -> float:
 
     For a kernel it is strength times 1/2 int int W dmu dmu of the measure of energy 1. Heads,
     also doubly stochastic ones, have energies of their own, which contain the strength.
-
-    >>> import meanfield as mf
-    >>> kernels = mf.exponential(5.0), mf.linear()
-    >>> [energy_unit(mf.Problem(mf.Circle(), kernel, mf.USA)) for kernel in kernels]
-    [0.1, 0.5]
     """
     if problem.attention is not None:
         return 0.5 if problem.normalization == "sinkhorn" else 0.5 / problem.beta

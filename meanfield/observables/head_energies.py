@@ -81,16 +81,6 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
     1e-13, see `sinkhorn.scaling`.
 
     measure: where it is known: few points are summed over pairs. E_S needs it.
-
-    >>> import meanfield as mf
-    >>> head = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
-    >>> for normalization in ("none", "softmax", "sinkhorn"):
-    ...     problem = mf.Problem(mf.Circle(), mf.Attention([head], normalization, beta=4.0))
-    ...     cluster = mf.Measure(mf.Circle(), np.zeros(2))
-    ...     print(round(heads_energy(problem, cluster.moments(30), cluster), 12))
-    1.0
-    1.0
-    1.0
     """
     attention, space = problem.attention, problem.space
     if attention is None:

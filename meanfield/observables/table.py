@@ -115,12 +115,7 @@ ALWAYS_STORED = ("energy", "clusters")
 
 
 def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, ...]:
-    """Default observables; run files have fewer.
-
-    >>> import meanfield as mf
-    >>> usual_observables(mf.Sphere(128))
-    ('order_parameter', 'energy', 'clusters', 'mean_cosine')
-    """
+    """Default observables; run files have fewer."""
     if space.family == "vectors":
         return _OF_VECTORS
     return DEFAULT_OBSERVABLES if in_files else USUAL_OBSERVABLES

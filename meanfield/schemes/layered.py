@@ -12,10 +12,6 @@ class LayerStepper:
     """Takes one layer a step: state <- layer(number, state), time counts layers.
 
     time, previous_time: layers behind it, and before the last step.
-
-    >>> stepper = LayerStepper(lambda number, x: 0.5 * x, Start(0.0, np.ones(1)))
-    >>> stepper.step(), stepper.step(), stepper.time, stepper.state
-    (True, True, 2.0, array([0.25]))
     """
 
     step_size = 1.0

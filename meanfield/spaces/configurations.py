@@ -265,13 +265,7 @@ def check_shape(shape: str, tokens: int | None, dimension: int | None) -> None:
 def shape_points(
     shape: str, ambient: int, tokens: int | None = None, dimension: int | None = None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Unit vectors in R^ambient of a shape that `check_shape` knows, and masses if not equal.
-
-    >>> shape_points("simplex", 4, dimension=2)[0].round(3) + 0.0
-    array([[ 1.   ,  0.   ,  0.   ,  0.   ],
-           [-0.5  ,  0.866,  0.   ,  0.   ],
-           [-0.5  , -0.866,  0.   ,  0.   ]])
-    """
+    """Unit vectors in R^ambient of a shape that `check_shape` knows, and masses if not equal."""
     if dimension is not None and dimension > ambient:
         # Before it is made, which may take more memory than there is.
         raise ValueError(_NO_ROOM.format(shape, dimension, ambient))

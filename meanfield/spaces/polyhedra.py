@@ -44,11 +44,7 @@ def rotation_group(name: str) -> FloatArray:
 
 
 def invariants_by_degree(rotations: FloatArray, max_degree: int) -> IntArray:
-    """Number of independent invariant harmonics of each degree, shape (max_degree + 1,).
-
-    >>> invariants_by_degree(rotation_group("octahedral"), 9)
-    array([1, 0, 0, 0, 1, 0, 1, 0, 1, 1])
-    """
+    """Number of independent invariant harmonics of each degree, shape (max_degree + 1,)."""
     cosine = np.clip((np.trace(rotations, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0)
     angles = np.arccos(cosine)
     # sin((2 l + 1) a / 2) / sin(a / 2) = 1 + 2 sum_{m <= l} cos m a

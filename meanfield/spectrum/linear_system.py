@@ -82,18 +82,7 @@ def attended_degree(problem: Problem) -> int:
 
 
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
-    """L for perturbations up to a degree, tested against fields up to it.
-
-    About uniform the entries are the growth rates, twice each on the circle:
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=1.0), mf.USA)
-    >>> uniform = mf.Density(problem.space, problem.space.from_modes([]))
-    >>> linear_system(problem, uniform, 2).matrix.diagonal().round(4)
-    array([0.2079, 0.1998, 0.2079, 0.1998])
-    >>> mf.growth_rates(problem, 2)[1:].round(4)
-    array([0.2079, 0.1998])
-    """
+    """L for perturbations up to a degree, tested against fields up to it."""
     space, (heads, normalization, diffusivity) = problem.space, _heads(problem)
     of = coordinates(space.dimension, degree)
     own_degree, own = attended_degree(problem), density.max_degree

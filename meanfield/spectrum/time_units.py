@@ -17,11 +17,7 @@ TIME_UNITS = ("scaled", "paper", "growth")
 
 
 def time_name(unit: str) -> str:
-    """Name of a time for tables with one column a series.
-
-    >>> time_name("scaled"), time_name("paper")
-    ('time', 'paper_time')
-    """
+    """Name of a time for tables with one column a series."""
     return "time" if unit == "scaled" else f"{unit}_time"
 
 

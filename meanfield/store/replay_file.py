@@ -115,13 +115,7 @@ def with_origin(replay: Replay) -> Replay:
 
 
 def load_replay(path: str | os.PathLike[str]) -> Replay:
-    """Replay in a file of `meanfield replay`.
-
-    >>> load_replay("nothing.h5")
-    Traceback (most recent call last):
-    ...
-    meanfield.store.reading.FormatError: nothing.h5: no such file.
-    """
+    """Replay in a file of `meanfield replay`."""
     with read_study(path, "replay", REPLAY_FORMAT_VERSION, "model", "beta") as (file, attributes):
         table = arrays(file, _AXES, _INTEGERS)
         texts = len(table["text"])

@@ -24,12 +24,7 @@ _RESOLVED = 1e-9
 
 @dataclass(frozen=True)
 class AxialGrid:
-    """Grid of n Gauss-Jacobi nodes, on which products of three fields of max_degree integrate.
-
-    >>> grid = AxialGrid(8, 4)
-    >>> len(grid.points), float((grid.weights @ np.cos(grid.points) ** 2).round(12))
-    (7, 0.125)
-    """
+    """Grid of n Gauss-Jacobi nodes, on which products of three fields of max_degree integrate."""
 
     ambient: int  # d of S^{d-1}
     max_degree: int  # largest degree of the modal side

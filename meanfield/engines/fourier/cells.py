@@ -39,11 +39,6 @@ def cell_count(max_degree: int, depth: int = 2) -> int:
     """Power of two M with 2 (K h / 4)^J / J! below 1e-15, h = 2 pi / M, J = 8 depth.
 
     That is the first Chebyshev coefficient dropped of e^{-iKht} on |t| <= 1/2.
-
-    >>> [cell_count(degree, depth=2) for degree in (14, 30, 78)]
-    [32, 64, 256]
-    >>> [cell_count(degree, depth=1) for degree in (14, 30, 78)]
-    [512, 1024, 4096]
     """
     powers = ROW * depth
     widest = 4.0 * (_TRUNCATION * math.factorial(powers) / 2.0) ** (1.0 / powers)

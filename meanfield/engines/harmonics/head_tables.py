@@ -36,11 +36,7 @@ _ROUNDED = 20.0
 
 
 def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rotations P and Q and numbers s with S = P diag(s) Q^T, the largest |s| last.
-
-    >>> decomposed(np.diag([1.0, -3.0, 2.0]))[1]
-    array([ 1., -3.,  2.])
-    """
+    """Rotations P and Q and numbers s with S = P diag(s) Q^T, the largest |s| last."""
     diagonal = np.diag(score)
     if np.array_equal(score, np.diag(diagonal)):
         return np.eye(3), diagonal.copy(), np.eye(3)

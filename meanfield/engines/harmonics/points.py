@@ -57,12 +57,7 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
 
 
 def evaluate_several(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
-    """Values (k, n) at points (n, 3) of k fields, coefficients (k, count); see `evaluate`.
-
-    >>> evaluate_several(np.array([[1.0, 0, 0], [0, 2.0, 0]]), np.array([[1.0, 0, 0]])).round(12)
-    array([[1.],
-           [0.]])
-    """
+    """Values (k, n) at points (n, 3) of k fields, coefficients (k, count); see `evaluate`."""
     vectors = checked_vectors(points)
     fields = np.ascontiguousarray(coefficients, dtype=np.complex128)
     if solid.is_faster(len(vectors), degree_of(fields), False):

@@ -15,13 +15,7 @@ from meanfield.arrays import FloatArray
 
 
 class Scratch(threading.local):
-    """Named arrays of which each thread has its own, in memory that `make(size)` gives.
-
-    >>> scratch = Scratch()
-    >>> first = scratch.array("values", (2, 3))
-    >>> np.shares_memory(first, scratch.array("values", (4,)))
-    True
-    """
+    """Named arrays of which each thread has its own, in memory that `make(size)` gives."""
 
     def __init__(self, make: Callable[[int], FloatArray] = np.empty) -> None:
         self._make = make

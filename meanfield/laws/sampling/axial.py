@@ -16,12 +16,7 @@ def axial_tokens(
 
 
 def around_axis(d: int, angles: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Unit vectors (n, d) of given polar angles, uniform about the last axis.
-
-    >>> tokens = around_axis(5, np.array([0.0, 1.0]), np.random.default_rng(0))
-    >>> np.arccos(tokens[:, -1]).round(12), (tokens**2).sum(axis=1).round(12)
-    (array([0., 1.]), array([1., 1.]))
-    """
+    """Unit vectors (n, d) of given polar angles, uniform about the last axis."""
     beside = rng.standard_normal((len(angles), d - 1))
     beside *= (np.sin(angles) / np.sqrt((beside * beside).sum(axis=1)))[:, None]
     return np.concatenate([beside, np.cos(angles)[:, None]], axis=1)

@@ -21,12 +21,7 @@ _AT_ONCE = 2**16
 def mixture_tokens(
     components: Sequence[Component], count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Unit vectors (count, 3), each from a component that is drawn by its weight.
-
-    >>> pole = np.array([0.0, 0.0, 1.0])
-    >>> mixture_tokens([(1.0, pole, 1e6)], 2, np.random.default_rng(0)).round(2)[:, 2]
-    array([1., 1.])
-    """
+    """Unit vectors (count, 3), each from a component that is drawn by its weight."""
     weights = np.array([weight for weight, _, _ in components])
     uniform = rng.random((3, count))
     tokens = np.empty((count, 3))

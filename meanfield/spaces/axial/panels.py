@@ -19,12 +19,7 @@ _WIDTHS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class AxialPanels(Panels):
-    """Panels of [0, pi], each with 16 nodes.
-
-    >>> panels = AxialPanels(np.array([[0.0, 1.5], [1.5, np.pi]]), 4)
-    >>> float((panels.weights @ np.cos(panels.points) ** 2).round(12))
-    0.25
-    """
+    """Panels of [0, pi], each with 16 nodes."""
 
     ambient: int = 2  # d of S^{d-1}
     end = np.pi

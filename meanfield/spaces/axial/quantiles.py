@@ -19,11 +19,7 @@ _AT_ONCE = 2**16
 
 
 def polar_angles(d: int, coefficients: ModalArray, levels: FloatArray) -> FloatArray:
-    """Polar angles within which a density has given masses, levels in [0, 1].
-
-    >>> polar_angles(3, np.array([1.0]), np.array([0.0, 0.25, 1.0])).round(6)
-    array([0.      , 1.047198, 3.141593])
-    """
+    """Polar angles within which a density has given masses, levels in [0, 1]."""
     check_distribution(d, coefficients)
     count = max(_TABLE, _A_DEGREE * len(coefficients), int(_A_DEGREE * np.sqrt(d)))
     edges = np.linspace(0.0, np.pi, count + 1)

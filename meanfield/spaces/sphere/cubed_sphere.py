@@ -25,12 +25,7 @@ _FRAMES = np.array(
 
 
 def uniform_bounds(parts: int) -> FloatArray:
-    """Rectangles (6 parts^2, 5): every face cut `parts` times along u and along v.
-
-    >>> uniform_bounds(2)[:2]
-    array([[ 0., -1.,  0., -1.,  0.],
-           [ 0., -1.,  0.,  0.,  1.]])
-    """
+    """Rectangles (6 parts^2, 5): every face cut `parts` times along u and along v."""
     edges = np.linspace(-1.0, 1.0, parts + 1)
     face, i, j = np.meshgrid(np.arange(6), *2 * [np.arange(parts)], indexing="ij")
     sides = (face, edges[i], edges[i + 1], edges[j], edges[j + 1])
