@@ -60,6 +60,25 @@ def test_picture_has_each_value_at_its_place(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.ravel(mesh.get_array()), np.arange(72.0))
 
 
+def test_seeds_are_points_and_their_mean(tmp_path: Path) -> None:
+    """Lines would join runs that have nothing to do with each other, one over the other."""
+    beta = Parameter("problem.beta", (1.0, 2.0))
+    seed = Parameter("representation.seed", tuple(range(9)))
+    sweep = made(tmp_path, beta, seed)
+    drawn = sweep_picture(sweep)
+    assert not drawn.is_map and drawn.whole
+    assert drawn.x.label == r"inverse temperature $\beta$"
+    assert drawn.y is not None and drawn.y.is_seed and not drawn.x.is_seed
+    axes = sweep_figure(sweep).axes[0]
+    runs = [line for line in axes.lines if line.get_marker() == "o"]
+    assert len(runs) == 9 and {line.get_linestyle() for line in runs} == {"None"}
+    # None on another, all nearer to their own value than to the next.
+    places = np.array([line.get_xdata() for line in runs])
+    assert np.unique(places).size == 18 and np.abs(places - [1.0, 2.0]).max() < 0.25
+    (mean,) = [line for line in axes.lines if line.get_label() == "their mean"]
+    np.testing.assert_allclose(mean.get_ydata(), [4.0, 13.0], rtol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

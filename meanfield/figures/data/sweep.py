@@ -1,7 +1,8 @@
 """Picture of a sweep: an observable against the parameters.
 
-One parameter runs along the axis: of numbers, if there is one, that with the most values. A second
-makes curves if it has few values or words, else a map; the others make panels.
+One parameter runs along the axis: of numbers, if there is one, that with the most values, and seeds
+only if there is no other. A second makes curves if it has few values or words, points if it is a
+seed, else a map; the others make panels.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class SweepAxis:
     words: tuple[str, ...]  # the values as words
     numeric: bool
     logarithmic: bool
+    is_seed: bool = False  # whether the values are seeds of random numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ def sweep_picture(
     fixed = [f"{sweep.names[i]} = {p.labels[0]}" for i, p in enumerate(sweep.parameters)
              if len(p.values) == 1 and i != order[0]]  # fmt: skip
     finite = arranged[0][np.isfinite(arranged[0])]
-    is_map = y is not None and y.numeric and len(y.places) > _MOST_CURVES
+    is_map = y is not None and y.numeric and not y.is_seed and len(y.places) > _MOST_CURVES
     if is_map and finite.size < arranged[0].size:
         fixed.append("grey: none" if name == "clusters" else "grey: not known")
     return SweepPicture(
@@ -132,6 +134,7 @@ def _order(parameters: Sequence[Parameter]) -> list[int]:
         range(len(parameters)),
         key=lambda i: (
             len(parameters[i].values) == 1,
+            _is_seed(parameters[i]),
             not parameters[i].is_numeric,
             -len(parameters[i].values),
         ),
@@ -147,7 +150,14 @@ def _axis(sweep: Sweep, index: int) -> tuple[SweepAxis, npt.NDArray[np.int64]]:
     label = _SYMBOLS.get(parameter.key, sweep.names[index].replace("_", " "))
     words = tuple(parameter.labels[i] for i in order)
     places = places[order]
-    return SweepAxis(label, places, words, numeric, numeric and _has_ratios(places)), order
+    seed = _is_seed(parameter)
+    logarithmic = numeric and not seed and _has_ratios(places)
+    return SweepAxis(label, places, words, numeric, logarithmic, seed), order
+
+
+def _is_seed(parameter: Parameter) -> bool:
+    """True for seeds, which only number random runs."""
+    return parameter.key.endswith("seed")
 
 
 def _has_ratios(places: FloatArray) -> bool:

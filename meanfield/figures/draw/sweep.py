@@ -23,6 +23,8 @@ _PANEL, _COLUMNS = 3.2, 4
 _COLOURS = "viridis"
 # Whole numbers up to this many have a colour each.
 _MOST_WHOLE = 24
+# Distance of points beside each other, and the width of all, as shares of that between values.
+_BESIDE, _WIDEST = 0.06, 0.4
 _EARLY = "did not complete: its last saved time"
 
 
@@ -86,29 +88,42 @@ def _draw(picture: SweepPicture, panel: int, axes: Axes) -> None:
 
 
 def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
-    """A curve for each value of the second parameter; runs that ended early are crosses."""
+    """A curve for each value of the second parameter; runs that ended early are crosses.
+
+    Seeds number random runs: their values are points, and the curve is their mean.
+    """
     values, early = picture.values[panel], picture.early[panel]
-    count = len(values)
+    count, seeds = len(values), picture.y is not None and picture.y.is_seed
     several = picture.y is not None and picture.y.numeric and count > 2
+    line = "none" if picture.x.is_seed else "-" if picture.x.numeric else ":"
     for row in range(count):
-        if several:
-            colour: Any = colormaps["viridis"](0.9 * row / (count - 1))
+        if seeds:
+            colour: Any = MUTED
+        elif several:
+            colour = colormaps["viridis"](0.9 * row / (count - 1))
         else:
             colour = DEGREE_COLOURS[1 + 2 * row % 8] if count > 1 else INK
-        label = None if picture.y is None else picture.y.words[row]
-        line = "-" if picture.x.numeric else ":"
-        # Whole numbers are often the same: curves below are wider than what covers them.
-        wider = np.linspace(min(2.2 * (count - 1), 8.0), 0.0, count)[row] if picture.whole else 0.0
-        axes.plot(picture.x.places, values[row], line, marker="o", markersize=3.5 + 1.4 * wider,
-                  color=colour, linewidth=1.4 + wider, label=label)  # fmt: skip
+        label = None if picture.y is None or seeds else picture.y.words[row]
+        # Whole numbers are often the same: beside each other all are seen.
+        places = _beside(picture.x, row, count) if picture.whole else picture.x.places
+        axes.plot(places, values[row], linestyle="none" if seeds else line, marker="o",
+                  markersize=4.0, color=colour, linewidth=1.4, label=label)  # fmt: skip
         ended = early[row] & np.isfinite(values[row])
         if ended.any():
-            axes.plot(picture.x.places[ended], values[row][ended], "x", markersize=9,
+            axes.plot(places[ended], values[row][ended], "x", markersize=9,
                       markeredgewidth=1.6, color=colour, linestyle="none")  # fmt: skip
+    if seeds:
+        known = np.isfinite(values)
+        mean = np.where(known, values, 0.0).sum(axis=0) / np.where(
+            known.any(axis=0), known.sum(axis=0), np.nan
+        )
+        axes.lines[0].set_label(f"{count} runs")
+        axes.plot(picture.x.places, mean, linestyle=line, color=INK, linewidth=1.6, zorder=1.9,
+                  label="their mean")  # fmt: skip
     if picture.early.any():
         axes.plot([], [], "x", color=MUTED, label=_EARLY)
     if panel == 0 and (picture.y is not None or picture.early.any()):
-        title = picture.y.label if picture.y is not None else None
+        title = picture.y.label if picture.y is not None and not seeds else None
         axes.legend(title=title, title_fontsize=8.5)
     axes.set_ylabel(picture.quantity)
     if picture.whole:
@@ -116,6 +131,14 @@ def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if low == high:
             axes.set_ylim(low - 1.0, high + 1.0)
+
+
+def _beside(axis: SweepAxis, row: int, count: int) -> FloatArray:
+    """Places of a row along an axis, moved so that rows stand beside each other."""
+    places = np.log(axis.places) if axis.logarithmic else axis.places
+    gap = float(np.diff(places).min()) if len(places) > 1 else 1.0
+    moved = places + gap * min(_BESIDE, _WIDEST / count) * (row - 0.5 * (count - 1))
+    return np.exp(moved) if axis.logarithmic else moved
 
 
 def _map(picture: SweepPicture, panel: int, axes: Axes) -> None:
