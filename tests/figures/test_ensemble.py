@@ -102,3 +102,22 @@ def test_wrong_suffix_or_kind_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             save_plot(ensemble(), tmp_path / name, kind)
+
+
+def test_legend_is_above_the_bars() -> None:
+    """It would hide the highest bar, which says what happens most."""
+    figure = ensemble_figure(ensemble())
+    figure.draw_without_rendering()
+    right = figure.axes[1]
+    legend = right.get_legend()
+    assert legend is not None
+    bars = [bar.get_window_extent() for each in right.containers for bar in each]
+    assert max(box.y1 for box in bars) < legend.get_window_extent().y0
+
+
+def test_ensemble_without_a_title_has_one() -> None:
+    """A figure would not say that it counts clusters of random tokens."""
+    figure = ensemble_figure(ensemble())
+    assert figure.axes[0].texts[0].get_text() == "Clusters of random tokens"
+    figure = ensemble_figure(ensemble(), title="Mine")
+    assert figure.axes[0].texts[0].get_text() == "Mine"

@@ -17,6 +17,7 @@ from meanfield.figures.draw.style import INK, MUTED, facts_title, shades, style,
 from meanfield.studies.ensemble_results import Ensemble
 
 _SIZE = (10.0, 4.4)
+_ABOVE_BARS, _COLUMNS = 1.15, 3
 # Parts of the colour maps that are neither too dark nor too light on white.
 _TIMES = ("inferno", 0.15, 0.75)
 _SIZES = ("viridis", 0.15, 0.75)
@@ -42,7 +43,8 @@ def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
     ]
     facts = picture.facts
     first = left[0] if left else right
-    title_above(first, str(facts.get("title", "")), facts_title(facts) if facts else "")
+    title = str(facts.get("title", "")) or "Clusters of random tokens"
+    title_above(first, title, facts_title(facts) if facts else "")
     for axes in left:
         (_means_in_time if alone else _means)(picture, axes)
     _distributions(picture, right)
@@ -97,7 +99,9 @@ def _distributions(picture: EnsemblePicture, axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(f"clusters {_at(picture.times[-1])}")
     axes.set_ylabel("share of runs")
-    axes.legend(loc="upper right")
+    # In a row above all bars.
+    axes.set_ylim(top=_ABOVE_BARS * axes.get_ylim()[1])
+    axes.legend(loc="upper right", ncols=min(sizes, _COLUMNS))
 
 
 def _at(time: float) -> str:
