@@ -12,6 +12,8 @@ from meanfield.figures.data.sphere import marked_clusters
 from meanfield.runs import Run
 
 _TIMES = 60
+# Distance of centres from the edge of a map within which marks may be on both sides.
+_CLEAR = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,8 @@ class ClustersPicture:
     times: FloatArray
     masses: FloatArray
     centres: FloatArray  # (k,) or (k, 3): angles, or unit vectors
-    span: tuple[float, float]  # first and last of the times that were looked at
+    span: tuple[float, float]  # first time with clusters, and the last time
+    middle: int = 0  # longitude in the middle of a map, in degrees: clusters lie off its edge
 
 
 def clusters_picture(run: Run) -> ClustersPicture:
@@ -43,5 +46,24 @@ def clusters_picture(run: Run) -> ClustersPicture:
         centres = np.concatenate([centre for centre, _ in marked])
         masses = np.concatenate([mass for _, mass in marked])
         times = np.repeat(run.time[saves], [len(mass) for _, mass in marked])
-    span = float(run.time[saves[0]]), float(run.time[saves[-1]])
-    return ClustersPicture(frame(run), times, masses, centres, span)
+    first = times.min() if len(times) else run.time[saves[0]]
+    middle = _middle(centres) if run.manifold.point_shape else 0
+    span = float(first), float(run.time[saves[-1]])
+    return ClustersPicture(frame(run), times, masses, centres, span, middle)
+
+
+def _middle(centres: FloatArray) -> int:
+    """Longitude in degrees whose opposite is far from all centres (k, 3): 0, if that will do.
+
+    Examples
+    --------
+    >>> _middle(np.array([[-1.0, 0.0, 0.0]])), _middle(np.array([[1.0, 0.0, 0.0]]))
+    (-180, 0)
+    """
+    candidates = np.arange(-180, 180, 30)  # meridians of the map
+    seams = np.deg2rad(candidates) + np.pi
+    # Distance from the plane of each meridian, on its side; poles are near to all.
+    seam = np.stack([np.cos(seams), np.sin(seams)], axis=-1)
+    along, across = centres[:, :2] @ seam.T, centres[:, :2] @ (seam[:, ::-1] * [1, -1]).T
+    away = np.where(along > 0, np.abs(across), 1.0).min(axis=0, initial=1.0)
+    return 0 if away[candidates == 0] > _CLEAR else int(candidates[away.argmax()])

@@ -31,7 +31,10 @@ _SOLIDS = {
     12: np.array([1.0, *[1 / np.sqrt(5)] * 5, *[-1 / np.sqrt(5)] * 5, -1.0]),
 }
 _FIRST_DEGREES = 8
-NEGLIGIBLE = 1e-16
+# Moments, beside a mass of 1, that are rounding.
+NEGLIGIBLE = 1e-14
+# Where a symmetry forbids degrees, those below this share of the largest moment are rounding.
+_ROUNDING = 1e-8
 # Root mean square of f - 1 within which a start is near uniform (linear theory is up to 10 % off
 # there), and up to which a prediction from it is drawn: 20 to 37 % off, so that one sees it fail.
 _NEAR_UNIFORM, _LINEAR_END = 0.5, 1.0
@@ -305,12 +308,19 @@ class SpectrumPicture:
 def spectrum_picture(run: Run, limits: Limits = None) -> SpectrumPicture:
     """Picture of the moments; `limits` are the ends of their axis."""
     saves, (degrees, dominant) = shown(run), shown_degrees(run)
+    sizes = run.sizes_by_degree()[saves][:, degrees]
+    if run.attributes.get("symmetry"):
+        largest = sizes.max(axis=0)
+        floor = max(_ROUNDING * float(largest.max()), NEGLIGIBLE)
+        degrees = [l for l, size in zip(degrees, largest, strict=True) if size > floor]
+        dominant = dominant if dominant in degrees else None
+        sizes = run.sizes_by_degree()[saves][:, degrees]
     return SpectrumPicture(
         frame(run),
         degrees,
         dominant,
-        run.sizes_by_degree()[saves][:, degrees],
-        np.stack([linear_prediction(run, l)[saves] for l in degrees], axis=-1),
+        sizes,
+        np.array([linear_prediction(run, l)[saves] for l in degrees]).reshape(-1, len(saves)).T,
         limits,
     )
 

@@ -24,13 +24,15 @@ from meanfield.figures.data.saved_times import (
 from meanfield.figures.data.series import OverTime, over_time
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_matrix
-from meanfield.observables.cosines import EDGES, directions, similarity
+from meanfield.observables.cosines import EDGES, are_tokens, directions, mean_cosine, similarity
 from meanfield.papers.equiangular import equiangular_cosine
 from meanfield.papers.limit_shapes import rescaled
 from meanfield.runs import KEEP_STATES, Run
 
 _MATRICES, _ATTENTIONS, _HEADS = 4, 3, 4
 _SHOWN, _PATHS, _COLUMNS = 300, 300, 150
+# Change of the mean cosine that is rounding.
+_CHANGE = 1e-9
 # Above, matrices of all tokens take too long for a figure.
 _MOST = 2_048
 
@@ -121,8 +123,8 @@ def tokens_at(run: Run, index: int) -> Measure:
     return measure
 
 
-def _kept(run: Run, most: int) -> IntArray:
-    """Indices of saved times with tokens, at most so many, spread over the axis of time."""
+def _same_tokens(run: Run) -> IntArray:
+    """Indices of the saved times that hold the same tokens as the last one."""
     saves = np.array(
         [i for i in shown(run) if isinstance(run.measures[i], Measure)], dtype=np.int64
     )
@@ -130,7 +132,12 @@ def _kept(run: Run, most: int) -> IntArray:
         tokens_at(run, int(shown(run)[-1]))
     count = len(tokens_at(run, int(saves[-1])).points)
     # Atoms are fewer from merge to merge: paths are of the same tokens.
-    saves = np.array([i for i in saves if len(tokens_at(run, int(i)).points) == count])
+    return np.array([i for i in saves if len(tokens_at(run, int(i)).points) == count])
+
+
+def _kept(run: Run, most: int) -> IntArray:
+    """Indices of saved times with tokens, at most so many, spread over the axis of time."""
+    saves = _same_tokens(run)
     return saves[ends_and_between(run.time[saves], most, is_logarithmic(run.time))]
 
 
@@ -145,6 +152,18 @@ def ends_and_between(times: FloatArray, most: int, logarithmic: bool) -> IntArra
     places = places_on_axis(times, logarithmic)
     wanted = np.linspace(places[0], places[-1], most)
     return np.unique(np.abs(places - wanted[:, None]).argmin(axis=1))
+
+
+def _telling(run: Run, saves: IntArray, count: int) -> IntArray:
+    """Up to `count` of the saved times, even in the path that the mean cosine covers.
+
+    So tokens at rest are not drawn again and again. Without such a change times are even.
+    """
+    means = np.array([mean_cosine(run.measures[i]) for i in saves])  # type: ignore[arg-type]
+    path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(means)))])
+    if not path[-1] > _CHANGE:
+        return saves[ends_and_between(run.time[saves], count, is_logarithmic(run.time))]
+    return saves[ends_and_between(path, count, False)]
 
 
 def _some(count: int, most: int) -> IntArray:
@@ -169,7 +188,7 @@ def alike_order(vectors: FloatArray) -> IntArray:
 
 def similarity_picture(run: Run) -> MatrixPicture:
     """Picture of the cosines of pairs at a few times."""
-    saves = _kept(run, _MATRICES)
+    saves = _telling(run, _same_tokens(run), _MATRICES)
     few = _some(len(tokens_at(run, int(saves[0])).points), _SHOWN)
     unit = [directions(tokens_at(run, int(i)))[few] for i in saves]
     order = alike_order(unit[-1])
@@ -179,7 +198,7 @@ def similarity_picture(run: Run) -> MatrixPicture:
 
 def attention_picture(run: Run) -> MatrixPicture:
     """Picture of the attention matrices at a few times, of the first heads."""
-    saves = _kept(run, _ATTENTIONS)
+    saves = _telling(run, _same_tokens(run), _ATTENTIONS)
     count = len(tokens_at(run, int(saves[0])).points)
     if count > _MOST:
         raise ValueError(
@@ -224,12 +243,14 @@ def histogram_picture(run: Run) -> HistogramPicture:
 
     A density has the law of <x, y> under mu x mu.
     """
-    saves = shown(run)
-    if "similarity" not in run.observables:
-        saves = np.array([i for i in saves if run.measures[i] is not None], dtype=np.int64)
-        if not len(saves):
-            raise ValueError(f"no state of the run was kept or loaded: {KEEP_STATES}.")
-    saves = saves[ends_and_between(run.time[saves], _MATRICES, is_logarithmic(run.time))]
+    saves, stored = shown(run), "similarity" in run.observables
+    states = np.array([i for i in saves if run.measures[i] is not None], dtype=np.int64)
+    if not stored and not len(states):
+        raise ValueError(f"no state of the run was kept or loaded: {KEEP_STATES}.")
+    if stored and len(states) < len(saves):
+        saves = saves[ends_and_between(run.time[saves], _MATRICES, is_logarithmic(run.time))]
+    else:
+        saves = _telling(run, states, _MATRICES)
     shares = cosine_shares(run, saves)
     if np.isnan(shares).any():
         raise ValueError(
@@ -252,9 +273,13 @@ def cosine_shares(run: Run, saves: IntArray) -> FloatArray:
 
 def _shares(measure: Density | Measure | None) -> FloatArray:
     assert measure is not None
-    if isinstance(measure, Measure) and measure.weights is None and len(measure.points) > _MOST:
-        few = measure.points[_some(len(measure.points), _MOST)]
-        return similarity(Measure(measure.manifold, few))
+    if isinstance(measure, Measure) and len(measure.points) > _MOST:
+        # Points that cut the mass into equal parts, in their order: of nodes neighbours.
+        levels = (np.arange(_MOST) + 0.5) / _MOST
+        mass = np.cumsum(measure.mass)
+        some = np.minimum(np.searchsorted(mass / mass[-1], levels), len(mass) - 1)
+        weights = None if are_tokens(measure) else np.full(_MOST, 1.0 / _MOST)
+        return similarity(Measure(measure.manifold, measure.points[some], weights))
     return similarity(measure)
 
 

@@ -276,6 +276,10 @@ def _size(kind: PlotKind, picture: Any) -> tuple[float, float]:
     if kind.name in ("similarity", "attention"):
         rows, columns = picture.matrices.shape[:2]
         return width, 0.9 + rows * (0.9 * width / max(columns, 3))
+    if kind.name == "overview" and hasattr(picture, "spectrum"):
+        from meanfield.figures.draw.overview import height_share
+
+        return width, height * height_share(picture)
     if kind.name == "fluctuations":
         from meanfield.figures.draw.fluctuations import figure_height
 

@@ -8,22 +8,24 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from matplotlib.path import Path
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.typing import ColorType
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.data.saved_times import Frame, places_on_axis
-from meanfield.figures.draw.style import MUTED
+from meanfield.figures.data.saved_times import Frame
+from meanfield.figures.draw.style import DARK_HALO, FAINT, HALO, MUTED
 
 # Numbers beyond these powers of ten are written with one.
 _PLAIN = 4
 # Decades from which on the ticks are our own, and about how many they are.
 _MANY, _TICKS = 100, 8
-# About the width of the axes, in inches, and the font of names, in points.
-_WIDTH, _SIZE = 7.6, 7.5
+_SIZE = 7.5  # of the font of names, in points
 _LINE = 1.35  # lines of text, from one to the next
-_CHARACTER = 0.6  # width, in sizes of the font
 # Distance between neighbouring labels, as a share of the height of a line of text.
 _SPACING = 1.25
 POINTS_PER_INCH = 72.0
@@ -106,43 +108,87 @@ def _set_ticks(axis: Axis, low: float, high: float) -> None:
 
 
 def mark_hand_overs(
-    axes: Axes, frame: Frame, *, names: bool = True, colour: ColorType = MUTED, first_row: int = 0
+    axes: Axes, frame: Frame, *, names: bool = True, colour: ColorType = MUTED
 ) -> None:
-    """Mark the hand-overs on a time axis that has its limits.
+    """Mark the hand-overs on a time axis that has its limits and its curves.
 
-    Names stand right of their lines, below each other where they would overlap, and lines end at
-    them, lest they strike through the name above; the first rows may be left to others.
+    Names stand right of their lines, as high as no curve and no other text passes them. Lines end
+    at names that are lower, lest they strike through the names above.
     """
     low, high = axes.get_xlim()
-    logarithmic = axes.get_xscale() == "log"
-    start, stop = places_on_axis(np.array([low, high]), logarithmic)
-    size = _WIDTH * POINTS_PER_INCH
-    if frame.guest:
-        size = axes.bbox.width / axes.figure.dpi * POINTS_PER_INCH
-    ends: list[float] = []  # of the last name in each row
-    for time, name in frame.hand_overs:
-        if not low < time < high:
-            continue
-        line = axes.axvline(time, color=colour, linewidth=0.8, dashes=(2, 2), zorder=2)
-        if not names:
-            continue
-        place = float(places_on_axis(np.array([time]), logarithmic)[0])
-        place = (place - start) / (stop - start) * size
-        width = (len(name) + 2) * _CHARACTER * _SIZE
-        right = place + width < size
-        row = 0
-        while row < len(ends) and ends[row] > (place if right else place - width):
-            row += 1
-        ends[row : row + 1] = [place + (width if right else 0.0)]
-        down = -2 - (first_row + row) * _LINE * _SIZE
-        if row:
-            inches = axes.bbox.height / axes.figure.dpi
-            line.set_ydata([0.0, 1.0 + down / POINTS_PER_INCH / inches])
-        axes.annotate(
-            name, (time, 1.0), xycoords=("data", "axes fraction"),
-            xytext=(3 if right else -3, down), textcoords="offset points",
-            ha="left" if right else "right", va="top", fontsize=_SIZE, color=colour, zorder=6,
+    marked = [(time, name) for time, name in frame.hand_overs if low < time < high]
+    lines = [
+        axes.axvline(time, color=colour, linewidth=0.8, dashes=(2, 2), zorder=2)
+        for time, _ in marked
+    ]
+    if not names or not marked:
+        return
+    if (engine := axes.figure.get_layout_engine()) is not None:
+        # Places of names depend on the size of the axes.
+        engine.execute(axes.figure)
+    halo = DARK_HALO if colour == FAINT else HALO
+    ends: list[tuple[int, float]] = []  # row of each name, and where it ends
+    inches = axes.bbox.height / axes.figure.dpi
+    for line, (time, name) in zip(lines, marked, strict=True):
+        text = axes.annotate(
+            name, (time, 1.0), xycoords=("data", "axes fraction"), xytext=(3, -2),
+            textcoords="offset points", ha="left", va="top", fontsize=_SIZE, color=colour,
+            zorder=6, path_effects=halo,
         )  # fmt: skip
+        if text.get_window_extent().x1 > axes.bbox.x1:
+            text.set(ha="right", x=-3.0)
+        # Its line would pass through names above that reach so far right.
+        place = float(axes.transData.transform((time, 0.0))[0])
+        first = max((row + 1 for row, end in ends if end > place), default=0)
+        texts = _boxes(axes, text)
+        row = _free_row(text, first, [*_paths(axes, lines), *texts], inches)
+        row = _free_row(text, first, texts, inches) if row is None else row
+        row = first if row is None else row
+        text.set_y(_down(row))
+        ends.append((row, text.get_window_extent().x1))
+        if row:
+            line.set_ydata([0.0, 1.0 + _down(row) / POINTS_PER_INCH / inches])
+
+
+def _free_row(text: Text, first: int, obstacles: Sequence[Path], inches: float) -> int | None:
+    """First row, from some on, in which a text meets nothing; None if there is none."""
+    for row in range(first, int(inches * POINTS_PER_INCH / (_LINE * _SIZE)) - 1):
+        text.set_y(_down(row))
+        box = text.get_window_extent()
+        if not any(each.intersects_bbox(box, filled=False) for each in obstacles):
+            return row
+    return None
+
+
+def _down(row: int) -> float:
+    """Distance of a row of names from the top, in points."""
+    return -2.0 - row * _LINE * _SIZE
+
+
+def _paths(axes: Axes, others: Sequence[Line2D]) -> list[Path]:
+    """Curves in the place of axes, in pixels, except some."""
+    curves = [
+        line.get_transform().transform_path(line.get_path())
+        for each in axes_in_the_place_of(axes)
+        for line in each.lines
+        if line not in others
+    ]
+    for each in axes.collections:
+        if isinstance(each, LineCollection):
+            curves += map(each.get_transform().transform_path, each.get_paths())
+    return curves
+
+
+def _boxes(axes: Axes, text: Text) -> list[Path]:
+    """Outlines of the other texts of axes, in pixels."""
+    corners = [each.get_window_extent().corners() for each in axes.texts if each is not text]
+    return [Path(each[[0, 1, 3, 2, 0]]) for each in corners]
+
+
+def axes_in_the_place_of(axes: Axes) -> list[Axes]:
+    """Axes, and those that share their place, such as `twinx` makes."""
+    place = axes.get_position(original=True).bounds
+    return [each for each in axes.figure.axes if each.get_position(original=True).bounds == place]
 
 
 def set_plain_ticks(axis: Axis, low: float, high: float) -> None:

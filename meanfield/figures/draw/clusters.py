@@ -13,6 +13,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 
+from meanfield.arrays import FloatArray
 from meanfield.figures.data.clusters import ClustersPicture
 from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.sphere import graticule
@@ -69,19 +70,34 @@ def _on_map(picture: ClustersPicture, axes: Axes) -> None:
     first, last = picture.span
     scale = LogNorm if picture.frame.logarithmic else Normalize
     norm = scale(first, max(last, first + 1e-300))
-    x, y = projection.to_plane(picture.centres).T
+    x, y = projection.to_plane(_turned(picture.centres, picture.middle)).T
     panel.scatter(
         x, y, s=_MAP_AREA * picture.masses, c=picture.times, norm=norm,
         cmap=TIME_COLOURS, **_MARK,
     )  # fmt: skip
     if len(picture.times) == 0:
         panel.annotate("no clusters yet", (0.0, 0.0), ha="center", va="center", color=MUTED)
+    if picture.middle:
+        east = f"{abs(picture.middle)}° {'E' if picture.middle > 0 else 'W'}"
+        east = "180°" if abs(picture.middle) == 180 else east
+        panel.annotate(
+            f"longitude {east} in the middle", (0.5, 0.0), xycoords="axes fraction",
+            xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
+            color=MUTED,
+        )  # fmt: skip
     _add_legend(panel, MUTED, _MAP_AREA)
     # A mappable of its own: the marks are translucent.
     colours = ScalarMappable(norm, TIME_COLOURS)
     bar = axes.figure.colorbar(colours, cax=axes.inset_axes((1.015, 0.05, 0.016, 0.9)))
     bar.set_label(time_axis_label(picture.frame))
     bar.outline.set_visible(False)
+
+
+def _turned(points: FloatArray, degrees: int) -> FloatArray:
+    """Unit vectors turned about the poles until a longitude is 0."""
+    angle = np.deg2rad(degrees)
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return np.concatenate([points[:, :2] @ turn.T, points[:, 2:]], axis=1)
 
 
 def _add_legend(axes: Axes, colour: str, area: float) -> None:

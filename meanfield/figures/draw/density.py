@@ -16,8 +16,7 @@ from meanfield.figures.draw.axes import (
     mark_hand_overs,
     set_time_axis,
 )
-from meanfield.figures.draw.sphere import HALO
-from meanfield.figures.draw.style import DENSITY_COLOURS, FAINT, set_title
+from meanfield.figures.draw.style import DARK_HALO, DENSITY_COLOURS, FAINT, set_title
 
 _WAVE = "#8fe3ff"
 # Widths of atoms, in points: one that holds all the mass, and the lightest.
@@ -30,8 +29,8 @@ def draw_density(picture: DensityPicture, axes: Axes) -> None:
     set_title(axes, frame)
     on_axes(picture, axes)
     set_time_axis(axes, frame)
-    mark_hand_overs(axes, frame, colour=FAINT)
     add_growth_times(axes, frame)
+    mark_hand_overs(axes, frame, colour=FAINT)
 
 
 def on_axes(picture: DensityPicture, axes: Axes) -> None:
@@ -72,7 +71,7 @@ def _crest(picture: DensityPicture, axes: Axes) -> None:
     axes.annotate(
         rf"linear theory: mode $k = {picture.wave.order}$ turns at ${picture.wave.velocity:.3g}$",
         (0.0, 0.0), xycoords="axes fraction", xytext=(5, 5), textcoords="offset points",
-        fontsize=7.5, color=_WAVE, zorder=6, path_effects=HALO,
+        fontsize=7.5, color=_WAVE, zorder=6, path_effects=DARK_HALO,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from meanfield.figures.draw.axes import axes_in_the_place_of
 from meanfield.figures.draw.style import style
 from meanfield.store.locks import check_figure_place, replace_figure
 
@@ -60,7 +61,7 @@ def check_empty(axes: Axes) -> None:
     >>> check_empty(axes)
     """
     # All axes in one place: a second axis of ours outlives ax.clear().
-    if any(each.has_data() for each in _in_the_place_of(axes)):
+    if any(each.has_data() for each in axes_in_the_place_of(axes)):
         raise ValueError(
             "ax holds a drawing already: give empty axes, such as plt.subplots() makes."
         )
@@ -76,18 +77,12 @@ def make_room(axes: Axes) -> None:
         return
     position = axes.get_position()
     slot = spec.get_position(figure) if spec else position
-    around = [each.get_tightbbox() for each in _in_the_place_of(axes)]
+    around = [each.get_tightbbox() for each in axes_in_the_place_of(axes)]
     right = max(box.x1 for box in around if box is not None) - figure.bbox.x0
     beyond = (right - _TICK * figure.dpi) / figure.bbox.width - slot.x1
     if beyond > 0.0:
         position.x1 = max(position.x1 - beyond, position.x0 + 0.5 * position.width)
         axes.set_position(position)
-
-
-def _in_the_place_of(axes: Axes) -> list[Axes]:
-    """Axes, and those that share their place, such as `twinx` makes."""
-    place = axes.get_position(original=True).bounds
-    return [each for each in axes.figure.axes if each.get_position(original=True).bounds == place]
 
 
 def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:

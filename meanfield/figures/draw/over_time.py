@@ -22,6 +22,7 @@ from meanfield.figures.data.series import (
     StaircasePicture,
 )
 from meanfield.figures.draw.axes import (
+    POINTS_PER_INCH,
     add_growth_times,
     label_ends,
     mark_hand_overs,
@@ -32,6 +33,7 @@ from meanfield.figures.draw.style import (
     DEGREE_COLOURS,
     ENERGY,
     FAINT,
+    HALO,
     INK,
     MUTED,
     ORDER,
@@ -41,10 +43,7 @@ from meanfield.figures.draw.style import (
 from meanfield.observables.cluster_tree import Plateau
 
 _LEVEL_SPACING = 0.12
-# Names of lines above this share of the height stand below them.
-_TOP = 0.9
-# Rows of text at the top that names of lines may take.
-BELOW_LEVELS = 2
+_ENERGY_HEIGHT = 2.8  # about that of the axes, in inches
 _LEAST_TAIL = 1e-18
 _LEAST_TOP = 1e-3  # of energy and order, beside 1 of a single cluster
 # About that of the axes, in inches.
@@ -53,6 +52,7 @@ _SIZE = 7.5
 _CHARACTER = 0.62 * _SIZE / 72.0
 _MOST_LINES = 3
 _ENTRIES, _FEW_ENTRIES = ("viridis", 0.0, 0.88), 10
+_PREDICTED: dict[str, Any] = {"linewidth": 3.6, "dashes": (1.1, 0.7), "alpha": 0.45}
 _LEVEL: dict[str, Any] = {"linewidth": 0.8, "dashes": (4, 3)}
 # Highest energy as a share of the axes, and the share above which names stand below their plateau.
 _STAIRCASE_TOP, _HIGH = 1.12, 0.75
@@ -65,11 +65,11 @@ def draw_energy(picture: EnergyPicture, axes: Axes) -> None:
     if picture.count is not None:
         _count_on_twin(frame, picture.count, axes)
     _energy(picture, axes)
-    level_lines(picture, axes)
+    level_lines(picture, axes, height=_ENERGY_HEIGHT)
     set_time_axis(axes, frame)
-    mark_hand_overs(axes, frame, first_row=BELOW_LEVELS)
     add_growth_times(axes, frame)
     axes.set_ylabel(_energy_label(picture.repulsive), color=ENERGY)
+    mark_hand_overs(axes, frame)
 
 
 def draw_order_parameter(picture: OrderPicture, axes: Axes) -> None:
@@ -145,9 +145,9 @@ def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
         _name(axes, plateau, picture.times, picture.energy)
     axes.plot([], [], color=INK, label="sum of squared masses", **_LEVEL)
     axes.legend(loc="lower right", labelcolor=MUTED)
-    mark_hand_overs(axes, frame)
     add_growth_times(axes, frame)
     axes.set_ylabel(_energy_label(picture.repulsive))
+    mark_hand_overs(axes, frame)
 
 
 def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None:
@@ -155,7 +155,7 @@ def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None
     energy, order = picture.energy, picture.order
     _energy(energy, axes)
     _order(order, axes)
-    level_lines(energy, axes)
+    level_lines(energy, axes, height=height)
     ends = [(float(order.order[-1]), "order $R$", ORDER)]
     if np.isfinite(energy.energy).any():
         ends.insert(0, (float(energy.energy[-1]), "energy $E$", ENERGY))
@@ -165,11 +165,22 @@ def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None
     label_ends(axes, ends, height=height)
 
 
+def is_flat(picture: OverTime) -> bool:
+    """True if there is no energy, and an order parameter that is 0 as far as one sees."""
+    energy, order = picture.energy.energy, picture.order.order
+    return not np.isfinite(energy).any() and float(np.nanmax(order)) < _LEAST_TOP
+
+
+def has_moments(picture: SpectrumPicture) -> bool:
+    """True if a moment is large enough to be drawn."""
+    return bool(np.any(picture.sizes > NEGLIGIBLE))
+
+
 def _dress(axes: Axes, frame: Frame) -> None:
     """Axis of time, hand-overs, growth times."""
     set_time_axis(axes, frame)
-    mark_hand_overs(axes, frame)
     add_growth_times(axes, frame)
+    mark_hand_overs(axes, frame)
 
 
 def _energy_label(repulsive: bool) -> str:
@@ -191,36 +202,40 @@ def _points_if_few(frame: Frame) -> dict[str, Any]:
     return {"marker": "o", "markersize": 4} if len(frame.times) < 12 else {}
 
 
-def level_lines(picture: EnergyPicture, axes: Axes) -> None:
-    """Energies of n equal clusters, as lines as far as they are told apart; sets the limits."""
+def level_lines(picture: EnergyPicture, axes: Axes, *, height: float) -> None:
+    """Energies of n equal clusters, named above their lines; sets the limits.
+
+    height: of the axes in inches, about.
+    """
     curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
     # An energy that there is not is NaN at all times.
     top = max(float(np.nanmax(curve)) for curve in curves if np.isfinite(curve).any())
     # Rounding that fills the axes would look like growth.
     top = max(top, _LEAST_TOP)
     levels = picture.levels
-    above = [level for level in levels.values() if top <= level <= 1.35 * top]
-    top = 1.06 * max([top, *above])
+    near = [level for level in levels.values() if level <= 1.35 * top]
+    # Room for the name of the highest line.
+    name = 1.6 * _SIZE / POINTS_PER_INCH / height
+    top = max([1.06 * top, *(level / (1.0 - name) for level in near)])
     axes.set_ylim(0.0, top)
-    last = np.inf
+    last, part = np.inf, max(1, len(picture.frame.times) // 4)
     for n, level in levels.items():
-        if level > top or last - level < _LEVEL_SPACING * top:
+        if level > (1.0 - name) * top * (1.0 + 1e-9) or last - level < _LEVEL_SPACING * top:
             continue
         last = level
         # The name stands at the end where the curves are farther away.
-        right = _distance(curves, -1, level) > _distance(curves, 0, level)
+        right = _distance(curves, slice(-part, None), level) > _distance(curves, slice(part), level)
         axes.axhline(level, color=FAINT, linewidth=0.8, zorder=0)
-        below = level > _TOP * top
         axes.annotate(
             f"{n} equal clusters" if n > 1 else "one cluster", (float(right), level),
-            xycoords=("axes fraction", "data"), xytext=(-6 if right else 6, -2 if below else 2),
-            textcoords="offset points", ha="right" if right else "left", fontsize=7.5, color=MUTED,
-            va="top" if below else "bottom",
+            xycoords=("axes fraction", "data"), xytext=(-6 if right else 6, 2),
+            textcoords="offset points", ha="right" if right else "left", fontsize=_SIZE,
+            color=MUTED, va="bottom", zorder=5, path_effects=HALO,
         )  # fmt: skip
 
 
-def _distance(curves: list[FloatArray], end: int, level: float) -> float:
-    return min(abs(float(curve[end]) - level) for curve in curves)
+def _distance(curves: list[FloatArray], end: slice, level: float) -> float:
+    return min(float(np.abs(curve[end] - level).min()) for curve in curves)
 
 
 def _count_on_twin(frame: Frame, count: FloatArray, axes: Axes) -> None:
@@ -259,17 +274,19 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
     low, high = picture.limits or (low, high)
     axes.set_ylim(low, high)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    ends = []
+    ends, drawn = [], False
     for i, l in enumerate(picture.degrees):
-        colour = DEGREE_COLOURS[i]
+        colour = DEGREE_COLOURS[min(l, len(DEGREE_COLOURS)) - 1]
         width = 2.4 if l == picture.dominant else 1.3
         visible = np.where(sizes[:, i] > NEGLIGIBLE, sizes[:, i], np.nan)
         axes.plot(times, visible, color=colour, linewidth=width, zorder=3, **few)
         predicted = picture.predicted[:, i]
         inside = (predicted >= low) & (predicted <= high)
+        # Wider than the curve, which lies on it as long as linear theory holds.
         axes.plot(
-            times, np.where(inside, predicted, np.nan), color=colour, linewidth=1.0, dashes=(4, 2.5)
+            times, np.where(inside, predicted, np.nan), color=colour, **_PREDICTED | {"zorder": 2.5}
         )
+        drawn = drawn or bool(inside.any())
         ends.append((float(sizes[-1, i]), rf"$\ell = {l}$", colour))
     # Moduli on the circle, roots of the power of each degree on spheres.
     power = r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
@@ -277,8 +294,8 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
         power = r"moments $|m_\ell|$" if picture.frame.on_circle else r"$N_\ell^{1/2}\, |m_\ell|$"
     axes.set_ylabel(power)
     label_ends(axes, ends, height=height)
-    if np.isfinite(picture.predicted).any():
-        axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")
+    if drawn:
+        axes.plot([], [], color=MUTED, label="linear prediction", **_PREDICTED)
         axes.legend(loc="lower right")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -30,7 +31,8 @@ def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) ->
     if isinstance(picture, VectorsOverview):
         draw_vectors_overview(picture, figure)
         return
-    panels = figure.subplots(3, 1, height_ratios=_HEIGHTS)
+    heights = [height for height, drawn in zip(_HEIGHTS, _drawn(picture), strict=True) if drawn]
+    panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     first, *below = panels
     frame, part = picture.frame, picture.picture
     set_title(first, frame)
@@ -40,13 +42,28 @@ def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) ->
         sphere.maps_on_axes(part, first)
     else:
         clusters.on_axes(part, first)
-    over_time.energy_and_order(picture.curves, below[0], _HEIGHTS[1])
-    over_time.spectrum_on_axes(picture.spectrum, below[1], height=_HEIGHTS[2])
+    _, curves, moments = _drawn(picture)
+    if curves:
+        over_time.energy_and_order(picture.curves, below[0], _HEIGHTS[1])
+    if moments:
+        over_time.spectrum_on_axes(picture.spectrum, below[-1], height=_HEIGHTS[2])
     with_time = [first, *below] if frame.has_angles else below
     for panel in with_time:
-        set_time_axis(panel, frame, label=panel is below[-1])
-        panel.tick_params(labelbottom=panel is below[-1])
+        set_time_axis(panel, frame, label=panel is with_time[-1])
+        panel.tick_params(labelbottom=panel is with_time[-1])
+    for panel in with_time[:1]:
+        add_growth_times(panel, frame)
+    for panel in with_time:
         colour = FAINT if panel is first and isinstance(part, DensityPicture) else MUTED
-        row = over_time.BELOW_LEVELS if panel is below[0] else 0
-        mark_hand_overs(panel, frame, names=panel is with_time[0], colour=colour, first_row=row)
-    add_growth_times(with_time[0], frame)
+        mark_hand_overs(panel, frame, names=panel is with_time[0], colour=colour)
+
+
+def _drawn(picture: OverviewPicture) -> tuple[bool, bool, bool]:
+    """Panels that have something to show, of the three from above."""
+    curves = not over_time.is_flat(picture.curves)
+    return True, curves, over_time.has_moments(picture.spectrum)
+
+
+def height_share(picture: OverviewPicture) -> float:
+    """Height of the panels that are drawn, as a share of that of all."""
+    return float(np.dot(_HEIGHTS, _drawn(picture)) / sum(_HEIGHTS))

@@ -20,7 +20,6 @@ from meanfield.figures.data.prediction import (
 )
 from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.sphere import (
-    HALO,
     TOKENS,
     draw_clusters,
     draw_graticule,
@@ -28,6 +27,7 @@ from meanfield.figures.draw.sphere import (
     token_style,
 )
 from meanfield.figures.draw.style import (
+    DARK_HALO,
     DENSITY_COLOURS,
     ENERGY,
     FAINT,
@@ -250,5 +250,5 @@ def _potential_on_sphere(picture: PotentialOnSphere, axes: Axes) -> None:
         for place, mass in zip(places, picture.masses, strict=True):
             axes.annotate(
                 f"{mass:.2f}", (place[0], place[1]), xytext=(0, 7), textcoords="offset points",
-                ha="center", color="white", fontsize=8.5, zorder=5, path_effects=HALO,
+                ha="center", color="white", fontsize=8.5, zorder=5, path_effects=DARK_HALO,
             )  # fmt: skip

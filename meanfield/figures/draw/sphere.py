@@ -9,20 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.image import AxesImage
 from matplotlib.patches import Ellipse
-from matplotlib.patheffects import Normal, Stroke
 
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.projections import Orthographic, Projection
 from meanfield.figures.data.sphere import SpherePanel, SpherePicture, graticule, map_columns
 from meanfield.figures.draw.axes import add_colour_bar, time_label
-from meanfield.figures.draw.style import DENSITY_COLOURS, INK, MUTED, set_note, set_title
+from meanfield.figures.draw.style import DARK_HALO, DENSITY_COLOURS, MUTED, set_note, set_title
 
 TOKENS: dict[str, Any] = {"color": "white", "linewidths": 0, "zorder": 3}
-HALO = [Stroke(linewidth=2.0, foreground=INK), Normal()]
 # Areas of atoms: one that holds all the mass, and the lightest.
 _AREA, _SMALLEST = 90.0, 2.5
 _LABEL = 0.16  # height below each map, for its time, as a share of a row
 _GAP = 0.02
+_LABEL_ROOM = 0.9  # of the width of a map, for the name of its time
 _LEAST_LABELLED = 0.02
 
 
@@ -40,14 +39,20 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
     columns = map_columns(len(panels))
     values = np.array([panel.values for panel in panels])
     norm = LogNorm(*picture.colours)
+    labels = []
     for panel, place in zip(panels, _places(len(panels), columns), strict=True):
         inset = axes.inset_axes(place)
         image = draw_panel(inset, panel, norm, columns)
-        inset.annotate(
+        labels.append(inset.annotate(
             time_label(panel.time, picture.frame), (0.5, 0.0), xycoords="axes fraction",
             xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
             color=MUTED,
-        )  # fmt: skip
+        ))  # fmt: skip
+    room = _LABEL_ROOM * axes.bbox.width / columns
+    if max(each.get_window_extent().width for each in labels) > room:
+        # Growth times do not fit.
+        for each in labels:
+            each.set_text(each.get_text().split(",")[0])
     label = colours_label(panels[-1])
     add_colour_bar(
         axes, image, values, picture.colours, place=(1.015, 0.05, 0.016, 0.95), label=label
@@ -126,7 +131,7 @@ def _label_masses(axes: Axes, places: FloatArray, mass: FloatArray) -> None:
             axes.annotate(
                 f"{100 * share:.0f} %", tuple(place), xytext=(-8 if left else 8, 0),
                 textcoords="offset points", ha="right" if left else "left", va="center",
-                color="white", fontsize=8, zorder=5, path_effects=HALO,
+                color="white", fontsize=8, zorder=5, path_effects=DARK_HALO,
             )  # fmt: skip
 
 
@@ -202,5 +207,5 @@ def draw_clusters(axes: Axes, places: FloatArray, size: float = 46.0) -> Any:
     """Rings around the centres of clusters, seen on dark and on bright."""
     return axes.scatter(
         places[:, 0], places[:, 1], s=size, facecolors="none", edgecolors="white", linewidths=0.9,
-        zorder=4, clip_on=False, path_effects=HALO,
+        zorder=4, clip_on=False, path_effects=DARK_HALO,
     )  # fmt: skip

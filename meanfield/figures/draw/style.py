@@ -11,6 +11,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.font_manager import FontProperties
+from matplotlib.patheffects import withStroke
 from matplotlib.style import context
 from matplotlib.textpath import TextPath
 
@@ -25,6 +26,10 @@ FAINT = "#d5d9de"
 ENERGY = "#c2432d"
 ORDER = "#2f6db3"
 COUNT = "#8d96a1"
+
+# Around names that lines may pass, on white and on dark panels.
+HALO = [withStroke(linewidth=2.5, foreground="white")]
+DARK_HALO = [withStroke(linewidth=2.0, foreground=INK)]
 
 # Perceptually uniform, dark where the density is thin.
 DENSITY_COLOURS = "magma"

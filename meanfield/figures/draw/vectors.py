@@ -87,8 +87,10 @@ def _matrices(
                 panel.set_ylabel(f"head {r + 1}" if rows > 1 else "token $i$")
             if r == rows - 1:
                 panel.set_xlabel("token $j$")
+    # A single row has its bar beside the last panel, as high as it.
+    place = panel.inset_axes((1.06, 0.0, 0.07, 1.0)) if rows == 1 else None
     bar = axes.figure.colorbar(
-        ScalarMappable(norm, colours), cax=axes.inset_axes((0.94, 0.08, 0.014, 0.84)),
+        ScalarMappable(norm, colours), cax=place or axes.inset_axes((0.94, 0.08, 0.014, 0.84)),
         extend="min" if isinstance(norm, LogNorm) else "neither",
     )  # fmt: skip
     _dress_bar(bar, label)
@@ -231,11 +233,10 @@ def sizes_on_axes(picture: SizesPicture, axes: Axes) -> None:
 
 def draw_vectors_overview(picture: VectorsOverview, figure: Figure) -> None:
     """Four panels: tokens, cosines, energy and order or lengths, one matrix."""
-    panels = figure.subplots(2, 2, height_ratios=(1.5, 1.0), width_ratios=(1.0, 1.15))
-    (axes, cosines), (matrix, curves) = panels
+    (axes, cosines), (matrix, curves) = panels = figure.subplots(2, 2)
     set_title(axes, picture.frame)
-    # The title stands above the row, and may be wider than the panel.
-    axes.set_anchor("N")
+    for panel in panels.flat:
+        panel.set_box_aspect(1.0)
     paths_on_axes(picture.axes, axes)
     cosines_on_axes(picture.cosines, cosines)
     on_sphere = not isinstance(picture.curves, SizesPicture)
