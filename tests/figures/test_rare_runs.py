@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.figures.data.density import circle_picture
 from meanfield.figures.data.series import shown_degrees
 from meanfield.figures.draw import plot
 from meanfield.figures.draw.comparison import comparison_figure
@@ -40,13 +41,18 @@ def test_spectrum_marks_no_degree_where_none_grows(repelled: Run) -> None:
     assert plot(repelled, "spectrum").axes
 
 
-def test_noisy_tokens_are_dots_not_paths() -> None:
-    """Lines would show ways between two saves that no token went."""
+def test_noisy_tokens_are_a_smooth_density() -> None:
+    """Lines would show ways between two saves that no token went, and a histogram stripes."""
     flow = mf.Flow("none", diffusivity=0.05)
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), flow, mf.from_points(np.arange(5.0)))
     run = mf.simulate(problem, until=1.0, save=4, representation="particles", step=0.1)
-    lines = plot(run, "density").axes[0].lines
-    assert any(line.get_marker() == "." and line.get_linestyle() == "None" for line in lines)
+    picture = circle_picture(run)
+    assert picture.paths == [] and picture.smoothed
+    # Relative to uniform, and positive: five tokens of width 0.2.
+    np.testing.assert_allclose(picture.table.mean(axis=0), 1.0, rtol=1e-12)
+    assert picture.table.min() > -1e-6 and picture.table.max() < np.sqrt(2.0 * np.pi) / 0.2
+    bar = plot(run, "density").axes[0].child_axes
+    assert any(axes.get_ylabel() == "smoothed density $f$ (uniform = 1)" for axes in bar)
 
 
 def test_floor_of_two_samples_is_drawn_on_the_sphere_only() -> None:

@@ -2,7 +2,7 @@
 
 A saved time is a column of cells, and atoms. A density and the quadrature nodes of characteristics
 are smooth, tokens fill cells, heavy atoms are marks of their own. A run may hold one after the
-other.
+other. Noisy tokens are smoothed by the heat kernel: a histogram of a few hundred is stripes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ from meanfield.figures.data.saved_times import (
 from meanfield.figures.data.series import OverTime, over_time
 from meanfield.figures.data.tokens import token_paths
 from meanfield.figures.data.waves import Wave, predicted_wave
-from meanfield.measures import Measure
+from meanfield.measures import Density, Measure
 from meanfield.runs import KEEP_STATES, Run
 
 _CELLS = 720
 # Cells of a histogram hold about this many tokens of a uniform measure.
 _TOKENS_PER_CELL = 10
 _FEWEST_CELLS = 240
+# The heat kernel covers about this many noisy tokens of a uniform measure, within these widths in
+# radians; degrees beyond which it has decayed to e^{-14}, 1e-6.
+_TOKENS_COVERED, _NARROWEST, _WIDEST, _DECAY = 20, 0.02, 0.2, 14.0
 # Atoms lighter than this fill cells, where there are more of them than marks.
 _LEAST_MASS = 0.005
 _MOST_MARKS = 200
@@ -66,13 +69,13 @@ class DensityPicture:
     values: FloatArray  # (cells, columns): density within the colours
     # (n, 2): times and angles of tokens; a path that winds is there once a turn.
     paths: list[FloatArray]
-    dots: FloatArray  # (n, 2): times and angles of noisy tokens, which have no paths
     atoms: list[list[tuple[float, float]]]  # one dash for each atom that rests
     masses: FloatArray  # of each dash
     # (n, 2): times and angles of a crest that linear theory predicts, once a turn.
     crest: list[FloatArray]
     wave: Wave | None  # what turns there
     lowest: float = -np.pi  # angle at which they begin: -pi, and 0 of axial measures
+    smoothed: bool = False  # whether the colours are those of noisy tokens
 
 
 def missing(run: Run) -> str | None:
@@ -102,7 +105,7 @@ def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
     if table.any():  # not atoms alone
         colours = limits or colour_range(table)
         values = np.clip(table, *colours)
-        smooth = np.array([is_smooth(run, i) for i in saves])
+        smooth = np.array([is_smooth(run, i) or _is_smoothed(run, i) for i in saves])
         if smooth.any():
             carried = None
             if run.attributes.get("heads") and angles.size:
@@ -110,12 +113,12 @@ def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
             edges, values = _interpolated(
                 run.time[saves], values, smooth, logarithmic, table, carried
             )
-    paths, dots = _paths(times, angles, run)
+    paths = _paths(times, angles, run)
     wave = predicted_wave(run)
     crest = [] if wave is None else _copies(wave.times, wave.angles)
     return DensityPicture(
-        frame(run), table, colours, edges, values, paths, dots, atoms, masses, crest, wave,
-        lowest_angle(run.manifold),
+        frame(run), table, colours, edges, values, paths, atoms, masses, crest, wave,
+        lowest_angle(run.manifold), any(_is_smoothed(run, i) for i in saves),
     )  # fmt: skip
 
 
@@ -222,14 +225,11 @@ def _slip(references: list[tuple[FloatArray, FloatArray]], moved: float) -> floa
     return float(minimum.x)
 
 
-def _paths(times: FloatArray, angles: FloatArray, run: Run) -> tuple[list[FloatArray], FloatArray]:
-    """Paths, or dots for noisy tokens, whose paths between two saves are unknown."""
-    if float(run.attributes.get("diffusivity", 0.0)):
-        wrapped_angles = (angles + np.pi) % (2 * np.pi) - np.pi
-        return [], np.stack(
-            [np.repeat(times, wrapped_angles.shape[1]), wrapped_angles.ravel()], axis=-1
-        )
-    return [copy for path in angles.T for copy in _copies(times, path)], np.zeros((0, 2))
+def _paths(times: FloatArray, angles: FloatArray, run: Run) -> list[FloatArray]:
+    """Paths; none of noisy tokens, whose paths between two saves are unknown."""
+    if is_noisy(run):
+        return []
+    return [copy for path in angles.T for copy in _copies(times, path)]
 
 
 def _copies(times: FloatArray, path: FloatArray) -> list[FloatArray]:
@@ -271,7 +271,31 @@ def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArr
     assert measure is not None
     if isinstance(measure, Measure) and not marked and run.representation[index] == ATOMS:
         return _light(measure, count)
+    if isinstance(measure, Measure) and _is_smoothed(run, index):
+        return cell_means(_smoothed(measure), count)
     return cell_means(measure, count)
+
+
+def is_noisy(run: Run) -> bool:
+    """True if tokens have noise of their own."""
+    return float(run.attributes.get("diffusivity", 0.0)) > 0.0
+
+
+def _is_smoothed(run: Run, index: int) -> bool:
+    """True for noisy tokens on the circle."""
+    measure = run.measures[index]
+    points = isinstance(measure, Measure) and not measure.cell_order
+    on_circle = run.manifold.family == "circle"
+    return points and on_circle and is_noisy(run) and run.representation[index] != ATOMS
+
+
+def _smoothed(measure: Measure) -> Density:
+    """Density of tokens smoothed by the heat kernel, as on the sphere."""
+    share = _TOKENS_COVERED * float(np.sum(measure.mass**2))
+    width = float(np.clip(np.sqrt(np.pi) * share, _NARROWEST, _WIDEST))
+    degree = int(np.ceil(np.sqrt(2.0 * _DECAY) / width))
+    decay = np.exp(-0.5 * (width * np.arange(degree + 1)) ** 2)
+    return Density(measure.manifold, decay * measure.moments(degree))
 
 
 def _light(measure: Measure, count: int) -> FloatArray:
@@ -300,6 +324,7 @@ def cell_count(run: Run, indices: IntArray) -> int:
         if isinstance(measure := run.measures[i], Measure)
         and not is_smooth(run, i)
         and run.representation[i] != ATOMS
+        and not _is_smoothed(run, i)
     ]
     if not tokens:
         return _CELLS

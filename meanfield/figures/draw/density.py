@@ -44,11 +44,9 @@ def on_axes(picture: DensityPicture, axes: Axes) -> None:
             norm=LogNorm(*picture.colours), cmap=DENSITY_COLOURS, rasterized=True,
         )  # fmt: skip
         label = "density $f$ (uniform = 1)" if picture.lowest else "density of the angle (even = 1)"
+        label = f"smoothed {label}" if picture.smoothed else label
         add_colour_bar(axes, mesh, picture.table, picture.colours, label=label)
     set_angle_axis(axes, picture.lowest)
-    if len(picture.dots):
-        dots = picture.dots.T
-        axes.plot(*dots, ".", color="white", markersize=2.0, alpha=0.55, scaley=False)
     lines = LineCollection(picture.paths, colors="white", linewidths=0.6, alpha=0.55)
     axes.add_collection(lines, autolim=False)
     _crest(picture, axes)
