@@ -10,6 +10,11 @@ const SLIDERS = ["beta", "tokens", "diffusivity", "length"];
 const PAUSE = 60;
 // Milliseconds between two drawings of a run that goes on.
 const BETWEEN = 120;
+// On a phone the run stands first, and settings are folded.
+const narrow = matchMedia("(max-width: 900px)");
+const fold = () => { byId("settings").open = !narrow.matches; };
+fold();
+narrow.addEventListener("change", fold);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** What is shown; tests read it. */

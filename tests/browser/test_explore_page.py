@@ -8,6 +8,10 @@ from serving import serving
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+# Sliders stand beside the run from here on; in pixels.
+WIDE = 1000
+
+
 @pytest.fixture(scope="module")
 def server():
     """A server in a thread of its own."""
@@ -17,7 +21,7 @@ def server():
 
 def test_sliders_change_rates_and_run(visit, server):
     """The page would show what was there before."""
-    tab = visit(server.address)
+    tab = visit(server.address, width=WIDE)
     tab.until("explore.rates && explore.frames > 1")
     assert tab.page.evaluate("explore.rates.dominant") == 4
     asked = tab.page.evaluate("explore.asked")
@@ -38,7 +42,7 @@ def test_sliders_change_rates_and_run(visit, server):
 
 def test_nonsense_is_answered_in_the_page(visit, server):
     """A slip would stop the page, or be taken for something else."""
-    tab = visit(server.address)
+    tab = visit(server.address, width=WIDE)
     tab.page.fill("#beta", "hot")
     tab.until("document.getElementById('status').textContent.startsWith('beta must be a number')")
     assert tab.page.get_attribute("#beta", "aria-invalid") == "true"
@@ -51,7 +55,7 @@ def test_nonsense_is_answered_in_the_page(visit, server):
 
 def test_sliders_end_where_numbers_do(visit, server):
     """Their right ends would be refused as out of range."""
-    tab = visit(server.address)
+    tab = visit(server.address, width=WIDE)
     for name, most in (("beta", "100"), ("tokens", "5000"), ("diffusivity", "1"), ("length", "50")):
         tab.until("explore.rates")
         asked = tab.page.evaluate("explore.asked")
@@ -67,7 +71,7 @@ def test_sliders_end_where_numbers_do(visit, server):
 
 def test_sphere_is_drawn_and_a_page_that_is_left_ends_its_run(visit, server):
     """A run would go on for nobody."""
-    tab = visit(server.address)
+    tab = visit(server.address, width=WIDE)
     tab.page.fill("#tokens", "5000")
     tab.page.fill("#length", "50")
     tab.page.select_option("#manifold", "sphere")
@@ -93,6 +97,7 @@ def test_without_the_word_nothing_is_shown(visit, server):
 def test_every_control_has_a_name_on_a_phone_in_the_dark(visit, server, without_webgl):
     """Those who do not see the page, or have a small one, or no WebGL, could not use it."""
     tab = visit(server.address, width=390, color_scheme="dark", before=without_webgl)
+    tab.page.get_by_text("Settings").click()
     tab.page.select_option("#manifold", "sphere")
     tab.until("explore.view && explore.view.header.shape === 'globe'")
     names = tab.names()
@@ -102,4 +107,19 @@ def test_every_control_has_a_name_on_a_phone_in_the_dark(visit, server, without_
     assert tab.page.get_by_text("needs WebGL 2").is_visible()
     ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     assert max(tab.page.evaluate(ground)[:3]) < 60
+    assert tab.said == []
+
+
+def test_run_is_first_on_a_phone(visit, server):
+    """One would scroll past all sliders to see what they do."""
+    tab = visit(server.address, width=390)
+    tab.until("explore.view && explore.frames > 1")
+    assert not tab.page.locator("#beta").is_visible()
+    top = "document.querySelector({!r}).getBoundingClientRect().top"
+    places = [tab.page.evaluate(top.format(each)) for each in ("main", "#settings", ".charts")]
+    assert places[0] < 60 and places == sorted(places)
+    tab.page.get_by_text("Settings").click()
+    assert tab.page.locator("#beta").is_visible()
+    tab.page.set_viewport_size({"width": WIDE, "height": 480})
+    assert tab.page.evaluate(top.format("#settings")) < 60
     assert tab.said == []

@@ -69,7 +69,7 @@ def test_everything_moves_it(visit, address):
     tab.until(f"!!{VIEW}")
     slider = page.locator(".mf input[type=range]")
     slider.focus()
-    for key, frame in (("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3), ("Home", 0)):
+    for key, frame in (("Home", 0), ("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3), ("Home", 0)):
         page.keyboard.press(key)
         assert state("frame") == frame, key
     box = slider.bounding_box()
@@ -92,6 +92,37 @@ def test_everything_moves_it(visit, address):
     page.get_by_role("button", name="Play", exact=True).click()
     assert tab.until(f"{VIEW}.state.position") > 0
     assert tab.said == []
+
+
+def test_view_opens_on_its_most_telling_frame_and_plays_from_the_first(visit, address, run):
+    """A reader would see uniform, or a film that begins near its end."""
+    tab = visit(address)
+    tab.until(f"!!{VIEW}")
+    start = view_picture(run).start
+    assert start > 0 and tab.page.evaluate(f"{VIEW}.state.frame") == start
+    assert float(tab.page.locator(".mf input[type=range]").input_value()) == start
+    tab.page.evaluate(f"{VIEW}.play(); {VIEW}.pause()")
+    assert tab.page.evaluate(f"{VIEW}.state.position") == 0
+
+
+def test_page_is_filled_and_fine_print_is_folded(visit, address):
+    """A third of the page would be empty, and two lines of technical notes its header."""
+    tab = visit(address, width=1280)
+    tab.until(f"!!{VIEW}")
+    bottom = tab.page.evaluate("document.querySelector('.mf').getBoundingClientRect().bottom")
+    assert 0.9 * 480 < bottom <= 480 + 1
+    notes = tab.page.locator(".mf .notes")
+    assert not notes.is_visible() and "saved times" in notes.text_content()
+    tab.page.get_by_text("About this view").click()
+    assert notes.is_visible()
+    # Curves end where their plot does, though the caption below grows.
+    over = tab.page.evaluate(
+        """() => [...document.querySelectorAll(".mf .plot")].map((plot) => {
+          const frame = plot.querySelector("svg rect"), box = plot.getBoundingClientRect();
+          return box.height - Number(frame.getAttribute("height"));
+        })"""
+    )
+    assert over == pytest.approx([24.0, 24.0], abs=1.0)
 
 
 def test_every_control_has_a_name(visit, address):

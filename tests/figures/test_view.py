@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -129,6 +130,20 @@ def test_atoms_have_masses_and_merges_are_events():
     assert any("merge" in text for _, text in picture.events)
 
 
+def test_view_opens_where_clusters_form():
+    """Not on uniform, at t = 0, nor on what has been one point for long."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law)
+    run = mf.simulate(problem, until=40.0, save=41, representation="particles", tokens=100)
+    view = run.view()
+    start = view.picture.start
+    assert opened(view.html)[0]["start"] == start
+    assert 0.5 < run.observables["order_parameter"][start] < 0.99
+    # Where nothing happens the first frame is as good as any.
+    rest = mf.simulate(replace(problem, initial=mf.from_points([0.0, np.pi])), 1.0, save=3)
+    assert view_picture(rest).start == 0
+
+
 def test_notebooks_get_a_page_within_a_page(sphere):
     """Escaped, and without rights."""
     shown = sphere.view(frames=3)._repr_html_()
@@ -138,8 +153,6 @@ def test_notebooks_get_a_page_within_a_page(sphere):
 
 def test_a_title_is_text(sphere):
     """Whatever it is, it ends no element and fills in nothing."""
-    from dataclasses import replace
-
     title = "</script><b>%DATA%"
     run = replace(sphere, attributes={**sphere.attributes, "title": title})
     page = run.view(frames=2).html

@@ -30,6 +30,8 @@ GLOBE, RING, STRIP, CLOUD = "globe", "ring", "strip", "cloud"
 _FRAMES = {GLOBE: 60, RING: 400, STRIP: 400, CLOUD: 120}
 _FEWEST_ROWS, _MOST_ROWS = 48, 128
 _FOLLOWED, _MOST_EVENTS, _MOST_PLACES = 60, 200, 5000
+# Change of a curve that is rounding, and the share of its path after which a view opens.
+_CHANGE, _COVERED = 1e-9, 0.75
 # Longitude and latitude in front where no place is the densest.
 _FRONT = (0.6, 0.35)
 
@@ -59,6 +61,7 @@ class ViewPicture:
     # Longitude and latitude that a globe shows first; of a cloud how its axes are seen.
     front: tuple[float, float] = _FRONT
     notes: tuple[str, ...] = ()  # what is not seen in the picture itself
+    start: int = 0  # frame that a view opens on
 
 
 def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
@@ -109,7 +112,25 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
         tuple((event.time, _told(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
         frames_data.front,
         tuple(notes),
+        _telling_frame(around.times, curves, run.time[saves]),
     )
+
+
+def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: FloatArray) -> int:
+    """Frame at which the first curve that changes has covered most of its path: clusters form.
+
+    Examples
+    --------
+    >>> energy = np.array([0.1, 0.1, 0.3, 0.9, 1.0])
+    >>> _telling_frame(np.arange(5.0), {"energy": energy}, np.arange(5.0))
+    3
+    """
+    for values in curves.values():
+        path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(np.nan_to_num(values))))])
+        if path[-1] > _CHANGE:
+            time = times[np.searchsorted(path, _COVERED * path[-1])]
+            return int(np.abs(frames - time).argmin())
+    return 0
 
 
 @dataclass(frozen=True, eq=False)

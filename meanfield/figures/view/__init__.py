@@ -84,7 +84,7 @@ class View:
             "_esm": module_text(),
             "header": traitlets.Dict(header).tag(sync=True),
             "data": traitlets.Bytes(data).tag(sync=True),
-            "frame": traitlets.Float(0.0).tag(sync=True),
+            "frame": traitlets.Float(float(header["start"])).tag(sync=True),
         }
         return type("ViewWidget", (anywidget.AnyWidget,), contents)()
 

@@ -91,6 +91,7 @@ def header_of(picture: ViewPicture, source: Mapping[str, str]) -> dict[str, Any]
         },
         "events": [{"time": time, "text": text} for time, text in picture.events],
         "front": list(picture.front),
+        "start": picture.start,
         "notes": [*picture.notes, *quantisation(picture)],
     }
 

@@ -9,29 +9,33 @@ const STYLE = `
 .mf { --ink: #22262b; --muted: #626a74; --line: #d5d9de; --page: #fff; --soft: #f3f4f6;
   --energy: #c2432d; --order: #2f6db3; --count: #8d96a1; --dot: #22262b;
   color: var(--ink); background: var(--page); font: 14px/1.4 system-ui, sans-serif;
-  box-sizing: border-box; padding: 12px 16px; max-width: 1180px; margin: 0 auto; }
+  box-sizing: border-box; padding: 12px 16px; max-width: 1600px; margin: 0 auto; }
 @media (prefers-color-scheme: dark) { .mf { --ink: #e8eaed; --muted: #a2abb6; --line: #3c424a;
   --page: #16181c; --soft: #22262b; --energy: #f08a75; --order: #7db4f0; --count: #8d96a1;
   --dot: #e8eaed; } }
 .mf * { box-sizing: border-box; }
 .mf h1 { font-size: 17px; margin: 0; overflow-wrap: anywhere; }
 .mf p { margin: 1px 0 0; color: var(--muted); overflow-wrap: anywhere; }
-.mf .small { font-size: 12px; }
+.mf details { margin-top: 6px; font-size: 12px; color: var(--muted); }
+.mf summary { cursor: pointer; width: max-content; }
 .mf .body { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 16px;
-  margin: 10px 0; }
-.mf .stage { position: relative; aspect-ratio: 1.15; min-height: 200px; }
+  margin: 10px 0; height: clamp(300px, calc(100vh - 160px), 60vw); }
+.mf .body > div { display: flex; flex-direction: column; min-height: 0; }
+.mf .stage { position: relative; flex: 1; min-height: 200px; }
 .mf canvas { display: block; width: 100%; height: 100%; }
+.mf .stage canvas { position: absolute; inset: 0; }
 .mf .stage.turns canvas { touch-action: none; }
 .mf canvas:focus-visible, .mf button:focus-visible, .mf input:focus-visible {
   outline: 2px solid var(--order); outline-offset: 2px; }
 .mf .stage.turns canvas { cursor: grab; }
 .mf .instead { position: absolute; inset: 20% 10%; text-align: center; color: var(--muted); }
-.mf figure { margin: 0 0 10px; }
+.mf figure { margin: 0 0 10px; flex: 1; min-height: 0; display: flex; flex-direction: column; }
+.mf figure[hidden] { display: none; }
 .mf figcaption { margin-left: ${LEFT}px; font-size: 12px; color: var(--muted); display: flex; flex-wrap: wrap;
   gap: 2px 12px; }
 .mf figcaption i { display: inline-block; width: 14px; height: 3px; vertical-align: 3px;
   margin-right: 4px; }
-.mf .plot { position: relative; height: 200px; cursor: pointer; touch-action: pan-y; }
+.mf .plot { position: relative; flex: 1; min-height: 70px; cursor: pointer; touch-action: pan-y; }
 .mf .plot * { touch-action: inherit; }
 .mf .plot svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
 .mf .plot canvas { position: absolute; left: ${LEFT}px; top: ${TOP}px;
@@ -47,8 +51,8 @@ const STYLE = `
 .mf label { white-space: nowrap; min-height: 28px; }
 .mf .scale { display: flex; align-items: center; gap: 8px; font-size: 12px; color: var(--muted); }
 .mf .scale span.bar { flex: 0 1 180px; height: 9px; border-radius: 2px; }
-@media (max-width: 720px) { .mf { padding: 8px 10px; } .mf .body { grid-template-columns: minmax(0, 1fr); }
-  .mf .plot { height: 130px; } }
+@media (max-width: 720px) { .mf { padding: 8px 10px; } .mf .body { grid-template-columns: minmax(0, 1fr); height: auto; }
+  .mf .stage { flex: none; aspect-ratio: 1.15; } .mf .plot { flex: none; height: 130px; } }
 `;
 
 const UNITS = { scaled: "scaled time", paper: "paper time", growth: "growth times", layers: "layers" };
@@ -73,6 +77,9 @@ class View {
     this.shapes = [plain, other];
     this.state = { position: 0, frame: 0, playing: false, shape: plain, turn: header.front[0], tilt: header.front[1],
       points: true, grid: true, logarithmic: header.logarithmic };
+    if (header.start && header.start < frames.length) this.state.position = this.state.frame = header.start;
+    // The first picture is the most telling one: playing begins at the beginning.
+    this.opened = true;
     const letters = atob(header.palette);
     this.palette = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
     this.build(element);
@@ -93,7 +100,7 @@ class View {
     if (header.source.file) source.push(header.source.file);
     if (header.source.hash) source.push(`results sha256 ${header.source.hash.slice(0, 16)}`);
     root.innerHTML = `<style>${STYLE}</style>
-      <header><h1></h1><p class="facts"></p><p class="small notes"></p></header>
+      <header><h1></h1><p class="facts"></p></header>
       <div class="body">
         <div>
           <div class="stage"><canvas tabindex="0" role="img"></canvas></div>
@@ -113,11 +120,13 @@ class View {
         <label><input type="checkbox" class="points" checked> tokens</label>
         <label><input type="checkbox" class="grid" checked> grid</label>
         <label><input type="checkbox" class="log"> log time</label>
-      </div>`;
+      </div>
+      <details><summary>About this view</summary><p class="notes"></p></details>`;
     element.append(root);
     const find = (query) => root.querySelector(query);
     find("h1").textContent = header.title || header.facts || "A run";
     find(".facts").textContent = header.title ? header.facts : "";
+    find(".facts").hidden = !header.title;
     find(".notes").textContent = [...source, ...(header.notes || [])].join(" \u00b7 ");
     this.stage = find(".stage");
     this.canvas = find(".stage canvas");
@@ -254,6 +263,7 @@ class View {
 
   /** Show a place between frames, such as 3.5. */
   seek(position) {
+    this.opened = false;
     const last = Math.max(this.frames.length - 1, 0);
     this.state.position = Math.max(0, Math.min(last, position));
     this.state.frame = Math.round(this.state.position);
@@ -263,7 +273,7 @@ class View {
 
   play() {
     if (this.state.playing || this.frames.length < 2) return;
-    if (this.state.position >= this.frames.length - 1) this.seek(0);
+    if (this.opened || this.state.position >= this.frames.length - 1) this.seek(0);
     this.state.playing = true;
     this.describe();
     let before = null;
@@ -379,11 +389,7 @@ class View {
 
   /** Fit the canvases to the page, and draw everything anew. */
   layout() {
-    for (const canvas of this.root.querySelectorAll("canvas")) {
-      const ratio = Math.min(window.devicePixelRatio || 1, 2);
-      canvas.width = Math.max(1, Math.round(canvas.clientWidth * ratio));
-      canvas.height = Math.max(1, Math.round(canvas.clientHeight * ratio));
-    }
+    this.root.querySelectorAll("canvas").forEach(fit);
     this.plotted = false;
     this.describe();
     this.draw();
@@ -397,6 +403,8 @@ class View {
       this.plotHistory();
       this.plotCurves();
       this.plotted = true;
+      // Captions have taken their part of the height by now.
+      if (!this.history.hidden && fit(this.history.querySelector("canvas"))) this.plotHistory();
     }
     const { slider, clock } = this;
     slider.max = this.frames.length - 1;
@@ -525,6 +533,11 @@ class View {
     const rows = this.frames.map((frame) => (onCircle ? frame.values : frame.shares));
     const size = (rows.find((row) => row) || []).length;
     if (!size) return;
+    const gaps = rows.some((row) => !row) ? "; blank: not computed" : "";
+    // Before the picture: the caption takes its part of the height.
+    this.history.querySelector("figcaption").textContent = onCircle
+      ? `density: ${periodic ? "angle" : "polar angle"} against ${this.unit()}`
+      : `cosines of pairs against ${this.unit()}, relative to an even spread${gaps}`;
     // Of cells in one pixel the highest is seen: atoms are one cell wide.
     const high = onCircle ? Math.min(size, canvas.height) : size;
     const image = context.createImageData(canvas.width, high);
@@ -552,10 +565,6 @@ class View {
     context.drawImage(offscreen, 0, 0, canvas.width, canvas.height);
     const names = { ring: ["-\u03c0", "0", "\u03c0"], strip: ["0", "\u03c0/2", "\u03c0"] }[this.header.shape] || ["-1", "0", "1"];
     this.history.querySelector("svg").innerHTML = this.frameOf(this.history, names, "");
-    const gaps = rows.some((row) => !row) ? "; blank: not computed" : "";
-    this.history.querySelector("figcaption").textContent = onCircle
-      ? `density: ${periodic ? "angle" : "polar angle"} against ${this.unit()}`
-      : `cosines of pairs against ${this.unit()}, relative to an even spread${gaps}`;
     this.history.querySelector(".plot").setAttribute("title", "click to go to a time");
   }
 
@@ -565,7 +574,6 @@ class View {
     const up = (share) => this.up(this.curves, share);
     const colours = ["--energy", "--order", "--count"];
     const caption = this.curves.querySelector("figcaption");
-    caption.replaceChildren();
     let content = "";
     const names = Object.keys(series);
     const counts = series.clusters ? Math.max(1, ...series.clusters.filter((v) => v !== null)) : 1;
@@ -573,9 +581,16 @@ class View {
     const all = others.flatMap((name) => series[name]).filter((v) => v !== null);
     const top = all.length ? Math.max(...all) : 1, bottom = Math.min(0, ...all);
     const highest = top <= 1 && top > 0.3 && bottom === 0 ? 1 : top || 1;
+    const paintOf = (name) => (name === "clusters" ? colours[2] : colours[others.indexOf(name) % 3]);
+    // Before the curves: the caption takes its part of the height.
+    caption.replaceChildren(...names.map((name) => {
+      const entry = document.createElement("span"), mark = document.createElement("i");
+      mark.style.background = `var(${paintOf(name)})`;
+      entry.append(mark, name === "clusters" ? `clusters (0 to ${counts})` : name);
+      return entry;
+    }), `against ${this.unit()}${this.header.events.length ? "; ticks above: events" : ""}`);
     names.forEach((name) => {
-      const stairs = name === "clusters";
-      const paint = stairs ? colours[2] : colours[others.indexOf(name) % 3];
+      const stairs = name === "clusters", paint = paintOf(name);
       const [low, high] = stairs ? [0, counts] : [bottom, highest];
       let path = "", before = null;
       times.forEach((time, i) => {
@@ -586,11 +601,6 @@ class View {
         before = y;
       });
       content += `<path d="${path}" fill="none" stroke="var(${paint})" stroke-width="${stairs ? 1.4 : 2}"${stairs ? ' stroke-dasharray="4 3"' : ""}/>`;
-      const entry = document.createElement("span");
-      const mark = document.createElement("i");
-      mark.style.background = `var(${paint})`;
-      entry.append(mark, stairs ? `clusters (0 to ${counts})` : name);
-      caption.append(entry);
     });
     for (const event of this.header.events) {
       const share = this.axis.share(event.time);
@@ -598,8 +608,6 @@ class View {
       const x = this.across(this.curves, share);
       content += `<g><title>t = ${number(event.time)}: ${escaped(event.text)}</title><path d="M${x} 0v10" stroke="var(--ink)" stroke-width="2"/><rect x="${x - 4}" y="-4" width="8" height="18" fill="transparent"/></g>`;
     }
-    const rest = this.header.events.length ? "; ticks above: events" : "";
-    caption.append(`against ${this.unit()}${rest}`);
     const middle = (bottom + highest) / 2;
     this.curves.querySelector("svg").innerHTML = this.frameOf(this.curves, [bottom, middle, highest].map((v) => number(v, 2)), content);
   }
@@ -639,6 +647,16 @@ class View {
     const [before, after] = this.places.slice(next - 1, next + 1);
     return next - 1 + (share - before) / (after - before || 1);
   }
+}
+
+/** Give a canvas as many pixels as it takes; true if they are others than before. */
+function fit(canvas) {
+  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  const pixels = (length) => Math.max(1, Math.round(length * ratio));
+  const [width, height] = [pixels(canvas.clientWidth), pixels(canvas.clientHeight)];
+  if (canvas.width === width && canvas.height === height) return false;
+  Object.assign(canvas, { width, height });
+  return true;
 }
 
 /** Shares of the axis of time, and ticks. */
@@ -696,6 +714,7 @@ export default {
     const data = model.get("data");
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const view = createView(el, model.get("header"), await unpacked(bytes));
+    if (model.get("frame") !== view.state.position) view.seek(model.get("frame"));
     view.onSeek((position) => {
       if (model.get("frame") === position) return;
       model.set("frame", position);
