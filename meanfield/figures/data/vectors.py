@@ -159,7 +159,7 @@ def _telling(run: Run, saves: IntArray, count: int) -> IntArray:
 
     So tokens at rest are not drawn again and again. Without such a change times are even.
     """
-    means = np.array([mean_cosine(run.measures[i]) for i in saves])  # type: ignore[arg-type]
+    means = np.array([mean_cosine(run.measures[i]) for i in saves])
     path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(means)))])
     if not path[-1] > _CHANGE:
         return saves[ends_and_between(run.time[saves], count, is_logarithmic(run.time))]

@@ -125,7 +125,7 @@ def mark_hand_overs(
         return
     if (engine := axes.figure.get_layout_engine()) is not None:
         # Places of names depend on the size of the axes.
-        engine.execute(axes.figure)
+        engine.execute(axes.figure.figure)
     halo = DARK_HALO if colour == FAINT else HALO
     ends: list[tuple[int, float]] = []  # row of each name, and where it ends
     inches = axes.bbox.height / axes.figure.dpi

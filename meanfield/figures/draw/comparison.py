@@ -10,6 +10,7 @@ the fitted power laws and the slope -1/2; on the sphere, dotted, the distance of
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from matplotlib.patches import Patch
 
 from meanfield.figures.data.studies import ComparisonPicture, comparison_picture
 from meanfield.figures.draw.axes import label_ends, set_plain_ticks
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import (
     MUTED,
     facts_title,
@@ -43,10 +44,12 @@ _DOT: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "whit
 
 
 def comparison_figure(
-    study: ConvergenceStudy, *, title: str | None = None, **options: Any
+    study: ConvergenceStudy, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
     """Figure of a study, on its own canvas that pyplot does not know."""
     picture = comparison_picture(study)
+    if ax is not None:
+        return draw_on(ax, partial(_against_tokens, picture), title)
     if title is not None:
         picture = replace(picture, facts=picture.facts | {"title": title})
     with style():

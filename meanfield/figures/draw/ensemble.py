@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from meanfield.figures.data.studies import EnsemblePicture, ensemble_picture
 from meanfield.figures.draw.axes import set_plain_ticks
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import INK, MUTED, facts_title, shades, style, title_above
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -23,9 +24,13 @@ _TIMES = ("inferno", 0.15, 0.75)
 _SIZES = ("viridis", 0.15, 0.75)
 
 
-def ensemble_figure(ensemble: Ensemble, *, title: str | None = None, **options: Any) -> Figure:
-    """Figure of an ensemble, on its own canvas that pyplot does not know."""
+def ensemble_figure(
+    ensemble: Ensemble, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Figure:
+    """Figure of an ensemble; on axes of a user's the distributions alone."""
     picture = ensemble_picture(ensemble)
+    if ax is not None:
+        return draw_on(ax, partial(_distributions, picture), title)
     if title is not None:
         picture = replace(picture, facts=picture.facts | {"title": title})
     with style():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -65,6 +66,18 @@ def check_empty(axes: Axes) -> None:
         raise ValueError(
             "ax holds a drawing already: give empty axes, such as plt.subplots() makes."
         )
+
+
+def draw_on(axes: Axes, draw: Callable[[Axes], None], title: str | None) -> Figure:
+    """Draw a panel on empty axes of a user's, with a title alone above it."""
+    check_empty(axes)
+    with style():
+        draw(axes)
+        axes.set_title("", loc="left")
+        if title:
+            axes.set_title(title)
+        make_room(axes)
+    return cast(Figure, axes.figure)
 
 
 def make_room(axes: Axes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 
 from meanfield.figures.data.fluctuations import FluctuationsPicture, linearised_picture
 from meanfield.figures.draw.axes import set_time_axis
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import DEGREE_COLOURS, INK, MUTED, set_note, set_title, style
 from meanfield.finite.results import Fluctuations
 from meanfield.runs import Run
@@ -84,13 +85,17 @@ def fluctuations_figure(
     *,
     particles: Sequence[Run] = (),
     tokens: int | None = None,
+    ax: Axes | None = None,
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Figure of fluctuations, on its own canvas that pyplot does not know."""
+    """Figure of fluctuations, on its own canvas that pyplot does not know, or on axes."""
     picture = linearised_picture(fluctuations, particles, tokens)
     if title is not None:
         picture = replace(picture, frame=replace(picture.frame, title=title))
+    if ax is not None:
+        guest = replace(picture, frame=replace(picture.frame, guest=True))
+        return draw_on(ax, partial(draw_fluctuations, guest), title)
     with style():
         figure = new_figure((9.0, figure_height(fluctuations.degree)), **options)
         draw_fluctuations(picture, figure.subplots())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.figures.data.hulls import HullsPicture, shape_picture
 from meanfield.figures.draw.axes import set_time_axis
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import (
     ENERGY,
     FAINT,
@@ -30,9 +31,13 @@ _SIZE = (6.4, 5.2)
 _FIRST, _LAST = 0.05, 0.95
 
 
-def limit_shape_figure(shape: LimitShape, *, title: str | None = None, **options: Any) -> Figure:
-    """Figure of a limit shape at its time."""
+def limit_shape_figure(
+    shape: LimitShape, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Figure:
+    """Figure of a limit shape at its time, or axes of a user's with it."""
     picture = shape_picture(shape)
+    if ax is not None:
+        return draw_on(ax, partial(_in_plane, picture), title)
     with style():
         axes = new_figure(_SIZE, **options).subplots()
         said = f"{shape.theorem}, $t = {shape.time:g}$"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,20 @@ from matplotlib.figure import Figure
 
 from meanfield.figures.data.merging import MergingPicture, merging_picture
 from meanfield.figures.data.saved_times import edges_between
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import DENSITY_COLOURS, FAINT, INK, style, title_above
 from meanfield.papers.merging_results import MergingDiagram
 
 _SIZE = (7.2, 4.6)
 
 
-def merging_figure(diagram: MergingDiagram, *, title: str | None = None, **options: Any) -> Figure:
-    """Figure of a diagram, on its own canvas that pyplot does not know."""
+def merging_figure(
+    diagram: MergingDiagram, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Figure:
+    """Figure of a diagram, on its own canvas that pyplot does not know, or on axes of a user's."""
     picture = merging_picture(diagram)
+    if ax is not None:
+        return draw_on(ax, partial(draw_merging, replace(picture, title="", facts="")), title)
     if title is not None:
         picture = replace(picture, title=title)
     with style():

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.phase import PhaseCurves, phase_curves
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style, title_above
 from meanfield.studies.phase import PhaseDiagram
 
@@ -30,10 +30,20 @@ _ROOM = 0.07
 
 
 def phase_diagram_figure(
-    diagram: PhaseDiagram, *, title: str | None = None, **options: Any
+    diagram: PhaseDiagram, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
-    """Regions over beta, the jump of the order parameter, and the critical diffusivity."""
+    """Regions over beta, the jump of the order parameter, and the critical diffusivity.
+
+    On axes of a user's the regions alone.
+    """
     curves = phase_curves(diagram)
+    if ax is not None:
+
+        def regions(axes: Axes) -> None:
+            _regions(axes, diagram, curves)
+            _set_beta_axis(axes, curves)
+
+        return draw_on(ax, regions, title)
     panels = ["regions", "jump", "critical"]
     if not np.any(np.isfinite(curves.jump)):
         panels.remove("jump")
@@ -53,9 +63,13 @@ def phase_diagram_figure(
         if "jump" in axes:
             _jump(axes["jump"], diagram, curves)
         _critical(axes["critical"], curves)
-        axes["critical"].set_xlim(float(curves.beta[0]), float(curves.beta[-1]))
-        axes["critical"].set_xlabel(r"inverse temperature $\beta$")
+        _set_beta_axis(axes["critical"], curves)
     return figure
+
+
+def _set_beta_axis(axes: Axes, curves: PhaseCurves) -> None:
+    axes.set_xlim(float(curves.beta[0]), float(curves.beta[-1]))
+    axes.set_xlabel(r"inverse temperature $\beta$")
 
 
 def _regions(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:

@@ -5,6 +5,7 @@ Of given tokens also the potential at the onset time, with its maxima.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from meanfield.figures.data.prediction import (
     PredictionPicture,
     prediction_picture,
 )
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.sphere import (
     TOKENS,
     draw_clusters,
@@ -52,10 +53,20 @@ _LABELS = 24
 
 
 def prediction_figure(
-    prediction: ClusterPrediction, *, title: str | None = None, **options: Any
+    prediction: ClusterPrediction,
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    **options: Any,
 ) -> Figure:
-    """Growth rates and laws side by side; the potential of given tokens below."""
-    return draw_prediction(prediction_picture(prediction), title=title, **options)
+    """Growth rates and laws side by side; the potential of given tokens below.
+
+    On axes of a user's the laws alone.
+    """
+    picture = prediction_picture(prediction)
+    if ax is not None:
+        return draw_on(ax, partial(_laws, picture), title)
+    return draw_prediction(picture, title=title, **options)
 
 
 def draw_prediction(

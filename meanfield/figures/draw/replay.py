@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from meanfield.figures.data.replay import (
     replay_picture,
     token_limit_picture,
 )
-from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import (
     ENERGY,
     FAINT,
@@ -109,9 +110,13 @@ def draw_values(picture: ReplayPicture, axes: Axes) -> None:
     axes.set_ylabel("imaginary part")
 
 
-def token_limit_figure(limit: TokenLimit, *, title: str | None = None, **options: Any) -> Figure:
-    """Figure of the errors of n tokens among N."""
+def token_limit_figure(
+    limit: TokenLimit, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Figure:
+    """Figure of the errors of n tokens among N, or axes of a user's with them."""
     picture = token_limit_picture(limit)
+    if ax is not None:
+        return draw_on(ax, partial(draw_token_limit, replace(picture, title="", facts="")), title)
     if title is not None:
         picture = replace(picture, title=title)
     with style():

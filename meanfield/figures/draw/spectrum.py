@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 
 from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.spectrum import ModePicture, SpectrumPicture, spectrum_picture
-from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
+from meanfield.figures.draw.figures import check_suffix, draw_on, new_figure, write_figure
 from meanfield.figures.draw.sphere import draw_graticule, draw_outline
 from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
 from meanfield.spectrum.linear_operator import LinearOperator
@@ -25,10 +26,13 @@ _ROOM = 0.08
 
 
 def spectrum_figure(
-    operator: LinearOperator, *, title: str | None = None, **options: Any
+    operator: LinearOperator, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
     """Figure of a linearised flow."""
-    return draw_spectrum(spectrum_picture(operator), title=title, **options)
+    picture = spectrum_picture(operator)
+    if ax is not None:
+        return draw_on(ax, partial(_plane, picture), title)
+    return draw_spectrum(picture, title=title, **options)
 
 
 def save_spectrum(operator: LinearOperator, path: str | os.PathLike[str]) -> None:

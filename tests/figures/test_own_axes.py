@@ -1,0 +1,113 @@
+"""Figures of studies on axes of the user's: one panel, whose title is the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.figures.draw.comparison import comparison_figure
+from meanfield.figures.draw.ensemble import ensemble_figure
+from meanfield.figures.draw.fluctuations import fluctuations_figure
+from meanfield.figures.draw.hulls import limit_shape_figure
+from meanfield.figures.draw.merging import merging_figure
+from meanfield.figures.draw.phase import phase_diagram_figure
+from meanfield.figures.draw.prediction import prediction_figure
+from meanfield.figures.draw.replay import token_limit_figure
+from meanfield.figures.draw.spectrum import spectrum_figure
+from meanfield.models.token_limit import TokenLimit
+from meanfield.papers.limit_shapes import limit_shape
+from meanfield.papers.merging_results import MergingDiagram, MergingTable
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.phase import PhaseDiagram, PhasePoint
+
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+
+
+def ensemble() -> Ensemble:
+    """Two sizes, two runs each, two times."""
+    counts, onsets = np.array([[[3, 4], [4, 4]], [[2, 3], [3, 3]]]), np.full(2, 0.5)
+    nothing = np.full((2, 2, 2, 1), np.nan)
+    times, sizes = np.array([0.0, 1.0]), np.array([100, 1000])
+    return Ensemble(times, sizes, onsets, counts, nothing, nothing, np.full(2, 3.5))
+
+
+def study() -> ConvergenceStudy:
+    """Distances of two sizes."""
+    tokens, times = np.array([100, 1000]), np.array([0.0, 1.0])
+    return ConvergenceStudy(times, tokens, np.ones((2, 3, 2)), "W1", 1.0, np.full(2, 0.5))
+
+
+def prediction() -> mf.ClusterPrediction:
+    """Clusters of 40 tokens."""
+    tokens = np.linspace(0.0, 3.0, 40)
+    return mf.predict_clusters(PROBLEM, tokens, samples=50, corrected=False)
+
+
+def diagram() -> PhaseDiagram:
+    """Two continuous points."""
+    points = [PhasePoint(b, np.exp(-b), np.exp(-b), None, "continuous", 0.0) for b in (1.0, 2.0)]
+    return PhaseDiagram("circle", "exponential", False, 2.5, tuple(points))
+
+
+def merging() -> MergingDiagram:
+    """Shares of merged pairs at two times of two betas."""
+    sums = np.ones((2, 2))
+    table = MergingTable(np.ones((2, 3), dtype=bool), sums, sums)
+    return MergingDiagram(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 8, 3, table)
+
+
+def tokens() -> TokenLimit:
+    """Errors of two numbers of tokens in one layer."""
+    return TokenLimit("model", np.array([4, 8]), 32, np.array([[[0.2], [0.1]]]))
+
+
+def shape() -> Any:
+    """Tokens of a plane under an identity value."""
+    points = np.random.default_rng(0).normal(size=(8, 2))
+    attention = mf.Attention([mf.Head()], beta=1.0)
+    problem = mf.Problem(mf.Space(2), attention, mf.SA, mf.from_points(points))
+    return limit_shape(problem, problem.initial.build(problem.space), 1.0)
+
+
+def fluctuations() -> Any:
+    """Moments of tokens beside their limit, for a short time."""
+    return mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(1.0), mf.SA), until=0.2, save=2)
+
+
+CASES: dict[str, tuple[Callable[..., Figure], Callable[[], Any], str]] = {
+    "ensemble": (ensemble_figure, ensemble, "share of runs"),
+    "comparison": (comparison_figure, study, r"mean $W_1(\mu^n_t, f_t)$"),
+    "prediction": (prediction_figure, prediction, "probability"),
+    "phase": (phase_diagram_figure, diagram, "diffusivity over the critical one\n$D / D_\\#$"),
+    "merging": (merging_figure, merging, r"inverse temperature $\beta$"),
+    "tokens": (token_limit_figure, tokens, "error of states, relative"),
+    "spectrum": (
+        spectrum_figure,
+        lambda: mf.linear_operator(PROBLEM),
+        r"frequency Im $\lambda$ (per scaled time)",
+    ),
+    "shape": (limit_shape_figure, shape, "$z_2$"),
+    "fluctuations": (fluctuations_figure, fluctuations, ""),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_studies_are_drawn_on_axes_of_the_user(name: str) -> None:
+    """A panel of a figure of one's own would stay empty, or have a title that it was not given."""
+    draw, result, label = CASES[name]
+    made = result()
+    left, right = Figure(figsize=(10.0, 4.0)).subplots(1, 2)
+    figure = draw(made, ax=left, title="Mine")
+    assert figure is left.figure and left.get_title() == "Mine" and left.get_title("left") == ""
+    assert left.get_ylabel() == label
+    assert left.has_data() or left.child_axes
+    assert not right.has_data() and right.get_title() == ""
+    if left.has_data():
+        with pytest.raises(ValueError, match="ax holds a drawing already"):
+            draw(made, ax=left)
