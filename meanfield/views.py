@@ -29,17 +29,17 @@ class Shown:
         return str(VIEWS[f"{type(self).__name__}.html"](self))
 
 
-def plot_method(wanted: str, shows: str, *, on_axes: bool = False) -> Callable[..., Figure]:
+def plot_method(wanted: str, shows: str, *, on_axes: bool = True) -> Callable[..., Figure]:
     """Method of a result that makes its figure, to be named `plot` in the body of its class.
 
     wanted: class and method, a key of `VIEWS`.
     shows: docstring: what the figure shows. What the arguments are follows.
-    on_axes: True if its function takes `ax`, empty axes of the user's.
+    on_axes: False if its function has several equal panels, and takes no `ax`.
 
     Examples
     --------
-    >>> print(plot_method("Ensemble.plot", "Figure of counts.").__doc__)
-    Figure of counts.
+    >>> print(plot_method("Replay.plot", "Figure of layers.", on_axes=False).__doc__)
+    Figure of layers.
     <BLANKLINE>
     A title instead of its own, and matplotlib's size in inches and dots an inch.
     """

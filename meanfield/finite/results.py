@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -190,6 +190,7 @@ class Fluctuations:
         *,
         particles: Sequence[Run] = (),
         tokens: int | None = None,
+        ax: Any = None,
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,
@@ -205,6 +206,8 @@ class Fluctuations:
             Runs of N tokens each, drawn from the same law.
         tokens : int, optional
             N; default: `self.tokens`, that of the particles, or 1000.
+        ax : matplotlib Axes, optional
+            Empty axes to divide into the panels, instead of a figure of its own.
         title : str, optional
             Above it.
         figsize : (float, float), optional
@@ -212,9 +215,8 @@ class Fluctuations:
         dpi : float, optional
             Dots an inch.
         """
-        figure: Figure = VIEWS["Fluctuations.plot"](
-            self, particles=particles, tokens=tokens, title=title, figsize=figsize, dpi=dpi
-        )
+        options = {"particles": particles, "tokens": tokens, "ax": ax, "title": title}
+        figure: Figure = VIEWS["Fluctuations.plot"](self, **options, figsize=figsize, dpi=dpi)
         return figure
 
     def __str__(self) -> str:

@@ -132,6 +132,7 @@ class Replay(Shown):
     plot = plot_method(
         "Replay.plot",
         "Figure: cosines by layer, the ladder, betas with their R^2, spectra of values.",
+        on_axes=False,
     )
 
     def __repr__(self) -> str:

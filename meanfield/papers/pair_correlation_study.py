@@ -155,6 +155,7 @@ class PairCorrelation:
     plot = plot_method(
         "PairCorrelation.plot",
         "Figure of psi with its error band and of E|c_l|^2, beside the closures that are known.",
+        on_axes=False,
     )
 
     def _error_of(self, weights: FloatArray) -> FloatArray:

@@ -36,7 +36,6 @@ class BifurcationDiagram:
     plot = plot_method(
         "BifurcationDiagram.plot",
         "Figure of order and free energy against diffusivity; on axes of yours, of order alone.",
-        on_axes=True,
     )
 
     def __str__(self) -> str:

@@ -65,7 +65,6 @@ class PhasePoint(Shown):
         "PhasePoint.plot",
         "Figure of the bifurcation diagram, which is computed: order and free energy against "
         "diffusivity.",
-        on_axes=True,
     )
 
     def numbers(self) -> dict[str, Any]:

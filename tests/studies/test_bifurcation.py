@@ -60,8 +60,18 @@ def test_phase_point_draws_its_diagram(diagram: mf.BifurcationDiagram) -> None:
         replace(point, problem=None).plot()
 
 
-def test_figures_with_several_axes_refuse_one() -> None:
+def test_figures_of_studies_are_drawn_on_axes() -> None:
     """Axes of a user would stay empty beside a figure of ours."""
-    study = mf.ensemble(PROBLEM, tokens=10, runs=2)
-    with pytest.raises(ValueError, match=r"Ensemble.plot has several axes: leave out ax"):
-        study.plot(ax=Figure().subplots())
+    ensemble = mf.ensemble(PROBLEM, tokens=10, runs=2)
+    fluctuations = mf.fluctuations(PROBLEM, until=1.0, save=3, degree=2)
+    for result in (ensemble, fluctuations, mf.linear_operator(PROBLEM)):
+        axes = Figure().subplots()
+        assert result.plot(ax=axes) is axes.figure
+        assert axes.has_data() or axes.child_axes
+
+
+def test_figures_of_equal_panels_refuse_axes() -> None:
+    """One of their panels would be drawn, and the user would not know which."""
+    pairs = mf.pair_correlation(PROBLEM, 8, times=[0.5], runs=16)
+    with pytest.raises(ValueError, match=r"PairCorrelation.plot has several axes: leave out ax"):
+        pairs.plot(ax=Figure().subplots())
