@@ -247,13 +247,26 @@ def test_design_page_has_every_dependency_and_no_other() -> None:
 
 def test_docstrings_refer_to_equations_that_exist() -> None:
     """A reader would follow a reference to nothing."""
-    tags = set(re.findall(r"\\tag\{(\d+)\}", page("theory.md")))
-    assert tags == {str(n) for n in range(1, len(tags) + 1)}
+    tags = {
+        path.name: re.findall(r"\\tag\{(\d+)\}", path.read_text(encoding="utf-8"))
+        for path in DOCS.glob("*.md")
+    }
+    numbers = sorted(map(int, sum(tags.values(), [])))
+    assert numbers == list(range(1, len(numbers) + 1))
+    cited = r"docs/([\w-]+\.md)`*,?\s+eq\.\s*(\d+)(?:-(\d+))?"
     for path in (ROOT / "meanfield").rglob("*.py"):
-        for first, last in re.findall(
-            r"docs/theory\.md`*,?\s+eq\.\s*(\d+)(?:-(\d+))?", path.read_text(encoding="utf-8")
-        ):
-            assert {first, last or first} <= tags, path
+        for name, first, last in re.findall(cited, path.read_text(encoding="utf-8")):
+            assert {first, last or first} <= set(tags[name]), path
+
+
+def test_pages_name_files_that_exist() -> None:
+    """A docstring or a page outside of docs/ would send a reader to a page that is gone."""
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for folder in ("meanfield", "experiments"):
+        paths += [path for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".md")]
+    for path in paths:
+        for name in re.findall(r"\bdocs/([\w-]+\.md)", path.read_text(encoding="utf-8")):
+            assert (DOCS / name).exists(), (path, name)
 
 
 def test_api_pages_have_every_public_name() -> None:

@@ -131,7 +131,7 @@ class PairCorrelation:
         Parameters
         ----------
         name : str
-            "linear", "third cumulant" or "Kirkwood", see docs/pair-correlation.md.
+            "linear", "third cumulant" or "Kirkwood", see docs/finite-n.md.
 
         Returns
         -------

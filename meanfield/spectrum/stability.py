@@ -4,9 +4,9 @@ A perturbation Y_l of uniform grows like e^{lambda_l t} with
 
     lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity),    z = 1 or a_0,
 
-t in scaled time, z = a_0 for a normalised flow (`docs/theory.md`, eq. 4), a_0 + a_l for one that is
-doubly stochastic; summed over heads, if those are numbers. Valid for every d, so a `Problem` on a
-`Sphere` of any dimension is welcome here.
+t in scaled time, z = a_0 for a normalised flow (`docs/linear-theory.md`, eq. 4), a_0 + a_l for one
+that is doubly stochastic; summed over heads, if those are numbers. Valid for every d, so a `Problem`
+on a `Sphere` of any dimension is welcome here.
 """
 
 from __future__ import annotations
@@ -233,9 +233,9 @@ def formation_time(problem: Problem, tokens: int) -> float:
     """Time (ln N / 2 + 4) / lambda_max by which N iid uniform tokens have formed their clusters.
 
     Four growth times after the onset time: of 1,000 tokens about nine runs in ten then have the
-    number of clusters that they have half a growth time later, see docs/theory.md, Beyond linear
-    theory. Clusters go on to meet: at twice this time two runs in three still have it. Infinite if
-    no degree grows. In scaled time.
+    number of clusters that they have half a growth time later, see docs/linear-theory.md, Beyond
+    linear theory. Clusters go on to meet: at twice this time two runs in three still have it.
+    Infinite if no degree grows. In scaled time.
     """
     onset = onset_time(problem, tokens)
     return onset + _FORMATION / growth_rate_max(problem) if math.isfinite(onset) else onset
