@@ -52,6 +52,16 @@ TYPES = {
 """Word in the column "Type" -> complaint of a key of that type about something else."""
 
 
+# Pages that programs write, and pages of long tables of keys and options.
+UNWRAPPED = {
+    DOCS / f"{name}.md"
+    for name in (
+        *("benchmarks", "robustness", "verification"),
+        *("commands", "extending", "python", "run-file", "window"),
+    )
+}
+
+
 def page(name: str) -> str:
     """Text of a page of docs/."""
     return (DOCS / name).read_text(encoding="utf-8")
@@ -257,6 +267,17 @@ def test_docstrings_refer_to_equations_that_exist() -> None:
     for path in (ROOT / "meanfield").rglob("*.py"):
         for name, first, last in re.findall(cited, path.read_text(encoding="utf-8")):
             assert {first, last or first} <= set(tags[name]), path
+
+
+@pytest.mark.parametrize(
+    "path", sorted({*DOCS.glob("*.md")} - UNWRAPPED), ids=lambda path: path.name
+)
+def test_pages_have_lines_of_at_most_120_characters(path: Path) -> None:
+    """A change of one word would be a change of a whole paragraph, hard to review."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    # A row of a table is one line, and so is an address.
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(("|", "!["))]
+    assert not [line for line in lines if len(line) > 120]
 
 
 def test_pages_name_files_that_exist() -> None:
