@@ -3,8 +3,8 @@
 One run file, three representations: a density, characteristics where its spectrum is full, atoms
 where nothing but clusters is left. On a plateau the energy is the sum of the squared masses; two
 clusters that are left alone meet when a closed form says (docs/late-times.md, eq. 30), whatever
-came before; and a run of a hundredth of the tolerance must tell the same story. Draws staircase.png,
-tree.png and run.png.
+came before; and a run of a hundredth of the tolerance must tell the same story. Draws
+staircase.png, tree.png and run.png.
 """
 
 from __future__ import annotations

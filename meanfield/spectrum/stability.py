@@ -5,8 +5,8 @@ A perturbation Y_l of uniform grows like e^{lambda_l t} with
     lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity),    z = 1 or a_0,
 
 t in scaled time, z = a_0 for a normalised flow (`docs/linear-theory.md`, eq. 4), a_0 + a_l for one
-that is doubly stochastic; summed over heads, if those are numbers. Valid for every d, so a `Problem`
-on a `Sphere` of any dimension is welcome here.
+that is doubly stochastic; summed over heads, if those are numbers. Valid for every d, so a
+`Problem` on a `Sphere` of any dimension is welcome here.
 """
 
 from __future__ import annotations
