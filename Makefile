@@ -11,6 +11,7 @@
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
+# make sdist   build the source distribution, unpack it, and run tests there, without git and with a cold cache
 # make gallery  make every published figure again, also by the schemes of the sources, into docs/gallery
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
@@ -41,7 +42,7 @@ QUICK := tests/oracles tests/terms tests/fields/test_mean_field.py tests/test_ar
 	tests/test_data.py tests/test_measures.py tests/laws/test_initial.py tests/test_problem.py \
 	tests/test_simulation.py tests/runfile
 
-.PHONY: run quick test oldest newest newest-quick wheel coverage slow slow-slice browser verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
+.PHONY: run quick test oldest newest newest-quick wheel sdist coverage slow slow-slice browser verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -69,6 +70,15 @@ newest-quick: build/newest/.test
 
 wheel: $(VENV)/.installed
 	$(BIN)/python .ci/wheel.py
+
+# Git would look for the checkout around it; an empty OMP_NUM_THREADS is what some shells export.
+sdist: $(VENV)/.test
+	$(BIN)/python $(INSTALL) hatchling
+	rm -rf build/sdist
+	$(BIN)/python -m hatchling build -t sdist -d build/sdist
+	tar -xzf build/sdist/*.tar.gz -C build/sdist --one-top-level=source --strip-components=1
+	cd build/sdist/source && GIT_CEILING_DIRECTORIES=$(CURDIR)/build/sdist PYTHONPATH=. \
+		OMP_NUM_THREADS= $(CURDIR)/$(BIN)/python -m pytest -q -n auto -m "not slow" tests/test_*.py
 
 # Faults stop processes at any instant, also those of coverage itself, and reach nothing new.
 coverage: $(VENV)/.test
