@@ -144,6 +144,7 @@ if TYPE_CHECKING:
     from meanfield.terms.flows import SA, USA, Flow
     from meanfield.terms.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
     from meanfield.terms.kernels import Kernel, exponential, linear, zonal
+    from meanfield.terms.own import Seen, VectorField
     from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
     from meanfield.verification import verify
 # fmt: on
@@ -154,18 +155,18 @@ __all__ = [
     "ClusterTree", "ConvergenceStudy", "Density", "Drift", "Ensemble", "Event", "FeedForward",
     "Flow", "Fluctuations", "Gaussian", "GivenFrequencies", "Head", "Kernel", "LabelledDensity",
     "Law", "Layers", "LimitShape", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
-    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run",
-    "SA", "SimulationError", "Space", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit",
-    "USA", "UniformSpread", "action_bound", "attention_matrix", "bifurcation_diagram",
-    "certified_collapse", "certified_radius", "check", "closest_pair_survival", "cluster_rates",
-    "cluster_tree", "configuration", "contraction_rates", "convergence_study",
-    "critical_diffusivity", "critical_points", "critical_widths", "dominant_degree", "ensemble",
-    "ensemble_moments", "equiangular_beta", "equiangular_cosine", "equiangular_layers",
-    "equiangular_time", "exponential", "fluctuations", "from_density", "from_function",
-    "from_labels", "from_points", "from_values", "gradient", "growth_rate_max", "growth_rates",
-    "hardmax", "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape",
-    "linear", "linear_operator", "linear_phase_clock", "load", "load_encoder", "load_sweep",
-    "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
+    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run", "SA",
+    "Seen", "SimulationError", "Space", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit",
+    "USA", "UniformSpread", "VectorField", "action_bound", "attention_matrix",
+    "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
+    "closest_pair_survival", "cluster_rates", "cluster_tree", "configuration", "contraction_rates",
+    "convergence_study", "critical_diffusivity", "critical_points", "critical_widths",
+    "dominant_degree", "ensemble", "ensemble_moments", "equiangular_beta", "equiangular_cosine",
+    "equiangular_layers", "equiangular_time", "exponential", "fluctuations", "from_density",
+    "from_function", "from_labels", "from_points", "from_values", "gradient", "growth_rate_max",
+    "growth_rates", "hardmax", "hemisphere_probability", "incoherence_growth_rates", "influence",
+    "limit_shape", "linear", "linear_operator", "linear_phase_clock", "load", "load_encoder",
+    "load_sweep", "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
     "next_merge_estimate", "normal_tokens", "observable", "onset_time", "optimal_configuration",
     "pair_correlation", "perturbed_uniform", "phase_diagram", "phase_point", "polygon_lifetime",
     "predict_clusters", "replay", "run", "sample_tokens", "sampled", "simulate",
@@ -177,10 +178,10 @@ __all__ = [
 
 # `dir(mf)`: what a first notebook uses; every other name works, too.
 _FIRST = """
-    Attention Axial Circle Density Drift FeedForward Flow Head Layers Measure Problem Run SA
-    SimulationError Sphere Stage USA attention_matrix bifurcation_diagram check cluster_tree
-    configuration convergence_study critical_diffusivity ensemble exponential fluctuations
-    from_density from_function from_points from_values gradient growth_rates linear
+    Attention Axial Circle Density Drift FeedForward Flow Head Layers Measure Problem Run SA Seen
+    SimulationError Sphere Stage USA VectorField attention_matrix bifurcation_diagram check
+    cluster_tree configuration convergence_study critical_diffusivity ensemble exponential
+    fluctuations from_density from_function from_points from_values gradient growth_rates linear
     linear_operator load load_encoder load_sweep merging_diagram mixture normal_tokens observable
     onset_time perturbed_uniform phase_diagram phase_point predict_clusters replay run sampled
     simulate stationary_state sweep uniform verify von_mises_fisher wasserstein zonal

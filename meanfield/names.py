@@ -76,6 +76,7 @@ MODULES = {
     "terms.flows": "SA USA Flow",
     "terms.frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "terms.kernels": "Kernel exponential linear zonal",
+    "terms.own": "Seen VectorField",
     "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",
     "verification": "verify",
 }

@@ -10,7 +10,7 @@ a(s) = exp(beta s - |beta|), largest value 1.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -20,6 +20,7 @@ import numpy as np
 from meanfield.arrays import ModalArray
 from meanfield.checks import checked, made
 from meanfield.engines.limits import check_memory
+from meanfield.kinds import came
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.laws.initial import (
     InitialLaw,
@@ -40,6 +41,7 @@ from meanfield.terms.fixed import Drift, FeedForward, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
+from meanfield.terms.own import OwnTerm
 from meanfield.views import VIEWS
 
 TERMS = ("feed_forward", "drift")
@@ -66,6 +68,8 @@ class Problem:
     kernel : Kernel or Attention
         How strongly they attend to each other; an `Attention` has matrices, and says what
         the flow would. One that only multiplies by numbers becomes kernel and flow.
+        Or a list of terms: at most one of these two, a `FeedForward`, a `Drift`, and terms of
+        your own, objects with a method `field(seen, x, time) -> VectorField`.
     flow : Flow
         What they do about it: `SA`, the default (softmax, Z the mean of the kernel over mu),
         `USA` (unnormalised, Z = 1), or `Flow(normalization, strength, diffusivity)`.
@@ -107,11 +111,12 @@ class Problem:
     layers: Layers | None
     frequencies: Frequencies | None
     stages: Sequence[Stage]
+    own_terms: tuple[OwnTerm, ...]
 
     def __init__(
         self,
         manifold: Geometry,
-        kernel: Kernel | Attention,
+        kernel: Kernel | Attention | Iterable[Any],
         flow: Flow | None = None,
         initial: InitialLaw | None = None,
         *,
@@ -121,7 +126,10 @@ class Problem:
         layers: Layers | None = None,
         frequencies: Frequencies | None = None,
         stages: Sequence[Stage] = (),
+        own_terms: Sequence[OwnTerm] = (),
     ) -> None:
+        if not isinstance(kernel, Kernel | Attention):
+            kernel, feed_forward, drift, own_terms = _sorted(kernel, feed_forward, drift)
         if flow is None:
             flow = kernel.flow if isinstance(kernel, Attention) else Flow(normalization)
         if normalization not in (None, flow.normalization):
@@ -141,6 +149,7 @@ class Problem:
             layers,
             frequencies,
             stages,
+            tuple(own_terms),
         )
         for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
             object.__setattr__(self, name, value)
@@ -174,6 +183,12 @@ class Problem:
             raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
+        if self.own_terms and (self.has_labels or self.layers is not None):
+            what = "layers" if self.layers is not None else "a mask or frequencies"
+            raise ValueError(
+                f"{self.own_terms[0].name} is a term of your own, and {what} beside it are not "
+                "supported: leave one out."
+            )
         self._check_layers()
         if isinstance(self.kernel, Attention):
             attention = self.kernel
@@ -284,13 +299,25 @@ class Problem:
         problem.__dict__["_initial_measure"] = self._initial_measure
         return problem
 
+    @property
+    def changes(self) -> bool:
+        """True if velocities may depend on time: by terms of the user's own."""
+        return bool(self.own_terms)
+
+    def now(self, time: float) -> Problem:
+        """Problem at a scaled time: what `changes` has the value of then."""
+        if not self.changes:
+            return self
+        terms = tuple(replace(each, time=time) for each in self.own_terms)
+        return replace(self, own_terms=terms)
+
     def at(self, time: float, unit_length: float = 1.0) -> Problem:
         """Problem of the stage at a scaled time; one that ends then is still the one.
 
         `unit_length` is the scaled time of one unit of the stages' ends.
         """
         ends = [stage.end * unit_length for stage in self.stages[:-1] if stage.end is not None]
-        return self.staged[bisect_left(ends, time)]
+        return self.staged[bisect_left(ends, time)].now(time)
 
     def check_one_stage(self) -> None:
         """ValueError if parameters change with time."""
@@ -347,14 +374,14 @@ class Problem:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Fixed fields that move tokens beside attention."""
+        """Fields that move tokens beside attention."""
         parts = (getattr(self, name) for name in TERMS)
-        return tuple(term for term in parts if term is not None)
+        return (*(term for term in parts if term is not None), *self.own_terms)
 
     @property
     def undriven(self) -> Problem:
         """The problem of attention alone: what its steps and rates rest on."""
-        return replace(self, feed_forward=None, drift=None) if self.terms else self
+        return replace(self, feed_forward=None, drift=None, own_terms=()) if self.terms else self
 
     def clock(self, time: float) -> float:
         """Speed of its flow at a time: 1 but for layers that slow down with depth."""
@@ -486,8 +513,8 @@ class Problem:
             )
         if self.terms:
             raise ValueError(
-                "this rests on attention alone, and a feed_forward or a drift moves tokens too: "
-                "mf.simulate has their runs."
+                "this rests on attention alone, and a feed_forward, a drift or a term of your own "
+                "moves tokens too: mf.simulate has their runs."
             )
         if isinstance(self.kernel, Attention):
             raise ValueError(
@@ -658,6 +685,9 @@ class Problem:
         if isinstance(self.kernel, Kernel):
             parts.append({USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow)))
         parts.append(repr(self.initial))
+        if self.own_terms:
+            terms = [each.name for each in self.own_terms]
+            parts[1] = f"[{', '.join(terms if self.kernel == _STILL else [parts[1], *terms])}]"
         for name in (*TERMS, "layers", "frequencies"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
@@ -674,6 +704,37 @@ def _sinkhorn(kernel: Kernel, flow: Flow) -> Attention:
         )
     strength, diffusivity, beta = flow.strength, flow.diffusivity, kernel.log_slope
     return Attention([Head()], "sinkhorn", beta=beta, strength=strength, diffusivity=diffusivity)
+
+
+_STILL = Attention([Head(value=0.0)], "none", beta=0.0)
+"""Attention that moves nothing."""
+
+
+def _sorted(
+    terms: Iterable[Any], feed_forward: FeedForward | None, drift: Drift | None
+) -> tuple[Kernel | Attention, FeedForward | None, Drift | None, tuple[OwnTerm, ...]]:
+    """Terms of a list by their kind."""
+    attention, own = list[Any](), list[OwnTerm]()
+    for term in terms:
+        if isinstance(term, Kernel | Attention):
+            attention.append(term)
+        elif isinstance(term, FeedForward) and feed_forward is None:
+            feed_forward = term
+        elif isinstance(term, Drift) and drift is None:
+            drift = term
+        elif callable(getattr(term, "field", None)) and not isinstance(term, type):
+            own.append(OwnTerm(term))
+        else:
+            call = f"; write {term.__name__}(), with brackets" if isinstance(term, type) else ""
+            raise TypeError(
+                "Problem: a term must be an attention, a feed_forward, a drift or an object with a "
+                f"method field(seen, x, time), got {came(term)}{call}."
+            )
+    if len(attention) > 1:
+        raise ValueError(
+            f"Problem: got {len(attention)} attentions: give all heads to one, mf.Attention([...])."
+        )
+    return (attention or [_STILL])[0], feed_forward, drift, tuple(own)
 
 
 def _unless_same(alone: Problem, problem: Problem, name: str) -> Any:

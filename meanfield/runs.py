@@ -509,7 +509,10 @@ def parts_told(problem: Problem) -> dict[str, str]:
     """Parts of the problem besides plain attention, by name."""
     parts = {
         "mask": problem.mask.replace("none", ""),
-        "terms": ", ".join(name for name in TERMS if getattr(problem, name) is not None),
+        "terms": ", ".join(
+            [name for name in TERMS if getattr(problem, name) is not None]
+            + [each.name for each in problem.own_terms]
+        ),
         "layers": "" if problem.layers is None else problem.layers.told,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
         "stages": _stages_told(problem.stages),

@@ -137,12 +137,14 @@ RESULTS = {
     *("Event", "Kernel", "LinearOperator", "Run", "SimulationError", "ClusterPrediction"),
     *("ClusterTree", "ConvergenceStudy", "Ensemble", "Fluctuations", "LimitShape", "PhaseDiagram"),
     *("MergingDiagram", "PairCorrelation", "PhasePoint", "Replay", "StationaryState", "Sweep"),
-    *("BifurcationDiagram", "TokenLimit"),
+    *("BifurcationDiagram", "TokenLimit", "Seen"),
 }
+# Checked where a term of the user's own returns it (tests/terms/test_own.py).
+RETURNED = {"VectorField"}
 CALLABLES = {
     name: getattr(mf, name)
     for name in mf.__all__
-    if callable(getattr(mf, name)) and name not in RESULTS
+    if callable(getattr(mf, name)) and name not in RESULTS | RETURNED
 } | {
     method.__qualname__: method
     for owner in (mf.Density, mf.Measure, mf.Run)

@@ -253,6 +253,11 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
             "it into atoms once clusters have formed."
         )
     check_movable(problem, measure)
+    if problem.changes:
+        raise ValueError(
+            "atoms cannot carry terms of your own, which may part what has met: use representation "
+            '"particles".'
+        )
     groups = groups_of(problem, measure, SAME)
     points, weights, _ = gathered(measure, groups)
     notes = [

@@ -95,6 +95,7 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     name = options.name
     if name == "auto":
         few = problem.initial.name == "atoms" and problem.manifold.family != "vectors"
+        few = few and not problem.changes
         few = few and (not problem.stages or stay_met(problem.staged))
         points = "atoms" if few and problem.layers is None else "particles"
         densities = "labelled" if problem.staged[0].has_labels else "density"

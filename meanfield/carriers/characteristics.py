@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers.in_time import in_time
 from meanfield.carriers.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.carriers.options import MOST_NODES
 from meanfield.carriers.step_limits import (
@@ -46,6 +47,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.schemes import Stepper
 from meanfield.spaces.label_cells import LabelCells, cells_of
+from meanfield.terms.own import no_divergence
 
 _SPLIT_EARLIER = 1e-2  # after a failed step, of the usual threshold of cells
 _LARGEST_LOG = np.log(1e300)
@@ -105,6 +107,7 @@ class CharacteristicsRepresentation:
         """Bounds of the cells, and coefficients of the initial density."""
         return {"bounds": self.cells.bounds, "initial": self.initial.coefficients}
 
+    @in_time
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every node, and its divergence there.
 
@@ -141,6 +144,7 @@ class CharacteristicsRepresentation:
         most = _LARGEST_LOG - np.log(max(float(base.max()), 1.0))
         return np.asarray(base * np.exp(np.minimum(-self._log_stretch(state), most)))
 
+    @in_time
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
         stable = longest(STABLE, self.contraction)
@@ -149,6 +153,7 @@ class CharacteristicsRepresentation:
             return stable
         return min(stable, longest(LINEAR, self.linear_rate))
 
+    @in_time
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Cells split where they begin to be too coarse; joined where nothing is left in them."""
         degree = self.problem.moment_degree
@@ -166,6 +171,7 @@ class CharacteristicsRepresentation:
             coarse = self._map(rejected).too_coarse(self.tolerance, degree)
         return self._on(halved(here, self.initial, coarse, self.max_nodes))
 
+    @in_time
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
         here = self._map(state)
@@ -197,6 +203,7 @@ class CharacteristicsRepresentation:
         """Nothing to tell."""
         return ()
 
+    @in_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Nodes, cells, error, smallest density, and dissipation of energy.
 
@@ -314,6 +321,9 @@ def characteristics(
     check_no_labels(problem, "characteristics")
     check_movable(problem)
     check_no_diffusion(problem, "characteristics", NOISY)
+    for term in problem.own_terms:
+        if not term.has_divergence(problem.manifold.ambient):
+            raise ValueError(no_divergence(term))
     degree, far = problem.moment_degree, sees_far(problem)
     here = beginning(problem.space, measure, tolerance, degree, max_nodes, far)
     return CharacteristicsRepresentation(

@@ -21,6 +21,7 @@ from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.bases.grid import Grid
 from meanfield.carriers import step_limits
+from meanfield.carriers.in_time import in_time
 from meanfield.carriers.options import usual_degree
 from meanfield.carriers.spectra import (
     EFOLDS,
@@ -72,6 +73,7 @@ class DensityRepresentation:
         """Nothing: coefficients are all there is."""
         return {}
 
+    @in_time
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state, False)
@@ -86,6 +88,7 @@ class DensityRepresentation:
         """Rates about uniform, one for each coefficient, diffusion included."""
         return self._linear.rates
 
+    @in_time
     def remainder(self, time: float, state: State) -> State:
         """Transport without its linear part about uniform."""
         if not self.problem.flow.normalized and self.problem.attention is None:
@@ -107,6 +110,7 @@ class DensityRepresentation:
         """Truncation error; the mass is 1."""
         return self._seen(state).tail
 
+    @in_time
     def largest_step(self, time: float, state: State) -> float:
         """Courant limit: step * degree * max|v| below the stability limit of the stepper."""
         fastest, degree = self._seen(state).fastest, self.grid.max_degree
@@ -127,6 +131,7 @@ class DensityRepresentation:
         left = max(np.log(self.tolerance / noise), 1.0)
         return float(2.0 * left / (self.problem.space.dimension * fastest))
 
+    @in_time
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
         noise = max(self.lost_share(state), series_noise(self.problem.space, state))
@@ -141,6 +146,7 @@ class DensityRepresentation:
         wider = min(2 * degree, self.max_degree)
         return replace(self, state=self.problem.space.resize(state, wider))
 
+    @in_time
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
@@ -169,6 +175,7 @@ class DensityRepresentation:
         """Nothing to say."""
         return ()
 
+    @in_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Tail, degree, smallest nodal value, and the balance of energy.
 

@@ -80,6 +80,8 @@ def uniform_is_stationary(problem: Problem) -> bool:
     """
     if problem.attention is None and not problem.terms:
         return True
+    if problem.changes:
+        return False
     # Before tables are made that would be too large.
     check_movable(problem)
     space, degree = problem.space, problem.kernel_degree

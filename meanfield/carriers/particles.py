@@ -20,6 +20,7 @@ from dataclasses import field as derived
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers.in_time import in_time
 from meanfield.carriers.options import DEFAULT_TOLERANCE
 from meanfield.carriers.step_limits import (
     STABLE,
@@ -76,6 +77,7 @@ class ParticleRepresentation:
         arrays = {"weights": self.weights, "frequencies": self.frequencies}
         return {name: values for name, values in arrays.items() if values is not None}
 
+    @in_time
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every token.
 
@@ -113,6 +115,7 @@ class ParticleRepresentation:
         """Moments of the empirical measure."""
         return self.problem.space.moments(self._points(state), self.weights, max_degree)
 
+    @in_time
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of tokens that have met.
 
@@ -129,6 +132,7 @@ class ParticleRepresentation:
         """Tokens are all there is."""
         return None
 
+    @in_time
     def failure(self, time: float, state: State) -> str | None:
         """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
         beyond = None if self.problem.manifold.is_sphere else out_of_range(state)
@@ -147,6 +151,7 @@ class ParticleRepresentation:
         """Nothing to say."""
         return ()
 
+    @in_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         problem = self.problem

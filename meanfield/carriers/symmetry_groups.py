@@ -70,6 +70,8 @@ def respects(problem: Problem, matrix: FloatArray) -> bool:
     """
     if problem.frequencies is not None and np.linalg.det(matrix) < 0.0:
         return False
+    if problem.changes:
+        return False
     for stage in problem.staged:
         heads = (stage.heads or ()) if stage.attention is not None else ()
         for each in (part for head in heads for part in head):

@@ -8,7 +8,7 @@ with a corner (relu) has no last degree: the tail, which sees v, tells if a dens
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from meanfield.fields.heads import HeadsField, HeadsInteraction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport
 from meanfield.spaces.manifold import Manifold
 from meanfield.terms.fixed import Term, drifted, spread
+from meanfield.terms.own import BoundTerm, OwnTerm, Seen, bound, sees
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,20 @@ class FixedField:
 
     manifold: Manifold
     terms: tuple[Term, ...]
+
+    def seeing(self, points: FloatArray, masses: FloatArray | None) -> FixedField:
+        """The same, with terms of the user's own in the measure of weighted points."""
+        if not sees(self.terms):
+            return self
+        if masses is None:
+            masses = np.full(len(points), 1.0 / len(points))
+        return replace(self, terms=bound(self.terms, Seen(self.manifold.vectors(points), masses)))
+
+    def seeing_density(self, density: ModalArray, grid: Grid) -> FixedField:
+        """The same in a density, as the nodes of a grid."""
+        if not sees(self.terms):
+            return self
+        return self.seeing(grid.points, grid.weights * grid.to_nodal(density))
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """P_x u at points."""
@@ -38,21 +53,27 @@ class FixedField:
         """P_x u at points, and its divergence there, shape (n,)."""
         space = self.manifold
         dimension = space.dimension if space.is_sphere else None
-        return self.velocity(points), spread(self.terms, space.vectors(points), dimension)
+        x = space.vectors(points)
+        velocity = space.project(points, drifted(self.terms, x))
+        return velocity, spread(self.terms, x, dimension)
 
     def on_nodes(self, grid: Grid) -> FloatArray:
-        """P_x u at the nodes of a grid, made once for each degree; read-only."""
+        """P_x u at the nodes of a grid, made once for each degree, but in a measure; read-only."""
+        if any(isinstance(term, BoundTerm) for term in self.terms):
+            return _nodal(self, grid)
         return _on_nodes(self, grid.max_degree)
 
 
 # Room for two problems, each with a second grid of twice the degree.
 @lru_cache(maxsize=4)
 def _on_nodes(fixed: FixedField, max_degree: int) -> FloatArray:
-    space = fixed.manifold
-    grid = space.grid(max_degree)
-    values = grid.project(drifted(fixed.terms, space.vectors(grid.points)).T)
+    values = _nodal(fixed, fixed.manifold.grid(max_degree))
     values.setflags(write=False)
     return values
+
+
+def _nodal(fixed: FixedField, grid: Grid) -> FloatArray:
+    return grid.project(drifted(fixed.terms, fixed.manifold.vectors(grid.points)).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +128,16 @@ class DrivenInteraction:
     @property
     def rounding(self) -> float:
         """Speed that rounding may leave where nothing moves."""
-        u = drifted(self.fixed.terms, np.eye(self.manifold.ambient))
-        return self.own.rounding + 1e-15 * float(np.abs(u).max())
+        d = self.manifold.ambient
+        constant = tuple(term for term in self.fixed.terms if not isinstance(term, OwnTerm))
+        largest = float(np.abs(drifted(constant, np.eye(d))).max())
+        for term in self.fixed.terms:
+            largest += term.size(d) if isinstance(term, OwnTerm) else 0.0
+        return self.own.rounding + 1e-15 * largest
 
     def field(self, moments: ModalArray) -> DrivenField:
         """Field of a measure with these moments."""
-        return self.beside(self.own.field(moments))
+        return DrivenField(self.own.field(moments), self._in_density(moments))
 
     def beside(self, own: MeanField | HeadsField) -> DrivenField:
         """Field of a measure, and the fixed ones."""
@@ -120,11 +145,17 @@ class DrivenInteraction:
 
     def of_density(self, density: ModalArray) -> DrivenField:
         """Field of a density."""
-        return self.beside(self.own.of_density(density))
+        return DrivenField(self.own.of_density(density), self._in_density(density))
 
     def of_points(self, points: FloatArray, weights: FloatArray | None) -> DrivenField:
         """Field of weighted points; weights None means equal."""
-        return self.beside(self.own.of_points(points, weights))
+        return DrivenField(self.own.of_points(points, weights), self.fixed.seeing(points, weights))
+
+    def _in_density(self, density: ModalArray) -> FixedField:
+        if not sees(self.fixed.terms):
+            return self.fixed
+        space = self.manifold
+        return self.fixed.seeing_density(density, space.grid(space.degree_of(density)))
 
     def transport(self, max_degree: int) -> Transport:
         """Transport of densities of a degree: -div(f v[f]) - div(f P_x u).
@@ -133,11 +164,15 @@ class DrivenInteraction:
         """
         own = engines.transport(self.own, max_degree)
         grid = self.manifold.grid(max_degree)
-        fixed = self.fixed.on_nodes(grid)
+        # A field that depends on the density changes with it.
+        constant = None if sees(self.fixed.terms) else self.fixed.on_nodes(grid)
 
         def transport(density: ModalArray, perturbation: bool) -> ModalArray:
             # What is not finite stays so, and the stepper rejects the step.
             with np.errstate(all="ignore"):
+                fixed = constant
+                if fixed is None:
+                    fixed = self.fixed.seeing_density(density, grid).on_nodes(grid)
                 return own(density, perturbation) - grid.divergence(grid.to_nodal(density) * fixed)
 
         return transport

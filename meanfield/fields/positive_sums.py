@@ -104,7 +104,9 @@ def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatAr
     """Velocity of weighted nodes in their own field, summed over pairs where that is needed."""
     if sums_pairs(problem, len(points)):
         own = _over_pairs(problem).pair_velocity(points, masses)
-        return own + fixed_field(problem).velocity(points) if problem.terms else own
+        if not problem.terms:
+            return own
+        return own + fixed_field(problem).seeing(points, masses).velocity(points)
     return field.velocity(points)
 
 
@@ -147,6 +149,7 @@ def velocity_and_divergence(
     else:
         velocity, divergence = own.field(moments(masses)).velocity_and_divergence(points)
     if problem.terms:
-        fixed, spread = fixed_field(problem).velocity_and_divergence(points)
+        external = fixed_field(problem).seeing(points, masses)
+        fixed, spread = external.velocity_and_divergence(points)
         velocity, divergence = velocity + fixed, divergence + spread
     return velocity, divergence

@@ -62,7 +62,8 @@ class TokenField:
         velocity = self._attention_velocity(points)
         if not self.problem.terms:
             return velocity
-        return velocity + fixed_field(self.problem).velocity(points)
+        fixed = fixed_field(self.problem).seeing(points, self.weights)
+        return velocity + fixed.velocity(points)
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
         space, interaction = self.problem.space, self.felt

@@ -165,6 +165,8 @@ def check_linearised(problem: Problem) -> None:
     family, what = problem.manifold.family, None
     if family not in ("circle", "sphere"):
         what = f"densities on {problem.manifold.name}"
+    elif problem.changes:
+        what = "terms of your own"
     elif problem.layers is not None:
         what = "layers"
     elif problem.has_labels:

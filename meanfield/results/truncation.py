@@ -39,7 +39,8 @@ def truncation_summary(
         return "sums over pairs, nothing is cut off"
     try:
         lost = {degree: _lost(truncation(problem, degree), problem, tokens) for degree in degrees}
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
+        # Not known, or attention moves nothing.
         return None
     parts: list[str] = []
     for degree, carrier in degrees.items():

@@ -26,9 +26,11 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
+# Keys of a problem that no stage changes.
+_OF_ALL_STAGES = ("manifold", "terms")
 STAGE_KEYS = (
     {"end": Key(number, None)}
-    | {name: Key(key.kind, None) for name, key in PROBLEM_KEYS.items() if name != "manifold"}
+    | {n: Key(key.kind, None) for n, key in PROBLEM_KEYS.items() if n not in _OF_ALL_STAGES}
     | {"heads": Key(list_of(_table), None)}
     | {name: Key(_table, None) for name in TERMS}
 )

@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class Folder:
     section: str = ""  # the section that is read, for errors
 
 
+_Reference = TypeVar("_Reference", bound="FileFunction")
+
+
 @cache
 def _tell(path: Path, place: Path, content: bytes) -> None:
     """Say once what is executed: members of a sweep name the same file again and again."""
@@ -60,13 +63,25 @@ def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
     reference: "file.py:name".
     """
     path, name = permitted_file(label, folder, reference)
-    with _guarded(label):
-        content = path.read_bytes()
-        _tell(path, path.absolute(), content)
-        function = FileFunction(path.absolute(), name, content, label)
+    function = _announced(FileFunction, label, path, name)
     if not callable(_loaded(function)):
         raise ConfigError(f"{label} is no function.")
     return function
+
+
+def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
+    """Term `name` of a Python file, as `file_function`."""
+    term = _announced(FileTerm, label, *permitted_file(label, folder, reference))
+    if not callable(getattr(_term(term), "field", None)):
+        raise ConfigError(f"{label} has no method field.")
+    return term
+
+
+def _announced(kind: type[_Reference], label: str, path: Path, name: str) -> _Reference:
+    with _guarded(label):
+        content = path.read_bytes()
+        _tell(path, path.absolute(), content)
+        return kind(path.absolute(), name, content, label)
 
 
 def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, str]:
@@ -107,6 +122,11 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         plain_kernel = {key: value for key, value in kernel.items() if key != "attention"}
         plain["problem"] = plain_kernel | {"kernel": "exponential", "beta": kernel.get("beta", 1.0)}
         functions.append(kernel["attention"])
+    terms = problem.get("terms") if isinstance(problem, dict) else None
+    if isinstance(terms, list):
+        others = plain["problem"].items()
+        plain["problem"] = {key: value for key, value in others if key != "terms"}
+        functions += [each for each in terms if isinstance(each, str)]
     if isinstance(initial, dict) and isinstance(initial.get("function"), str):
         plain["initial"] = {"name": "uniform"}
         functions.append(initial["function"])
@@ -140,6 +160,35 @@ class FileFunction:
 
     def __repr__(self) -> str:
         return f"{self.path.name}:{self.name}"
+
+
+@dataclass(frozen=True, repr=False)
+class FileTerm(FileFunction):
+    """Term of a user's Python file: an object with a method `field`, or a class of such."""
+
+    @property
+    def __name__(self) -> str:
+        return repr(self)
+
+    def field(self, seen: Any, x: Any, time: float) -> Any:
+        """Field of the term."""
+        term = _term(self)
+        with _guarded(self.label):
+            return term.field(seen, x, time)
+
+    def steepness(self, d: int) -> float:
+        """Bound of the term's own, or 0."""
+        bound = getattr(_term(self), "steepness", lambda d: 0.0)
+        with _guarded(self.label):
+            return float(bound(d))
+
+
+@lru_cache(maxsize=8)
+def _term(reference: FileTerm) -> Any:
+    """The user's term, made where the file has its class."""
+    term: Any = _loaded(reference)
+    with _guarded(reference.label):
+        return term() if isinstance(term, type) else term
 
 
 @lru_cache(maxsize=8)

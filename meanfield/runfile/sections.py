@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, cast
 
@@ -46,7 +46,7 @@ from meanfield.runfile.keys import (
 )
 from meanfield.runfile.matrices import matrix, vector
 from meanfield.runfile.overrides import USUAL_LAW
-from meanfield.runfile.python_file import Folder, file_function
+from meanfield.runfile.python_file import Folder, file_function, file_term
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import Manifold, density_space, manifold_of
 from meanfield.terms.attention import Mask
@@ -55,6 +55,7 @@ from meanfield.terms.flows import Flow, Normalization, normalization_of
 from meanfield.terms.kernels import KERNELS, zonal
 from meanfield.terms.kernels.exponential import LARGEST_BETA
 from meanfield.terms.kernels.zonal import WIDTH_BETAS
+from meanfield.terms.own import OwnTerm
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
@@ -83,6 +84,9 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     values = read_table(section, tables["problem"], PROBLEM_KEYS)
     with located(section):
         bare = _problem(section, folder, tables.get("heads"), **values)
+        label = f"{section} terms = "
+        terms = [file_term(label + shown(each), folder, each) for each in values["terms"]]
+        bare = replace(bare, own_terms=tuple(map(OwnTerm, terms)))
     for name in (name for name in PARTS if name in tables):
         with located(f"{where}[{name}]"):
             parts: dict[str, Any] = {name: PARTS[name](**tables[name])}
@@ -119,12 +123,16 @@ def _problem(
     diffusivity: float = 0.0,
     mask: Mask = "none",
     alibi_rate: float | None = None,
+    terms: Annotated[Sequence[str], list_of(string)] = (),
 ) -> Problem:
     with located(section):
         how = normalization_of(normalization, normalized)
     flow = Flow(how, strength, diffusivity)
     check_range(flow)
     space = manifold_of(manifold)
+    if terms and heads is None and beta is None and kernel == "exponential":
+        # Terms alone: attention that moves nothing.
+        heads, beta = [{"value": 0.0}], 0.0
     matrices = {
         "[[heads]] need": heads is not None,
         'normalization = "sinkhorn" needs': how == "sinkhorn",

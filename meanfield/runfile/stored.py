@@ -59,8 +59,8 @@ def stored_problem(run: Run) -> Problem:
 
 
 def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
-    if "attention" in tables["problem"]:
-        raise ValueError("a user's own Python, which is not run where a file is read.")
+    if {"attention", "terms"} & tables["problem"].keys():
+        raise ValueError("Python of your own, which is not executed where a file is read.")
     tables, _ = without_files("", None, tables)
     bare = staged_problem("", Folder(Path()), tables)
     if str(run.attributes.get("manifold", "")).startswith("axial:"):
@@ -77,15 +77,16 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
 
 def _told_by_attributes(run: Run) -> Problem:
     facts = run.attributes
+    parts = [name for name in ("terms", "layers", "stages", "frequencies") if facts.get(name)]
+    if parts:
+        raise ValueError(
+            f"the run has {' and '.join(parts)} ({facts[parts[0]]}) that its file does not store: "
+            "make the problem again."
+        )
     if facts.get("heads"):
         raise ValueError(
             f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
             "the matrices: make the problem again."
-        )
-    if any(facts.get(name) for name in ("terms", "layers", "stages", "frequencies")):
-        raise ValueError(
-            "the run has a feed_forward, a drift, layers, stages or frequencies, of which its file "
-            "does not hold the numbers: make the problem again."
         )
     name = str(facts.get("kernel", ""))
     if name not in KERNELS:

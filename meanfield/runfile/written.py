@@ -67,7 +67,10 @@ def _problem(problem: Problem) -> dict[str, Any]:
     if problem.frequencies is not None:
         sections["frequencies"] = written_frequencies(problem.frequencies)
     stages = [_stage(problem, stage) for stage in problem.stages]
-    return _attention(problem) | sections | ({"stages": stages} if stages else {})
+    attention = _attention(problem)
+    if problem.own_terms:
+        attention["problem"]["terms"] = [each.name for each in problem.own_terms]
+    return attention | sections | ({"stages": stages} if stages else {})
 
 
 def _stage(problem: Problem, stage: Stage) -> dict[str, Any]:

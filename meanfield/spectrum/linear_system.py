@@ -35,6 +35,7 @@ from meanfield.engines.sinkhorn import scaling
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
+from meanfield.terms import own as own_terms
 from meanfield.terms.attention import kernel_of
 from meanfield.terms.fixed import drifted
 
@@ -47,6 +48,10 @@ LARGEST = 1800
 _MEMORY = 2e9
 # Relative size of what the sphere leaves out of the weights: grids of rounding take twice as long.
 _NEGLIGIBLE_WEIGHT = 1e-12
+# Degree that grids resolve of terms of the user's own, which have no series.
+_OWN_DEGREE = 32
+# Size of perturbations in differences of order two: truncation 1e-8, rounding 1e-12.
+_DIFFERENCE = 1e-4
 # Weights between two grids are made so many at a time.
 _BLOCK = 4_000_000
 
@@ -78,7 +83,10 @@ def attended_degree(problem: Problem) -> int:
     else:
         # Those of the sharpest head, times y.
         kernel, more = kernel_of(problem.beta), 1
-    return max(8, kernel.degree(dimension, 1e-16 if dimension == 1 else _NEGLIGIBLE_WEIGHT) + more)
+    least = _OWN_DEGREE if problem.own_terms else 8
+    return max(
+        least, kernel.degree(dimension, 1e-16 if dimension == 1 else _NEGLIGIBLE_WEIGHT) + more
+    )
 
 
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
@@ -94,6 +102,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
     _check_memory(space, degree, of.size, (inner, outer), normalization == "sinkhorn")
     inside, outside = (_on_nodes(space, l, density, of) for l in (inner, outer))
     gradients, frames = _gradients(outside, of), _frames(outside.points)
+    terms = own_terms.bound(problem.terms, own_terms.Seen(inside.points, inside.density))
     # What is seen of the density, and of each perturbation, by each head.
     sources = [(inside.density, inside.grid.weights[:, None] * inside.basis)] * len(heads)
     if normalization == "sinkhorn":
@@ -123,8 +132,12 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
                     force[c] += to
         if normalization != "sinkhorn":
             change = force @ sources[0][1]
-        fixed = drifted(problem.terms, outside.points[at])
+        fixed = drifted(terms, outside.points[at])
         velocity += np.einsum("cid,id->ci", frames[:, at], fixed)
+        for term in problem.own_terms:
+            bound += term.size(space.ambient)
+            slopes = _own_change(term, inside, outside.points[at])
+            change += np.einsum("cid,jid->cij", frames[:, at], slopes)
         bound += np.linalg.norm(fixed, axis=1)
         mass, sigma = outside.density[at], outside.grid.weights[at]
         for c in range(dimension):
@@ -141,7 +154,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
     moved -= damping * of.to_vector(density.moments(degree))
 
     def speed_at(x: FloatArray) -> float:
-        velocity = drifted(problem.terms, x[None])[0]
+        velocity = drifted(terms, x[None])[0]
         for head, (mass, _) in zip(heads, sources, strict=True):
             velocity += head.value @ _softmax(head, x[None], inside.points, mass, quotient).mean[0]
         return float(np.linalg.norm(velocity - (velocity @ x) * x))
@@ -154,6 +167,16 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
     return LinearSystem(
         degree, matrix, float(residual), float(flux), fastest, allowed + diffusivity, scale
     )
+
+
+def _own_change(term: own_terms.OwnTerm, inside: _Nodes, x: FloatArray) -> FloatArray:
+    """Derivatives (size, n, d) of a user's field along perturbations, by central differences."""
+
+    def field(change: FloatArray) -> FloatArray:
+        return term.at(own_terms.Seen(inside.points, inside.density + change), x).u
+
+    steps = [_DIFFERENCE * inside.grid.weights * column for column in inside.basis.T]
+    return np.array([field(step) - field(-step) for step in steps]) / (2.0 * _DIFFERENCE)
 
 
 class _Head(NamedTuple):

@@ -142,7 +142,7 @@ def growth_rate_max(problem: Problem) -> float:
         rates = incoherence_growth_rates(problem)[1:].real
         rates = rates[np.isfinite(rates)]
         return float(rates.max()) if len(rates) else math.nan
-    if problem.attention is not None and not problem.is_isotropic:
+    if problem.own_terms or (problem.attention is not None and not problem.is_isotropic):
         return _rate_of_heads(replace(problem, initial=uniform(), layers=None))
     return float(growth_rates(problem, max(problem.isotropic.degree, 1))[1:].max())
 

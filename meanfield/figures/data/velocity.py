@@ -133,7 +133,8 @@ def velocities(problem: Problem, measure: Density | Measure, places: FloatArray)
     fields are the last entry, where there are any.
     """
     if problem.terms:
-        fixed = fixed_field(problem).velocity(places)
+        seen = _points(measure, problem.moment_degree) if problem.changes else (places, None)
+        fixed = fixed_field(problem).seeing(*seen).velocity(places)
         return np.concatenate([velocities(problem.undriven, measure, places), fixed[None]])
     heads = problem.heads
     points, masses = _points(measure, problem.moment_degree)

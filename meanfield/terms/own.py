@@ -1,0 +1,208 @@
+"""Terms of the user's own: fields u[mu](x, t) beside attention, or in its place.
+
+A term is any object with a method `field(seen, x, time)`. In a measure (`bound`) it is a fixed
+field like a drift; what carries measures then treats both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.kinds import describe
+
+# Entries of a table of pairs that a term may make at once: 128 MB.
+_PAIRS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The measure sum_j m_j delta_{y_j} that a term of your own sees.
+
+    Points are the tokens, the nodes of a density's grid, or those of characteristics.
+
+    Attributes
+    ----------
+    points : array, (m, d)
+        Vectors y_j of R^d; unit vectors on spheres, also on the circle.
+    masses : array, (m,)
+        Masses m_j, with sum 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mf.Seen(np.eye(2), np.array([0.25, 0.75])).moment(1)
+    array([0.25, 0.75])
+    """
+
+    points: FloatArray
+    masses: FloatArray
+    _moments: dict[int, FloatArray] = field(default_factory=dict, init=False, repr=False)
+
+    def moment(self, order: int) -> FloatArray:
+        """Moment sum_j m_j y_j x ... x y_j of an order, shape (d, ..., d), computed once.
+
+        Fields that are polynomials of x and y need no sums over pairs.
+        """
+        if order not in self._moments:
+            powers, d = self.masses[:, None], self.points.shape[1]
+            for _ in range(order - 1):
+                powers = (powers[:, :, None] * self.points[:, None, :]).reshape(len(powers), -1)
+            last = powers.T @ self.points if order else powers.sum()
+            self._moments[order] = np.reshape(last, (d,) * order)
+        return self._moments[order]
+
+
+class VectorField(NamedTuple):
+    """Values of a term of your own at n vectors x of R^d.
+
+    Attributes
+    ----------
+    u : array, (n, d)
+        The field. Tokens move by its tangent part P_x u.
+    trace : array, (n,), optional
+        Trace of its Jacobian J.
+    along : array, (n,), optional
+        <x, J x>. Characteristics need both: div P_x u = tr J - <x, J x> - (d - 1) <x, u>.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mf.VectorField(np.zeros((3, 2))).trace is None
+    True
+    """
+
+    u: FloatArray
+    trace: FloatArray | None = None
+    along: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class OwnTerm:
+    """A user's term at a time."""
+
+    term: Any
+    time: float = 0.0
+
+    def __hash__(self) -> int:
+        # The object may have none.
+        return hash((type(self.term), self.time))
+
+    @property
+    def name(self) -> str:
+        """Name of its class, or its place in a file."""
+        return str(getattr(self.term, "__name__", type(self.term).__name__))
+
+    def at(self, seen: Seen, x: FloatArray) -> VectorField:
+        """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory."""
+        rows = max(1, _PAIRS // len(seen.points))
+        blocks = [self._block(seen, x[i : i + rows]) for i in range(0, len(x), rows)]
+        return VectorField(
+            np.concatenate([block.u for block in blocks]),
+            _joined([block.trace for block in blocks]),
+            _joined([block.along for block in blocks]),
+        )
+
+    def _block(self, seen: Seen, x: FloatArray) -> VectorField:
+        value = self.term.field(seen, x, self.time)
+        u, trace, along = value if isinstance(value, VectorField) else VectorField(value)
+        return VectorField(
+            self._array("u", u, x.shape),
+            None if trace is None else self._array("trace", trace, x.shape[:1]),
+            None if along is None else self._array("along", along, x.shape[:1]),
+        )
+
+    def _array(self, name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
+        array = value if isinstance(value, np.ndarray) else np.empty(0, dtype=object)
+        if array.dtype.kind not in "fiu" or array.shape != shape:
+            raise ValueError(
+                f"{self.name}.field must give {name} as an array of real numbers of shape {shape}, "
+                f"got {describe(value)}."
+            )
+        return np.asarray(array, dtype=np.float64)
+
+    def check_fits(self, d: int) -> None:
+        """ValueError if it is no field on R^d: the axes are asked, and see each other."""
+        self._at_axes(d)
+
+    def has_divergence(self, d: int) -> bool:
+        """True if it gives the trace of its Jacobian J, and <x, J x>."""
+        _, trace, along = self._at_axes(d)
+        return trace is not None and along is not None
+
+    def size(self, d: int) -> float:
+        """Largest entry of the field at the axes."""
+        return float(np.abs(self._at_axes(d).u).max())
+
+    def _at_axes(self, d: int) -> VectorField:
+        return self.at(Seen(np.eye(d), np.full(d, 1.0 / d)), np.eye(d))
+
+    def steepness(self, d: int) -> float:
+        """Bound of |J|_2 by the term's own `steepness`; else 0, and errors alone limit steps."""
+        bound = getattr(self.term, "steepness", None)
+        return 0.0 if bound is None else float(bound(d))
+
+    def no_potential(self, d: int) -> str | None:
+        """Reason for having no energy."""
+        return f"the potential of {self.name} is not known"
+
+    def vectors(self, x: FloatArray) -> NoReturn:
+        """Refuse: the field depends on a measure."""
+        raise ValueError(
+            f"{self.name} depends on the measure: mf.simulate and mf.linear_operator support terms "
+            "of your own."
+        )
+
+    slopes = potential = vectors
+
+
+def _joined(parts: list[FloatArray | None]) -> FloatArray | None:
+    arrays = [part for part in parts if part is not None]
+    return np.concatenate(arrays) if arrays else None
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTerm:
+    """A user's term in a measure: a fixed field."""
+
+    own: OwnTerm
+    seen: Seen
+    _last: list[tuple[FloatArray, VectorField]] = field(default_factory=list, init=False)
+
+    def _at(self, x: FloatArray) -> VectorField:
+        if not self._last or self._last[0][0] is not x:
+            self._last[:] = [(x, self.own.at(self.seen, x))]
+        return self._last[0][1]
+
+    def vectors(self, x: FloatArray) -> FloatArray:
+        """Values u(x) at vectors (n, d)."""
+        return self._at(x).u
+
+    def slopes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Trace of the Jacobian, and <x, J x>."""
+        values = self._at(x)
+        if values.trace is None or values.along is None:
+            raise ValueError(no_divergence(self.own))
+        return values.trace, values.along
+
+
+def no_divergence(own: OwnTerm) -> str:
+    """Reason why characteristics cannot follow a term."""
+    return (
+        f"characteristics need a divergence, and {own.name}.field gives u alone: give trace = tr J "
+        "and along = <x, J x> too, or take the representation 'density' or 'particles'."
+    )
+
+
+def sees(terms: Sequence[Any]) -> bool:
+    """True if a term of the user's own is among fixed fields."""
+    return any(isinstance(term, OwnTerm) for term in terms)
+
+
+def bound(terms: tuple[Any, ...], seen: Seen) -> tuple[Any, ...]:
+    """Fixed fields, with the user's terms in a measure."""
+    return tuple(BoundTerm(each, seen) if isinstance(each, OwnTerm) else each for each in terms)

@@ -1,0 +1,441 @@
+"""Terms of the user's own: what the package makes itself they make again, in every carrier."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import core
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.carriers import Options, represent
+from meanfield.carriers.step_limits import contraction_rate
+from meanfield.fields.felt import fixed_field
+from meanfield.recording import execute
+from meanfield.runfile import ConfigError, load_config
+from meanfield.store.run_file import load
+from meanfield.terms.own import OwnTerm
+
+BETA = 2.0
+LAW = mf.perturbed_uniform([[1, 0.3, 0.1], [2, 0.2, 0.5]])
+FLAT = mf.von_mises_fisher(0.1)
+RNG = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Self-attention as the specification has it."""
+
+    divergence: bool = True
+
+    def field(self, seen: mf.Seen, x: FloatArray, time: float) -> mf.VectorField:
+        d = x.shape[1]
+        attention = core.attention([(BETA * np.eye(d), np.eye(d))])
+        field = attention(core.Points(seen.points, seen.masses), x, None)
+        return mf.VectorField(*field) if self.divergence else field.u
+
+
+class Linear:
+    """Linear attention sum_j m_j <x, y_j>^2 y_j = T(x, x, .)."""
+
+    def field(self, seen: mf.Seen, x: FloatArray, time: float) -> mf.VectorField:
+        t = seen.moment(3)
+        u = np.einsum("abc,na,nb->nc", t, x, x)
+        return mf.VectorField(u, 2.0 * np.einsum("abb,na->n", t, x), 2.0 * (x * u).sum(axis=1))
+
+
+class Turning:
+    """Rotation of angle sin t."""
+
+    def field(self, seen: mf.Seen, x: FloatArray, time: float) -> FloatArray:
+        return np.cos(time) * np.stack([-x[:, 1], x[:, 0]], axis=-1)
+
+
+class Returns:
+    """Term that returns anything."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def field(self, seen: mf.Seen, x: FloatArray, time: float) -> Any:
+        return self.value
+
+
+def ends(problems: list[mf.Problem], **options: Any) -> list[FloatArray]:
+    """Moments of runs at their end, as many as all of them have."""
+    runs = [mf.simulate(problem, 1.0, save=[1.0], **options) for problem in problems]
+    count = min(run.moments.shape[1] for run in runs)
+    return [run.moments[-1, :count] for run in runs]
+
+
+# Sums over nodes against series: rounding, of characteristics the tolerance of their cells.
+@pytest.mark.parametrize(
+    ("carrier", "allowed"),
+    [("auto", 1e-12), ("density", 1e-12), ("characteristics", 1e-11), ("particles", 1e-12)],
+)
+def test_softmax_of_the_user_is_that_of_the_package(carrier: str, allowed: float) -> None:
+    """A carrier would ask a term for another measure, place or divergence."""
+    options = {"tokens": 40} if carrier == "particles" else {}
+    one, other = ends(
+        [
+            mf.Problem(mf.Circle(), mf.exponential(BETA), mf.SA, LAW),
+            mf.Problem(mf.Circle(), [Softmax()], initial=LAW),
+        ],
+        representation=carrier,
+        **options,
+    )
+    assert np.abs(one - other).max() < allowed
+
+
+def test_softmax_of_the_user_moves_densities_on_the_sphere() -> None:
+    """Vectors of the sphere's nodes and their weights would be others."""
+    one, other = (
+        represent(problem, Options(name="density", max_degree=18))
+        for problem in (
+            mf.Problem(mf.Sphere(), mf.exponential(BETA), mf.SA, FLAT),
+            mf.Problem(mf.Sphere(), [Softmax()], initial=FLAT),
+        )
+    )
+    assert np.abs(one.rhs(0.0, one.state) - other.rhs(0.0, one.state)).max() < 1e-12
+
+
+@pytest.mark.parametrize("space", [mf.Sphere(), mf.Sphere(6), mf.Space(3)])
+@pytest.mark.parametrize("masses", [None, [0.4, 0.1, 0.2, 0.1, 0.1, 0.1]])
+def test_tokens_of_every_space_are_moved(space: Any, masses: list[float] | None) -> None:
+    """Equal masses, others, unit vectors and those of R^d go different ways."""
+    law = mf.from_points(RNG.standard_normal((6, space.ambient)), masses)
+    problems = [
+        mf.Problem(space, mf.exponential(BETA), mf.SA, law),
+        mf.Problem(space, [Softmax()], initial=law),
+    ]
+    one, other = (mf.simulate(each, 1.0, save=[1.0]).measures[-1].points for each in problems)
+    assert np.abs(one - other).max() < 1e-12
+
+
+@pytest.mark.parametrize("carrier", ["particles", "density"])
+def test_noise_acts_beside_a_term(carrier: str) -> None:
+    """The same noise, and drift by a term: the exponential scheme leaves 1e-11."""
+    options: dict[str, Any] = {"tokens": 30, "step": 0.05} if carrier == "particles" else {}
+    still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0, diffusivity=0.05)
+    one, other = ends(
+        [
+            mf.Problem(mf.Circle(), mf.exponential(BETA), mf.Flow("softmax", 1.0, 0.05), LAW),
+            mf.Problem(mf.Circle(), [still, Softmax()], initial=LAW),
+        ],
+        representation=carrier,
+        **options,
+    )
+    assert np.abs(one - other).max() < 1e-10
+
+
+def test_terms_add_to_attention_and_fixed_fields() -> None:
+    """Twice softmax is once that of the package and once the user's, and a drift stays."""
+    turn = mf.Drift([[0.0, -0.5], [0.5, 0.0]])
+    one, other = ends(
+        [
+            mf.Problem(mf.Circle(), mf.exponential(BETA), mf.Flow("softmax", 2.0), LAW, drift=turn),
+            mf.Problem(mf.Circle(), [mf.exponential(BETA), Softmax(), turn], mf.SA, LAW),
+        ],
+        representation="density",
+    )
+    assert np.abs(one - other).max() < 1e-12
+
+
+def test_pairs_beside_a_term_are_summed_where_z_is_small() -> None:
+    """Repelling nodes sum pairs: a term would be missing there."""
+    law = mf.von_mises_fisher(2.0)
+    turn = [[0.0, -0.5], [0.5, 0.0]]
+
+    class Turn:
+        def field(self, seen: mf.Seen, x: FloatArray, time: float) -> mf.VectorField:
+            return mf.VectorField(x @ np.transpose(turn), np.zeros(len(x)), np.zeros(len(x)))
+
+    kernel = mf.exponential(-20.0)
+    one, other = ends(
+        [
+            mf.Problem(mf.Circle(), kernel, mf.SA, law, drift=mf.Drift(turn)),
+            mf.Problem(mf.Circle(), [kernel, Turn()], mf.SA, law),
+        ],
+        representation="characteristics",
+    )
+    assert np.abs(one - other).max() < 1e-12
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_linear_attention_is_the_kernel_of_squares(space: Any) -> None:
+    """sum_j <x, y_j>^2 y_j is USA with a(s) = s^2, in every carrier."""
+    law = LAW if space == mf.Circle() else FLAT
+    square = mf.zonal(lambda s: s**2, name="square")
+    expected = ends([mf.Problem(space, square, mf.USA, law)], representation="density")[0]
+    problem = mf.Problem(space, [Linear()], initial=law)
+    for carrier, allowed in (("density", 1e-11), ("characteristics", 1e-7)):
+        tolerance = 1e-10 if carrier == "density" or space == mf.Circle() else 1e-7
+        (moments,) = ends([problem], representation=carrier, tolerance=tolerance)
+        size = min(len(moments), len(expected))
+        assert np.abs(moments[:size] - expected[:size]).max() < allowed
+
+
+def test_a_term_knows_the_time() -> None:
+    """Carriers would ask for the field at time 0."""
+    start = mf.Problem(mf.Circle(), [Turning()], initial=mf.from_points([0.3]))
+    run = mf.simulate(start, 2.0, save=[1.0, 2.0])
+    angles = np.array([measure.points[0] for measure in run.measures])
+    assert np.abs(angles - 0.3 - np.sin(run.time)).max() < 1e-10
+    start = mf.Problem(mf.Circle(), [Turning()], initial=mf.perturbed_uniform([[1, 0.3, 0.0]]))
+    run = mf.simulate(start, 2.0, save=[1.0, 2.0], representation="density")
+    assert np.abs(np.angle(run.moments[:, 1]) + np.sin(run.time)).max() < 1e-8
+
+
+def test_stages_change_attention_beside_a_term() -> None:
+    """A stage would drop the term, or begin its clock again."""
+    stages = [mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(3.0))]
+    still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0)
+    with_term = mf.Problem(mf.Circle(), [still, Turning()], initial=LAW, stages=[
+        mf.Stage(end=0.5), mf.Stage(drift=mf.Drift(0.0))])  # fmt: skip
+    run = mf.simulate(with_term, 1.0, save=[1.0], representation="density")
+    turned = LAW.build(mf.Circle()).moments(1)[1] * np.exp(-1j * np.sin(1.0))
+    assert abs(run.moments[-1, 1] - turned) < 1e-9
+    two = mf.Problem(mf.Circle(), [mf.exponential(2.0), Softmax()], mf.SA, LAW, stages=stages)
+    assert [len(stage.own_terms) for stage in two.staged] == [1, 1]
+
+
+def test_the_field_alone_is_enough_but_for_characteristics() -> None:
+    """The remedy would be missing, or "auto" fail where it could stay a density."""
+    alone = mf.Problem(mf.Circle(), [Softmax(divergence=False)], initial=LAW)
+    whole = mf.Problem(mf.Circle(), [Softmax()], initial=LAW)
+    one, other = ends([alone, whole])
+    assert np.array_equal(one, other)
+    with pytest.raises(ValueError, match=r"need a divergence, and Softmax.field gives u alone: gi"):
+        mf.simulate(alone, 1.0, representation="characteristics")
+    fixed = fixed_field(alone).seeing(np.zeros(2), None)
+    with pytest.raises(ValueError, match="characteristics need a divergence"):
+        fixed.velocity_and_divergence(np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.zeros((2, 3)), r"must give u as an array .* shape \(2, 2\), got an array of shape"),
+        (None, r"must give u as an array of real numbers of shape \(2, 2\), got None"),
+        ("x", r"must give u .*, got 'x' \(str\)"),
+        (np.zeros((2, 2)) * 1j, "must give u .*, got an array of complex128"),
+        ((np.zeros((2, 2)), None), "must give u as an array .* got"),
+        (mf.VectorField(np.zeros((2, 2)), 0.0), r"must give trace as .* shape \(2,\), got 0.0"),
+    ],
+)
+def test_wrong_fields_are_refused_at_once(value: Any, message: str) -> None:
+    """NumPy would broadcast them, or fail in the middle of a run."""
+    with pytest.raises(ValueError, match=rf"^Returns.field {message}"):
+        mf.Problem(mf.Circle(), [Returns(value)])
+
+
+@pytest.mark.parametrize(
+    ("terms", "error", "message"),
+    [
+        ([Softmax], TypeError, r"a term must be .* got the class Softmax; write Softmax\(\), with"),
+        ([3.0], TypeError, r"a term must be an attention, .*field\(seen, x, time\), got 3.0"),
+        ([mf.linear(), mf.linear()], ValueError, "got 2 attentions: give all heads to one"),
+        ([mf.Drift(1.0), mf.Drift(1.0)], TypeError, "a term must be .*, got Drift"),
+    ],
+)
+def test_wrong_terms_are_refused(terms: Any, error: type[Exception], message: str) -> None:
+    """A class without brackets would have no self."""
+    with pytest.raises(error, match=f"^Problem: {message}"):
+        mf.Problem(mf.Circle(), terms)
+
+
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ({"layers": mf.Layers(0.1)}, "layers"),
+        ({"frequencies": mf.Gaussian(0.2)}, "a mask or frequencies"),
+    ],
+)
+def test_layers_and_labels_are_refused(parts: Any, what: str) -> None:
+    """Carriers of theirs would leave the term out."""
+    with pytest.raises(ValueError, match=f"Softmax is a term of your own, and {what} beside it"):
+        mf.Problem(mf.Circle(), [mf.exponential(BETA), Softmax()], mf.SA, **parts)
+
+
+def test_atoms_are_refused() -> None:
+    """A term may part what has met."""
+    law = mf.from_points([0.0, 1.0])
+    with pytest.raises(ValueError, match="atoms cannot carry terms of your own"):
+        mf.simulate(mf.Problem(mf.Circle(), [Linear()], initial=law), 1.0, representation="atoms")
+
+
+def test_a_term_without_a_measure_is_refused() -> None:
+    """A study that knows fixed fields alone would get a wrong one."""
+    with pytest.raises(ValueError, match="Linear depends on the measure: mf.simulate and"):
+        OwnTerm(Linear()).vectors(np.eye(2))
+    problem = mf.Problem(mf.Circle(), [Linear()], initial=LAW)
+    with pytest.raises(ValueError, match="a drift or a term of your own moves tokens too"):
+        mf.growth_rates(problem, 3)
+    with pytest.raises(ValueError, match="not for terms of your own"):
+        mf.fluctuations(problem, until=1.0)
+
+
+def test_moments_are_sums_of_products() -> None:
+    """Orders, and what is kept of them, would be mixed up."""
+    y, m = RNG.standard_normal((5, 3)), RNG.random(5)
+    seen = mf.Seen(y, m)
+    for _ in range(2):
+        assert seen.moment(0) == pytest.approx(m.sum())
+        assert seen.moment(1) == pytest.approx(m @ y)
+        third = np.einsum("j,ja,jb,jc->abc", m, y, y, y)
+        assert np.abs(seen.moment(3) - third).max() < 1e-14
+
+
+def test_many_points_are_asked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of all pairs of nodes on the sphere takes 3 GB."""
+    x = RNG.standard_normal((7, 2))
+    seen = mf.Seen(RNG.standard_normal((3, 2)), np.full(3, 1 / 3))
+    whole = OwnTerm(Softmax()).at(seen, x)
+    monkeypatch.setattr("meanfield.terms.own._PAIRS", 6)
+    for one, other in zip(whole, OwnTerm(Softmax()).at(seen, x), strict=True):
+        assert np.abs(one - other).max() < 1e-15
+    assert OwnTerm(Softmax(divergence=False)).at(seen, x).trace is None
+
+
+def test_steepness_bounds_steps() -> None:
+    """A term with a bound of its slope could not tell it."""
+
+    class Steep(Linear):
+        def steepness(self, d: int) -> float:
+            return 100.0
+
+    assert contraction_rate(mf.Problem(mf.Circle(), [Steep()])) == 100.0
+    assert contraction_rate(mf.Problem(mf.Circle(), [Linear()])) == 0.0
+
+
+# Central differences of order two leave 1e-8.
+@pytest.mark.parametrize("space", [mf.Circle(), pytest.param(mf.Sphere(), marks=pytest.mark.slow)])
+def test_the_linearised_flow_is_that_of_the_kernel(space: Any) -> None:
+    """Differences along perturbations would miss what the term sees."""
+    problem = mf.Problem(space, [mf.exponential(BETA), Linear()], mf.SA)
+    rates = mf.linear_operator(problem, degree=3).eigenvalues.real
+    parts = mf.exponential(BETA), mf.zonal(lambda s: s**2, name="square")
+    one, other = (
+        mf.growth_rates(mf.Problem(space, kernel, flow), 3)
+        for kernel, flow in zip(parts, (mf.SA, mf.USA), strict=True)
+    )
+    assert np.abs(np.unique(rates.round(6)) - np.unique((one + other)[1:].round(6))).max() < 1e-6
+    assert mf.growth_rate_max(problem) == pytest.approx((one + other)[1:].max(), abs=1e-7)
+
+
+def test_studies_run_terms_in_other_processes() -> None:
+    """Terms would not reach the workers, or clusters be counted without them."""
+    problem = mf.Problem(mf.Circle(), [mf.exponential(BETA), Linear()], mf.SA)
+    assert pickle.loads(pickle.dumps(problem)).own_terms[0].name == "Linear"
+    here = mf.ensemble(problem, tokens=40, runs=3)
+    with ProcessPoolExecutor(1) as pool:
+        there = mf.ensemble(problem, tokens=40, runs=3, executor=pool)
+    assert np.array_equal(here.counts, there.counts)
+    study = mf.convergence_study(
+        mf.Problem(mf.Circle(), [Linear()], initial=LAW), 1.0, save=2, tokens=(20, 500),
+        repetitions=4,
+    )  # fmt: skip
+    assert study.exponent == pytest.approx(-0.5, abs=0.25)
+
+
+FILE = """\
+import numpy as np
+import meanfield as mf
+
+
+class Linear:
+    def field(self, seen, x, time):
+        t = seen.moment(3)
+        u = np.einsum("abc,na,nb->nc", t, x, x) * (1.0 + time)
+        return mf.VectorField(u)
+
+    def steepness(self, d):
+        return 4.0
+
+
+instance = Linear()
+nothing = 3.0
+"""
+RUN = """\
+[problem]
+manifold = "circle"
+terms = ["mine.py:Linear", "mine.py:instance"]
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.3, 0.1], [2, 0.2, 0.5]]
+[time]
+end = 1.0
+save = 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a run file and the Python that it names."""
+    (tmp_path / "mine.py").write_text(FILE)
+    (tmp_path / "run.toml").write_text(RUN)
+    return tmp_path
+
+
+def record(folder: Path, *overrides: str, stop: int | None = None, **options: Any) -> Any:
+    """Run a run file, closed after some saves, and load what it wrote."""
+    stream = execute(load_config(folder / "run.toml", overrides, folder / "run.h5"), **options)
+    for number, _ in enumerate(stream, 1):
+        if number == stop:
+            break
+    stream.close()
+    return load(folder / "run.h5")
+
+
+@pytest.mark.parametrize(
+    "overrides", [(), ("representation={name='particles', tokens=20}",), ("problem.beta=2.0",)]
+)
+def test_run_files_name_terms_and_resume_to_the_bit(
+    folder: Path, overrides: tuple[str, ...]
+) -> None:
+    """A resumed run would start the clock of a term again."""
+    whole = record(folder, *overrides)
+    assert whole.attributes["terms"] == "mine.py:Linear, mine.py:instance"
+    (folder / "run.h5").unlink()
+    record(folder, *overrides, stop=2)
+    again = record(folder, *overrides, resume=True)
+    assert again.attributes["result_hash"] == whole.attributes["result_hash"]
+    with pytest.raises(ValueError, match=r"has terms \(mine.py:Linear, .*\) that its file"):
+        _ = again.problem
+
+
+def test_python_runs_with_terms_resume_to_the_bit(tmp_path: Path) -> None:
+    """A file of `simulate` has the term's name alone."""
+    problem = mf.Problem(mf.Circle(), [Turning()], initial=LAW)
+    path = tmp_path / "run.h5"
+    whole = mf.simulate(problem, 1.0, save=3, output=path)
+    with pytest.raises(KeyboardInterrupt):
+        mf.simulate(problem, 1.0, save=3, output=path, overwrite=True, callback=interrupted)
+    again = mf.simulate(problem, 1.0, save=3, output=path, resume=True)
+    assert np.array_equal(again.moments, whole.moments)
+
+
+def interrupted(time: float, measure: Any) -> None:
+    """Stop after a save beyond the start."""
+    if time > 0.0:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("mine.py:nothing", r"terms = \"mine.py:nothing\" has no method field"),
+        ("mine.py:missing", r"\"mine.py:missing\" failed: AttributeError"),
+        ("other.py:Linear", 'must be "file.py:function" of an existing file'),
+    ],
+)
+def test_wrong_references_are_refused(folder: Path, reference: str, message: str) -> None:
+    """The mistake would surface where the run begins."""
+    with pytest.raises(ConfigError, match=rf"\[problem\] {message}|{message}"):
+        load_config(folder / "run.toml", [f"problem.terms=['{reference}']"])
