@@ -331,7 +331,10 @@ def _either(kinds: list[Kind]) -> Kind:
 def remedy(value: Any, kind: Kind, parameter: str = "") -> str:
     """End of the sentence on a wrong value: what to write in its place, if that is clear."""
     if isinstance(value, FunctionType) and parameter in _PARAMETERS:
-        return f"; a {parameter} that changes with time is constant by stages: see mf.Stage"
+        return (
+            "; functions of time are for mf.Attention, mf.Head, mf.exponential, mf.Flow and "
+            "mf.Drift, in a Problem"
+        )
     if isinstance(value, str) and "an array" in kind.words:
         return "; np.load(path) reads a file"
     if kind.wanted is None:

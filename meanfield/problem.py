@@ -20,7 +20,7 @@ import numpy as np
 from meanfield.arrays import ModalArray
 from meanfield.checks import checked, made
 from meanfield.engines.limits import check_memory
-from meanfield.kinds import came
+from meanfield.kinds import describe
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.laws.initial import (
     InitialLaw,
@@ -41,6 +41,7 @@ from meanfield.terms.fixed import Drift, FeedForward, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
+from meanfield.terms.moving import moves, now
 from meanfield.terms.own import OwnTerm
 from meanfield.views import VIEWS
 
@@ -112,6 +113,8 @@ class Problem:
     frequencies: Frequencies | None
     stages: Sequence[Stage]
     own_terms: tuple[OwnTerm, ...]
+    # Name, part with functions of time, and that part at time 0, which its field has.
+    moving: tuple[tuple[str, Any, Any], ...]
 
     def __init__(
         self,
@@ -127,9 +130,14 @@ class Problem:
         frequencies: Frequencies | None = None,
         stages: Sequence[Stage] = (),
         own_terms: Sequence[OwnTerm] = (),
+        moving: Sequence[tuple[str, Any, Any]] = (),
     ) -> None:
         if not isinstance(kernel, Kernel | Attention):
             kernel, feed_forward, drift, own_terms = _sorted(kernel, feed_forward, drift)
+        parts = {"kernel": kernel, "flow": flow, "feed_forward": feed_forward, "drift": drift}
+        functions = {name: part for name, part in parts.items() if moves(part)}
+        # What is not asked for a time has that of the beginning.
+        kernel, flow, feed_forward, drift = (now(part, 0.0) for part in parts.values())
         if flow is None:
             flow = kernel.flow if isinstance(kernel, Attention) else Flow(normalization)
         if normalization not in (None, flow.normalization):
@@ -150,10 +158,16 @@ class Problem:
             frequencies,
             stages,
             tuple(own_terms),
+            (),
         )
         for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
             object.__setattr__(self, name, value)
         self._check_one()
+        unchanged = [each for each in moving if each[0] not in functions]
+        unchanged = [each for each in unchanged if getattr(self, each[0]) == each[2]]
+        own = [(name, part, getattr(self, name)) for name, part in functions.items()]
+        object.__setattr__(self, "moving", (*unchanged, *own))
+        self._check_changes()
         check_ends(self.stages)
         if self.layers is not None and not self.layers.is_flow:
             self.layers.check_ends([stage.end for stage in self.stages[:-1]])
@@ -183,12 +197,6 @@ class Problem:
             raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
-        if self.own_terms and (self.has_labels or self.layers is not None):
-            what = "layers" if self.layers is not None else "a mask or frequencies"
-            raise ValueError(
-                f"{self.own_terms[0].name} is a term of your own, and {what} beside it are not "
-                "supported: leave one out."
-            )
         self._check_layers()
         if isinstance(self.kernel, Attention):
             attention = self.kernel
@@ -200,15 +208,32 @@ class Problem:
             kernel, flow = attention.zonal(self._d) or (attention, attention.flow)
             object.__setattr__(self, "kernel", kernel)
             object.__setattr__(self, "flow", flow)
-        if self.flow.normalized and isinstance(self.kernel, Kernel):
+        # Exponentials are positive.
+        unknown = isinstance(self.kernel, Kernel) and self.kernel.log_slope is None
+        if self.flow.normalized and unknown:
             s = np.cos(np.linspace(0.0, np.pi, 4001))
-            lowest = float(np.min(self.kernel.attention(s)))
+            lowest = float(np.min(self.own_kernel.attention(s)))
             # Underflow to zero far from a narrow peak is harmless; a sign change is not.
             if lowest < 0:
                 raise ValueError(
-                    f"a normalised flow needs a positive kernel; {self.kernel.name!r} falls to "
+                    f"a normalised flow needs a positive kernel; {self.own_kernel.name!r} falls to "
                     f'{lowest:.3g}. Take normalization = "none".'
                 )
+
+    def _check_changes(self) -> None:
+        """Refuse what has no carrier that asks for the time."""
+        what = "layers" if self.layers is not None else "a mask or frequencies"
+        if self.changes and (self.has_labels or self.layers is not None):
+            names = [f"{term.name} is a term of your own" for term in self.own_terms]
+            names += [f"the {name} is a function of time" for name, _, _ in self.moving]
+            raise ValueError(f"{names[0]}, and {what} beside it are not supported: leave one out.")
+        if self.moving and self.stages:
+            raise ValueError(
+                f"the {self.moving[0][0]} is a function of time, and stages beside it are not "
+                "supported: put the change into the function."
+            )
+        if self.noise_changes and not self.flow.diffusivity:
+            raise ValueError("a diffusivity that is a function of time must be positive at time 0.")
 
     def _check_axis(self) -> None:
         """Refuse what would turn axial measures into others."""
@@ -301,15 +326,29 @@ class Problem:
 
     @property
     def changes(self) -> bool:
-        """True if velocities may depend on time: by terms of the user's own."""
-        return bool(self.own_terms)
+        """True if velocities may depend on time: by own terms, or functions of time."""
+        return bool(self.own_terms or self.moving)
+
+    @property
+    def noise_changes(self) -> bool:
+        """True if the diffusivity is a function of time."""
+        return any(callable(getattr(part, "diffusivity", None)) for _, part, _ in self.moving)
 
     def now(self, time: float) -> Problem:
         """Problem at a scaled time: what `changes` has the value of then."""
         if not self.changes:
             return self
         terms = tuple(replace(each, time=time) for each in self.own_terms)
-        return replace(self, own_terms=terms)
+        if not self.moving:
+            return replace(self, own_terms=terms)
+        try:
+            parts = {name: now(part, time) for name, part, _ in self.moving}
+            if isinstance(parts.get("kernel"), Attention):
+                parts["flow"] = None
+            problem = replace(self, own_terms=terms, moving=(), **parts)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"at the scaled time {time:.6g}: {error}") from None
+        return problem if self.flow.normalized else self._on_my_clock(problem)
 
     def at(self, time: float, unit_length: float = 1.0) -> Problem:
         """Problem of the stage at a scaled time; one that ends then is still the one.
@@ -321,6 +360,14 @@ class Problem:
 
     def check_one_stage(self) -> None:
         """ValueError if parameters change with time."""
+        if self.moving:
+            raise ValueError(
+                f"this rests on parameters that never change, and the {self.moving[0][0]} is a "
+                "function of time: take problem.now(time), or mf.simulate."
+            )
+        self._check_stages()
+
+    def _check_stages(self) -> None:
         if self.stages:
             raise ValueError(
                 f"this rests on parameters that never change, and the problem has "
@@ -378,10 +425,12 @@ class Problem:
         parts = (getattr(self, name) for name in TERMS)
         return (*(term for term in parts if term is not None), *self.own_terms)
 
-    @property
+    @cached_property
     def undriven(self) -> Problem:
         """The problem of attention alone: what its steps and rates rest on."""
-        return replace(self, feed_forward=None, drift=None, own_terms=()) if self.terms else self
+        if not self.terms:
+            return self
+        return replace(self, feed_forward=None, drift=None, own_terms=())
 
     def clock(self, time: float) -> float:
         """Speed of its flow at a time: 1 but for layers that slow down with depth."""
@@ -500,7 +549,7 @@ class Problem:
         >>> mf.Problem(mf.Sphere(8), mf.linear(), mf.USA).zonal.dimension
         7
         """
-        self.check_one_stage()
+        self._check_stages()
         if not self.manifold.is_sphere:
             raise ValueError(
                 f"this rests on the uniform measure, and {self.manifold.name} has none: "
@@ -681,16 +730,20 @@ class Problem:
         return str(VIEWS["Problem.html"](self))
 
     def __repr__(self) -> str:
-        parts = [repr(self.manifold), repr(self.kernel)]
-        if isinstance(self.kernel, Kernel):
-            parts.append({USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow)))
+        shown = {name: getattr(self, name) for name in _CHANGING}
+        shown |= {name: part for name, part, _ in self.moving}
+        kernel, flow = shown["kernel"], shown["flow"]
+        parts = [repr(self.manifold), repr(kernel)]
+        if isinstance(kernel, Kernel):
+            parts.append({USA: "USA", SA: "SA"}.get(flow, repr(flow)))
         parts.append(repr(self.initial))
         if self.own_terms:
             terms = [each.name for each in self.own_terms]
             parts[1] = f"[{', '.join(terms if self.kernel == _STILL else [parts[1], *terms])}]"
+        shown |= {name: getattr(self, name) for name in ("layers", "frequencies")}
         for name in (*TERMS, "layers", "frequencies"):
-            if getattr(self, name) is not None:
-                parts.append(f"{name}={getattr(self, name)!r}")
+            if shown[name] is not None:
+                parts.append(f"{name}={shown[name]!r}")
         if self.stages:
             parts.append(f"stages={list(self.stages)!r}")
         return f"Problem({', '.join(parts)})"
@@ -728,7 +781,7 @@ def _sorted(
             call = f"; write {term.__name__}(), with brackets" if isinstance(term, type) else ""
             raise TypeError(
                 "Problem: a term must be an attention, a feed_forward, a drift or an object with a "
-                f"method field(seen, x, time), got {came(term)}{call}."
+                f"method field(seen, x, time), got {describe(term)}{call}."
             )
     if len(attention) > 1:
         raise ValueError(

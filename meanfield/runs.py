@@ -513,6 +513,7 @@ def parts_told(problem: Problem) -> dict[str, str]:
             [name for name in TERMS if getattr(problem, name) is not None]
             + [each.name for each in problem.own_terms]
         ),
+        "functions": ", ".join(name for name, _, _ in problem.moving),
         "layers": "" if problem.layers is None else problem.layers.told,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
         "stages": _stages_told(problem.stages),
@@ -556,6 +557,10 @@ def observed(
 ) -> dict[str, FloatArray]:
     """Observables of a snapshot, see `observe`; with labels also the order of each."""
     measure, moments, step = snapshot.measure, snapshot.moments, snapshot.checkpoint.steps
+    degree = problem.moment_degree
+    if problem.space.degree_of(moments) < degree:
+        # A function of time has made the kernel sharper than what is stored.
+        moments = measure.moments(degree)
     values = observe(problem, measure, moments, observables, time=snapshot.time, step=step)
     if isinstance(measure, LabelledDensity):
         values["label_order"] = measure.label_order

@@ -441,10 +441,9 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: mf.simulate(mf.Problem(mf.Space(64), mf.zonal(np.exp), mf.USA, ROWS), 1.0),
         "kernel 'zonal' is no head of attention on space:64, expected mf.exponential, .* Own ker",
     ),
-    (lambda: mf.exponential(lambda t: 2 + t), "beta that changes with time is .*: see mf.Stage"),
     (
-        lambda: mf.Flow("none", strength=lambda t: 2 + t),
-        "strength that changes with time is .*: see mf.Stage",
+        lambda: mf.zonal(np.exp, beta=lambda t: 2 + t),
+        "beta .*; functions of time are for mf.Attention, mf.Head, mf.exponential, mf.Flow and mf",
     ),
     (
         lambda: mf.Attention([mf.RandomHead()], beta=1.0),

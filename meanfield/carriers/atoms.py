@@ -255,8 +255,8 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
     check_movable(problem, measure)
     if problem.changes:
         raise ValueError(
-            "atoms cannot carry terms of your own, which may part what has met: use representation "
-            '"particles".'
+            "atoms cannot carry terms of your own or functions of time, which may part what has "
+            'met: use representation "particles".'
         )
     groups = groups_of(problem, measure, SAME)
     points, weights, _ = gathered(measure, groups)

@@ -73,7 +73,7 @@ def hands_over(problem: Problem, options: Options) -> bool:
     Other representations cannot carry positions under a mask or frequencies. A density cannot
     follow points where a later stage diffuses. Vectors of any dimension remain tokens.
     """
-    if options.name != "auto" or problem.manifold.family == "vectors":
+    if options.name != "auto" or problem.manifold.family == "vectors" or problem.moving:
         return False
     return not any(
         stage.flow.diffusivity or stage.has_labels for stage in (problem, *problem.staged)

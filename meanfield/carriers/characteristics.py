@@ -171,9 +171,15 @@ class CharacteristicsRepresentation:
             coarse = self._map(rejected).too_coarse(self.tolerance, degree)
         return self._on(halved(here, self.initial, coarse, self.max_nodes))
 
-    @in_time
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
+        if sees_far(self.problem.now(time)) != sees_far(self.problem):
+            # Units of the state rest on it.
+            return "Z falls below 1e-3 of its bound as parameters change: take particles"
+        return self._failure(time, state)
+
+    @in_time
+    def _failure(self, time: float, state: State) -> str | None:
         here = self._map(state)
         lost = self._lost_share(here.points)
         if lost > self.tolerance:

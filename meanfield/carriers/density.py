@@ -57,8 +57,6 @@ class DensityRepresentation:
     max_degree: int  # largest degree to which the grid may grow
     interaction: Felt = field(init=False)  # multipliers of the problem
     grid: Grid = field(init=False)  # free of aliasing for the products of the equation
-    # Largest modulus of the rates of small perturbations of uniform.
-    linear_rate: float = field(init=False)
     name: str = field(default="density", init=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +64,11 @@ class DensityRepresentation:
         interaction = felt_by(self.problem)
         object.__setattr__(self, "interaction", interaction)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
-        object.__setattr__(self, "linear_rate", step_limits.linear_rate(self.problem))
+
+    @cached_property
+    def linear_rate(self) -> float:
+        """Largest modulus of the rates of small perturbations of uniform."""
+        return step_limits.linear_rate(self.problem)
 
     @property
     def fixed(self) -> FixedArrays:
@@ -88,9 +90,11 @@ class DensityRepresentation:
         """Rates about uniform, one for each coefficient, diffusion included."""
         return self._linear.rates
 
-    @in_time
     def remainder(self, time: float, state: State) -> State:
         """Transport without its linear part about uniform."""
+        if self.problem.changes:
+            # The scheme has the linear part of time 0.
+            return self.rhs(time, state) - self.linear_rates * state
         if not self.problem.flow.normalized and self.problem.attention is None:
             # The linear part is what uniform contributes, -div(grad Phi).
             return self._transport(state, True)

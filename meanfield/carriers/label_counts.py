@@ -106,8 +106,8 @@ def enough_labels(problem: Problem, labels: Labels, allowed: float, until: float
         return more
     sizes = np.abs(problem.label_parts(labels)).max(axis=0)
     waves = sizes * (np.arange(len(sizes)) * law.width * until) ** 0.25
-    error: float = _GROWTH * _ENVELOPE * float(waves.max())
-    return max(more, math.ceil(float((error / allowed) ** (4.0 / 3.0))))
+    error = _GROWTH * _ENVELOPE * float(waves.max())
+    return max(more, int((error / allowed) ** (4.0 / 3.0)) + 1)
 
 
 def label_advice(problem: Problem, labels: Labels, allowed: float, until: float) -> str:

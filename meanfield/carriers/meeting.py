@@ -179,7 +179,7 @@ def may_meet(problem: Problem) -> bool:
     points, and frequencies turn points one by one. Layers may give points lengths. Vectors have no
     series, and rings are not points. All of these points never merge.
     """
-    if problem.terms or problem.layers or problem.has_labels:
+    if problem.terms or problem.layers or problem.has_labels or problem.moving:
         return False
     if problem.manifold.family in ("axial", "vectors"):
         return False

@@ -146,7 +146,7 @@ def check_no_layers(problem: Problem, what: str) -> None:
 def check_range(flow: Flow) -> None:
     """Refuse rates so large that steppers cannot compute with them."""
     for name, value in (("strength", flow.strength), ("diffusivity", flow.diffusivity)):
-        if abs(value) > _LARGEST_RATE:
+        if not callable(value) and abs(value) > _LARGEST_RATE:
             raise ValueError(
                 f"{name} = {value:g} must be at most {_LARGEST_RATE:g} in modulus: rates of change "
                 "would overflow. Measure time in a smaller unit."
@@ -182,6 +182,11 @@ def under_resolved(what: str, degree: int, diffusivity: float) -> str:
 def check_step(problem: Problem, step: float | None) -> None:
     """Refuse noisy particles without a time step, and a time step without noise."""
     diffusivity = problem.flow.diffusivity
+    if problem.noise_changes:
+        raise ValueError(
+            "particles cannot follow a diffusivity that is a function of time: use representation "
+            '"density", or stages.'
+        )
     if diffusivity and step is None:
         raise ValueError(
             f"particles with noise (diffusivity = {diffusivity:g}) need a time step: give step "

@@ -166,7 +166,7 @@ def check_linearised(problem: Problem) -> None:
     if family not in ("circle", "sphere"):
         what = f"densities on {problem.manifold.name}"
     elif problem.changes:
-        what = "terms of your own"
+        what = "terms of your own, or functions of time"
     elif problem.layers is not None:
         what = "layers"
     elif problem.has_labels:

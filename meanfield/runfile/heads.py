@@ -10,6 +10,7 @@ from meanfield.runfile.matrices import MatrixFiles, matrix
 from meanfield.terms.attention import MOST_HEADS, Attention, Head
 from meanfield.terms.flows import Normalization
 from meanfield.terms.kernels.exponential import LARGEST_BETA
+from meanfield.terms.moving import now
 
 MATRICES = ("query", "key", "value", "score")
 """Keys of a head that are matrices."""
@@ -46,7 +47,7 @@ def attention_of(
         with located(one):
             built.append(Head(**table))
     try:
-        norms = Attention(tuple(built), normalization, beta=beta).norms(d)
+        norms = now(Attention(tuple(built), normalization, beta=beta), 0.0).norms(d)
     except ValueError as error:
         raise ConfigError(
             f"{label} {str(error).removeprefix('head ').replace(':', '', 1)}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanfield.runfile.array_files import read_array
 from meanfield.runfile.keys import ConfigError, Key, Kind, number, read_table, shown
+from meanfield.runfile.python_file import is_function
 
 # Files of results hold the matrices as text in their run file, which takes a second a MiB to read.
 _MOST_NUMBERS = 2**17
@@ -20,6 +21,8 @@ _EXPECTED = 'a number, a list of numbers, a list of rows, or a string "file.npy"
 
 def matrix(value: Any) -> Any:
     """Number, list of numbers (a diagonal), list of rows of equal length, or a file's name."""
+    if is_function(value):
+        return value
     if isinstance(value, str):
         path, name = _file_and_name(value)
         if not path or (name is None) != path.endswith(".npy") or "\0" in value:
@@ -90,7 +93,7 @@ class MatrixFiles:
         read_table(label, table, dict(keys))
         return {
             name: self._from_file(f"{label} {name}", value, _AXES[keys[name].kind])
-            if keys[name].kind in _AXES and isinstance(value, str)
+            if keys[name].kind in _AXES and isinstance(value, str) and not is_function(value)
             else value
             for name, value in table.items()
         }

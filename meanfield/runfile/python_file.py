@@ -14,7 +14,7 @@ import importlib.util
 import io
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -67,6 +67,21 @@ def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
     if not callable(_loaded(function)):
         raise ConfigError(f"{label} is no function.")
     return function
+
+
+def is_function(value: Any) -> bool:
+    """True if a value of a run file names a function of time, "file.py:name"."""
+    return isinstance(value, str) and ".py:" in value
+
+
+def functions_of(section: str, folder: Folder, table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with the functions themselves in the place of their names."""
+    return {
+        key: file_function(f"{section} {key} = {value!r}", folder, value)
+        if is_function(value)
+        else value
+        for key, value in table.items()
+    }
 
 
 def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
@@ -127,6 +142,14 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         others = plain["problem"].items()
         plain["problem"] = {key: value for key, value in others if key != "terms"}
         functions += [each for each in terms if isinstance(each, str)]
+    for name in ("problem", "drift", "feed_forward"):
+        if isinstance(plain.get(name), dict):
+            plain[name], more = _without_functions(plain[name])
+            functions += more
+    if isinstance(plain.get("heads"), list):
+        pairs = [_without_functions(h) for h in plain["heads"] if isinstance(h, dict)]
+        plain["heads"] = [head for head, _ in pairs]
+        functions += [name for _, more in pairs for name in more]
     if isinstance(initial, dict) and isinstance(initial.get("function"), str):
         plain["initial"] = {"name": "uniform"}
         functions.append(initial["function"])
@@ -137,6 +160,12 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         plain["output"] = output | {"observables": left}
         functions += own
     return plain, tuple(functions)
+
+
+def _without_functions(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A table with 1 in the place of functions of time, and their names."""
+    names = {key: value for key, value in table.items() if is_function(value)}
+    return table | dict.fromkeys(names, 1.0), list(names.values())
 
 
 @dataclass(frozen=True)

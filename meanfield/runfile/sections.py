@@ -46,7 +46,13 @@ from meanfield.runfile.keys import (
 )
 from meanfield.runfile.matrices import matrix, vector
 from meanfield.runfile.overrides import USUAL_LAW
-from meanfield.runfile.python_file import Folder, file_function, file_term
+from meanfield.runfile.python_file import (
+    Folder,
+    file_function,
+    file_term,
+    functions_of,
+    is_function,
+)
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import Manifold, density_space, manifold_of
 from meanfield.terms.attention import Mask
@@ -82,19 +88,34 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     """Problem of a document without files of matrices, without its initial law and stages."""
     section = f"{where}[problem]"
     values = read_table(section, tables["problem"], PROBLEM_KEYS)
+    of_time = {key: values[key] for key in _OF_TIME}
+    values |= functions_of(section, folder, of_time)
     with located(section):
-        bare = _problem(section, folder, tables.get("heads"), **values)
+        heads = tables.get("heads")
+        if heads is not None:
+            heads = [functions_of(f"{where}[[heads]]", folder, head) for head in heads]
+        bare = _problem(section, folder, heads, **values)
         label = f"{section} terms = "
         terms = [file_term(label + shown(each), folder, each) for each in values["terms"]]
         bare = replace(bare, own_terms=tuple(map(OwnTerm, terms)))
     for name in (name for name in PARTS if name in tables):
         with located(f"{where}[{name}]"):
-            parts: dict[str, Any] = {name: PARTS[name](**tables[name])}
+            part = functions_of(f"{where}[{name}]", folder, tables[name])
+            parts: dict[str, Any] = {name: PARTS[name](**part)}
             bare = replace(bare, **parts)
     with located(section):
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
     return bare
+
+
+_OF_TIME = ("beta", "strength", "diffusivity")
+"""Keys of a problem that may name functions of time."""
+
+
+def _number_or_function(value: Any) -> Any:
+    """Number, or name of a function of time."""
+    return value if is_function(value) else number(value)
 
 
 def _manifold(value: Any) -> str:
@@ -114,13 +135,13 @@ def _problem(
     /,
     manifold: Annotated[str, _manifold],
     kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
-    beta: float | None = None,
+    beta: Annotated[Any, _number_or_function] = None,
     multipliers: tuple[float, ...] | None = None,
     attention: str | None = None,
     normalization: Normalization | None = None,
     normalized: bool | None = None,
-    strength: float = 1.0,
-    diffusivity: float = 0.0,
+    strength: Annotated[Any, _number_or_function] = 1.0,
+    diffusivity: Annotated[Any, _number_or_function] = 0.0,
     mask: Mask = "none",
     alibi_rate: float | None = None,
     terms: Annotated[Sequence[str], list_of(string)] = (),
@@ -172,7 +193,7 @@ def _problem(
         )
     width = 1.0 if beta is None else beta
     low, high = WIDTH_BETAS
-    if not low <= width <= high:
+    if callable(width) or not low <= width <= high:
         raise ConfigError(
             f"{section} beta = {shown(width)} must lie between {low:g} and {high:g}: for a zonal "
             "kernel it only sets the width of a cluster."

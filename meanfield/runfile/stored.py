@@ -62,7 +62,7 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if {"attention", "terms"} & tables["problem"].keys():
         raise ValueError("Python of your own, which is not executed where a file is read.")
     tables, _ = without_files("", None, tables)
-    bare = staged_problem("", Folder(Path()), tables)
+    bare = staged_problem("", Folder(Path(), "never"), tables)
     if str(run.attributes.get("manifold", "")).startswith("axial:"):
         # The run file may have named the sphere.
         bare = bare.axial
@@ -77,7 +77,11 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
 
 def _told_by_attributes(run: Run) -> Problem:
     facts = run.attributes
-    parts = [name for name in ("terms", "layers", "stages", "frequencies") if facts.get(name)]
+    parts = [
+        name
+        for name in ("terms", "functions", "layers", "stages", "frequencies")
+        if facts.get(name)
+    ]
     if parts:
         raise ValueError(
             f"the run has {' and '.join(parts)} ({facts[parts[0]]}) that its file does not store: "

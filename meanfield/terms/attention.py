@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,8 +54,9 @@ class Head:
         V.
     score : number or array, (d,) or (d, d); optional
         B itself, instead of query and key.
-    beta : float, optional
-        This head's inverse temperature; None is that of the attention.
+    beta : float or callable, optional
+        This head's inverse temperature; None is that of the attention. All of a head may be
+        functions of scaled time.
 
     Raises
     ------
@@ -72,7 +73,7 @@ class Head:
     key: ArrayLike = 1.0
     value: ArrayLike = 1.0
     score: ArrayLike | None = None
-    beta: float | None = None
+    beta: float | Callable[[float], float] | None = None
 
     def __post_init__(self) -> None:
         for name in ("query", "key", "value", "score"):
@@ -150,11 +151,12 @@ class Attention:
     normalization : str
         "none" (USA), "softmax" (SA) or "sinkhorn": doubly stochastic, what a token gives is
         normalised as what it takes is.
-    beta : float, optional
-        Inverse temperature of the heads without their own.
-    strength : float
+    beta : float or callable, optional
+        Inverse temperature of the heads without their own; or a function of the scaled time of a
+        run, as strength and diffusivity may be.
+    strength : float or callable
         Multiplies all values.
-    diffusivity : float
+    diffusivity : float or callable
         In scaled time, not negative. Multiplies the Laplacian.
     mask : str
         Whom token k of an ordered list sees: "none" all, "causal" the tokens j <= k (itself
@@ -194,9 +196,9 @@ class Attention:
         heads: Sequence[Head] = (Head(),),
         normalization: Normalization = "softmax",
         *,
-        beta: float | None = None,
-        strength: float = 1.0,
-        diffusivity: float = 0.0,
+        beta: float | Callable[[float], float] | None = None,
+        strength: float | Callable[[float], float] = 1.0,
+        diffusivity: float | Callable[[float], float] = 0.0,
         mask: Mask = "none",
         alibi_rate: float | None = None,
     ) -> None:
@@ -281,7 +283,7 @@ class Attention:
             ("alibi_rate", None),
         ):
             if getattr(self, name) != usual:
-                text += f", {name}={getattr(self, name)!r}"
+                text += f", {name}={printed(getattr(self, name))}"
         return f"{text})"
 
 
@@ -321,7 +323,8 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
         else:
             score = matrix(f"{label}score", head.score, d, square=True)
         value = attention.strength * matrix(f"{label}value", head.value, d, square=True)
-        beta = attention.beta if head.beta is None else head.beta
+        # Of functions of time `Problem` makes numbers.
+        beta = cast(float | None, attention.beta if head.beta is None else head.beta)
         score = (beta or 0.0) * score
         for each in (score, value):
             each.setflags(write=False)

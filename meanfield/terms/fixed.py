@@ -226,8 +226,8 @@ class Drift:
 
     Attributes
     ----------
-    matrix : number or array, (d,) or (d, d)
-        M.
+    matrix : number or array, (d,) or (d, d); or callable
+        M, or a function of the scaled time of a run that gives it.
 
     Raises
     ------

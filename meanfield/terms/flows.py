@@ -9,11 +9,13 @@ and the density obeys d_t f = -div(f v) + diffusivity * Laplacian f.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from meanfield.checks import checked
 from meanfield.kinds import one_of
+from meanfield.terms.matrices import printed
 
 Normalization = Literal["softmax", "none", "sinkhorn"]
 
@@ -34,9 +36,9 @@ class Flow:
     normalization : str
         "softmax" (SA), the default, "none" (USA, unnormalised self-attention) or "sinkhorn"
         (doubly stochastic weights). `normalized=True` and `False` stand for "softmax" and "none".
-    strength : float
-        Dimensionless. +1 attracts, -1 repels.
-    diffusivity : float
+    strength : float or callable
+        Dimensionless. +1 attracts, -1 repels. Or a function of scaled time, as diffusivity.
+    diffusivity : float or callable
         In scaled time, not negative. Multiplies the Laplacian.
 
     Raises
@@ -59,14 +61,14 @@ class Flow:
     def __init__(
         self,
         normalization: Normalization | bool | None = None,
-        strength: float = 1.0,
-        diffusivity: float = 0.0,
+        strength: float | Callable[[float], float] = 1.0,
+        diffusivity: float | Callable[[float], float] = 0.0,
         *,
         normalized: bool | None = None,
     ) -> None:
         if strength == 0:
             raise ValueError("strength must be finite and not 0, got 0: nothing would move.")
-        if diffusivity < 0:
+        if not callable(diffusivity) and diffusivity < 0:
             raise ValueError(f"diffusivity must be finite and >= 0, got {diffusivity}.")
         for name, value in (
             ("normalization", normalization_of(normalization, normalized)),
@@ -82,8 +84,8 @@ class Flow:
 
     def __repr__(self) -> str:
         return (
-            f"Flow({self.normalization!r}, strength={self.strength}, "
-            f"diffusivity={self.diffusivity})"
+            f"Flow({self.normalization!r}, strength={printed(self.strength)}, "
+            f"diffusivity={printed(self.diffusivity)})"
         )
 
 

@@ -16,7 +16,12 @@ _PRINTED = 4
 
 
 def plain(name: str, value: Any) -> Any:
-    """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows."""
+    """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows.
+
+    A function of time stays one.
+    """
+    if callable(value) and not isinstance(value, type):
+        return value
     try:
         numbers = np.asarray(value)
         # Real numbers alone: complex ones would lose a part, None would be a nan, True a 1.
@@ -65,6 +70,8 @@ def printed(value: Any) -> str:
     >>> printed((2.0, 1.0)), printed(((0.0,) * 64,) * 64)
     ('(2.0, 1.0)', 'array(64, 64)')
     """
+    if callable(value):
+        return str(getattr(value, "__name__", value))
     shape = np.shape(value)
     return repr(value) if max(shape, default=0) <= _PRINTED else f"array{shape}"
 

@@ -69,9 +69,12 @@ class CheckedRun:
     def problem(self) -> Problem:
         """Problem of the run; checks without one do not apply."""
         try:
-            return self.run.problem
+            problem = self.run.problem
         except ValueError as error:
             raise NotApplicable(str(error).removesuffix(".")) from error
+        if problem.moving:
+            raise NotApplicable("parameters are functions of time")
+        return problem
 
     @cached_property
     def problem_or_none(self) -> Problem | None:

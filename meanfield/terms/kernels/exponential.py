@@ -16,6 +16,7 @@ Run downwards, both have positive terms only: no cancellation, no overflow, ever
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -39,7 +40,7 @@ _NEWTON_TOLERANCE = 1e-8
 
 
 @checked
-def exponential(beta: float) -> Kernel:
+def exponential(beta: float | Callable[[float], float]) -> Kernel:
     """Exponential kernel a(s) = exp(beta s - |beta|) of self-attention.
 
     Its potential is W(s) = a(s) / beta. Convolution with a over the uniform probability
@@ -52,8 +53,9 @@ def exponential(beta: float) -> Kernel:
 
     Parameters
     ----------
-    beta : float
-        Inverse temperature, dimensionless, from 1e-300 to 1e8 in modulus.
+    beta : float or callable
+        Inverse temperature, dimensionless, from 1e-300 to 1e8 in modulus; or a function of the
+        scaled time of a run.
 
     Returns
     -------
@@ -80,7 +82,8 @@ def exponential(beta: float) -> Kernel:
     >>> exponential(beta=1.0).attention_multipliers(1, 2).round(4)
     array([0.4658, 0.2079, 0.0499])
     """
-    return Exponential(float(beta))
+    # Of a function of time `Problem` makes numbers.
+    return Exponential(beta if callable(beta) else float(beta))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Exponential(Kernel):
     name: str = field(default="exponential", init=False)
 
     def __post_init__(self) -> None:
-        if not SMALLEST_BETA <= abs(self.beta) <= LARGEST_BETA:
+        if not callable(self.beta) and not SMALLEST_BETA <= abs(self.beta) <= LARGEST_BETA:
             raise ValueError(
                 f"beta must be {SMALLEST_BETA:g} to {LARGEST_BETA:g} in modulus, got "
                 f"{self.beta:g}; the limit beta -> 0 is the linear kernel."
@@ -129,7 +132,7 @@ class Exponential(Kernel):
         return self._signed(relative) / self.beta
 
     def __repr__(self) -> str:
-        return f"exponential(beta={self.beta!r})"
+        return f"exponential(beta={getattr(self.beta, '__name__', self.beta)})"
 
     def _signed(self, multipliers: FloatArray) -> FloatArray:
         # a(-beta; s) = a(beta; -s), and Y_l(-x) = (-1)^l Y_l(x).

@@ -1,0 +1,41 @@
+"""Parameters that are functions of scaled time: parts of a problem, and the same at one time."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from meanfield.terms.attention import kernel_of
+from meanfield.terms.kernels import Kernel
+
+
+def moves(part: Any) -> bool:
+    """True if a parameter of a part, or of its heads, is a function."""
+    if isinstance(part, Kernel):
+        return callable(part.beta)  # a zonal kernel is made of functions of cosines
+    if isinstance(part, tuple):
+        return any(map(moves, part))
+    if callable(part):
+        return True
+    return is_dataclass(part) and any(moves(getattr(part, each.name)) for each in fields(part))
+
+
+def now(part: Any, time: float) -> Any:
+    """The part with the values that its functions have at a time.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> now(mf.Drift(lambda t: 2.0 * t), 0.5)
+    Drift(matrix=1.0)
+    """
+    if not moves(part):
+        return part
+    if isinstance(part, Kernel):
+        return kernel_of(float(part.beta(time)))  # type: ignore[operator]
+    if isinstance(part, tuple):
+        return tuple(now(each, time) for each in part)
+    if not callable(part):
+        values = {each.name: now(getattr(part, each.name), time) for each in fields(part)}
+        return replace(part, **values)
+    return part(time)

@@ -1,0 +1,291 @@
+"""Parameters that are functions of time, against an integration of the tokens' equation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.carriers import Options, represent
+from meanfield.carriers.automatic import carriers
+from meanfield.commands.main import main
+from meanfield.observables import interaction_energy
+from meanfield.recording import execute
+from meanfield.runfile import load_config
+from meanfield.runfile.python_file import without_code
+from meanfield.store.run_file import load
+
+LAW = mf.perturbed_uniform([[1, 0.3, 0.1], [2, 0.2, 0.5]])
+ANGLES = np.random.default_rng(0).uniform(0.0, 6.0, 9)
+
+
+def beta(t: float) -> float:
+    """An inverse temperature that grows."""
+    return 2.0 + 20.0 * t
+
+
+def turn(t: float) -> FloatArray:
+    """A rotation that slows down, and a stretching."""
+    return np.array([[0.0, -np.cos(t)], [np.cos(t), 0.3 * t]])
+
+
+def value(t: float) -> FloatArray:
+    """A value matrix that stops being a number."""
+    return np.array([[1.0, 0.5 * t], [0.0, 1.0]])
+
+
+def expected(normalization: str, drift: bool, values: bool) -> FloatArray:
+    """Angles at time 1: weights e^{beta(t) s}, without denominator over e^{beta(0)}."""
+
+    def rate(t: float, a: FloatArray) -> FloatArray:
+        x = np.stack([np.cos(a), np.sin(a)], axis=1)
+        weights = np.exp(beta(t) * x @ x.T - beta(0.0))
+        total = len(a) if normalization == "none" else weights.sum(axis=1, keepdims=True)
+        u = weights @ x / total
+        u = u @ value(t).T if values else u
+        u = u + x @ turn(t).T if drift else u
+        return x[:, 0] * u[:, 1] - x[:, 1] * u[:, 0]
+
+    ends = (0.0, 1.0) if normalization == "softmax" else (0.0, 0.1)
+    return solve_ivp(rate, ends, ANGLES, method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+
+
+# Of the steps of both.
+@pytest.mark.parametrize("normalization", ["softmax", "none"])
+@pytest.mark.parametrize(("drift", "values"), [(False, False), (True, False), (False, True)])
+def test_tokens_follow_functions_of_time(normalization: Any, drift: bool, values: bool) -> None:
+    """Parameters would stay those of the beginning, or the clock follow beta."""
+    head = mf.Head(value=value if values else 1.0)
+    problem = mf.Problem(
+        mf.Circle(),
+        mf.Attention([head], normalization, beta=beta),
+        initial=mf.from_points(ANGLES),
+        drift=mf.Drift(turn) if drift else None,
+    )
+    until = 1.0 if normalization == "softmax" else 0.1
+    run = mf.simulate(problem, until, save=[until], tolerance=1e-11)
+    assert np.abs(run.measures[-1].points - expected(normalization, drift, values)).max() < 1e-9
+
+
+def test_densities_follow_a_kernel_that_sharpens() -> None:
+    """A density that grows sharper than its first grid and kernel would be silently wrong."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
+    one, other = (
+        mf.simulate(problem, 1.0, save=3, representation=name)
+        for name in ("density", "characteristics")
+    )
+    assert np.abs(one.moments - other.moments).max() < 1e-9
+    # All degrees of the kernel at the time, more than are stored.
+    end = problem.now(1.0)
+    assert end.moment_degree > one.moments.shape[1] - 1
+    energy = interaction_energy(end, one.measures[-1].moments(end.moment_degree))
+    assert one.observables["energy"][-1] == pytest.approx(energy, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_a_density_stops_where_a_kernel_is_too_sharp() -> None:
+    """It would go on with a tail that no grid resolves."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(lambda t: 4.0 + t), mf.SA, LAW)
+    with pytest.raises(mf.SimulationError, match="under-resolved: spectral tail .* at degree 48"):
+        mf.simulate(problem, 20.0, save=3, representation="density", max_degree=48)
+
+
+def test_characteristics_stop_where_z_falls() -> None:
+    """Units of their state rest on the size of Z at the beginning."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(lambda t: -2.0 - 99 * t), mf.SA, LAW)
+    carrier = represent(problem, Options(name="characteristics"))
+    assert carrier.failure(0.01, carrier.state) is None
+    assert "Z falls below 1e-3 of its bound" in str(carrier.failure(0.1, carrier.state))
+
+
+def test_densities_diffuse_at_a_rate_of_time() -> None:
+    """Moments fall by e^{-l^2 int D}; the scheme has the rate of time 0 exactly, and no other."""
+    still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0, diffusivity=lambda t: 0.1 + t)
+    run = mf.simulate(mf.Problem(mf.Circle(), still, initial=LAW), 0.2, save=[0.2])
+    law = LAW.build(mf.Circle()).moments(2) * np.exp(-(np.arange(3) ** 2) * 0.04)
+    assert np.abs(run.moments[-1, :3] - law).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layers": mf.Layers(0.1)}, "the kernel is a function of time, and layers beside it are"),
+        ({"frequencies": mf.Gaussian(0.2)}, "and a mask or frequencies beside it are not"),
+        ({"stages": [mf.Stage(end=1.0), mf.Stage()]}, "and stages beside it are not supported"),
+    ],
+)
+def test_what_has_a_clock_of_its_own_is_refused(options: Any, message: str) -> None:
+    """Carriers of theirs would take the parameters of time 0."""
+    with pytest.raises(ValueError, match=message):
+        mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, **options)
+
+
+def test_what_never_changes_is_asked_for_a_time() -> None:
+    """A study would silently be that of time 0."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
+    with pytest.raises(ValueError, match=r"the kernel is a function of time: take problem.now\(ti"):
+        mf.linear_operator(problem)
+    assert mf.growth_rate_max(problem.now(0.5)) == mf.growth_rate_max(
+        mf.Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
+    )
+    with pytest.raises(ValueError, match="not for terms of your own, or functions of time"):
+        mf.fluctuations(problem, until=1.0)
+    late = mf.Problem(mf.Circle(), mf.exponential(lambda t: 1.0 if t < 0.5 else np.nan), mf.SA)
+    with pytest.raises(ValueError, match="at the scaled time 1: exponential: beta must be"):
+        late.now(1.0)
+
+
+def test_noise_of_particles_does_not_change() -> None:
+    """Their steps would have the noise of time 0."""
+    flow = mf.Flow("softmax", diffusivity=lambda t: 0.1 + t)
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), flow, LAW)
+    with pytest.raises(ValueError, match="particles cannot follow a diffusivity that is a functi"):
+        represent(problem, Options(name="particles", tokens=10, step=0.1))
+    with pytest.raises(ValueError, match="function of time must be positive at time 0"):
+        mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow("softmax", diffusivity=lambda t: t))
+
+
+def test_verify_compares_no_energy_of_other_parameters() -> None:
+    """A right run would fail: its energy falls as the kernel changes."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
+    report = str(mf.verify(mf.simulate(problem, 0.1, save=3)))
+    assert "failed" not in report and "parameters are functions of time" in report
+
+
+def test_atoms_do_not_stay_together() -> None:
+    """Points that have met may part when the sign of beta changes."""
+    law = mf.from_points([0.0, 0.5])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, law)
+    with pytest.raises(ValueError, match="atoms cannot carry terms of your own or functions of"):
+        mf.simulate(problem, 1.0, representation="atoms")
+    assert carriers(problem, Options()) == ("particles",)
+
+
+def test_constants_take_the_place_of_functions() -> None:
+    """A replaced part would come back at the next step."""
+    from dataclasses import replace
+
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW, drift=mf.Drift(turn))
+    assert [name for name, _, _ in problem.moving] == ["kernel", "drift"]
+    assert [name for name, _, _ in problem.undriven.moving] == ["kernel"]
+    assert replace(problem, initial=mf.uniform()).moving == problem.moving
+    fixed = replace(problem, kernel=mf.exponential(7.0), drift=None)
+    assert not fixed.changes and fixed.now(3.0).beta == 7.0
+    assert "exponential(beta=beta)" in repr(problem) and "Drift(matrix=turn)" in repr(problem)
+    flow = mf.Flow("softmax", strength=beta)
+    assert repr(flow) == "Flow('softmax', strength=beta, diffusivity=0.0)"
+
+
+FILE = """\
+import math
+
+
+def beta(t):
+    return 2.0 + t
+
+
+def turn(t):
+    return [[0.0, -math.cos(t)], [math.cos(t), 0.0]]
+
+
+def diffusivity(t):
+    return 0.1 + 0.1 * t
+"""
+RUN = """\
+[problem]
+manifold = "circle"
+beta = "clock.py:beta"
+normalization = "softmax"
+[drift]
+matrix = "clock.py:turn"
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.3, 0.1], [2, 0.2, 0.5]]
+[time]
+end = 0.1
+save = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a run file and its functions."""
+    (tmp_path / "clock.py").write_text(FILE)
+    (tmp_path / "run.toml").write_text(RUN)
+    return tmp_path
+
+
+def record(folder: Path, *overrides: str, stop: int | None = None, **options: Any) -> Any:
+    """Run a run file, closed after some saves, and load what it wrote."""
+    stream = execute(load_config(folder / "run.toml", overrides, folder / "run.h5"), **options)
+    for number, _ in enumerate(stream, 1):
+        if number == stop:
+            break
+    stream.close()
+    return load(folder / "run.h5")
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        (),
+        ("representation={name='particles', tokens=20}",),
+        ("representation.name=characteristics",),
+        ("problem.diffusivity=clock.py:diffusivity",),
+        ("heads=[{value='clock.py:turn'}]",),
+    ],
+)
+def test_run_files_name_functions_and_resume_to_the_bit(
+    folder: Path, overrides: tuple[str, ...]
+) -> None:
+    """A resumed run would start its clock again."""
+    whole = record(folder, *overrides)
+    (folder / "run.h5").unlink()
+    record(folder, *overrides, stop=2)
+    again = record(folder, *overrides, resume=True)
+    assert again.attributes["result_hash"] == whole.attributes["result_hash"]
+    assert "drift" in again.attributes["functions"]
+    with pytest.raises(ValueError, match=r"has .*functions .*that its file does not store"):
+        _ = again.problem
+
+
+def test_run_files_of_functions_are_those_of_python(folder: Path) -> None:
+    """Names would be read, and their values not."""
+    run = record(folder)
+    problem = mf.Problem(
+        mf.Circle(),
+        mf.exponential(lambda t: 2.0 + t),
+        mf.SA,
+        LAW,
+        drift=mf.Drift(lambda t: [[0.0, -np.cos(t)], [np.cos(t), 0.0]]),
+    )
+    own = mf.simulate(problem, 0.1, save=3)
+    assert np.abs(run.moments - own.moments).max() < 1e-12
+
+
+def test_a_check_executes_no_function(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run file from somebody else would run its Python when it is checked."""
+    monkeypatch.chdir(folder)
+    assert main(["check", "run.toml"]) == 0
+    assert "clock.py:beta" in capsys.readouterr().out
+    tables = {"heads": [{"value": "clock.py:turn"}], "problem": {"beta": 2.0}}
+    plain, names = without_code(tables)
+    assert plain["heads"] == [{"value": 1.0}] and names == ("clock.py:turn",)
+    assert main(["check", "run.toml", "--no-code"]) == 2
+    assert "--no-code refuses" in capsys.readouterr().err
+
+
+def test_files_of_python_runs_do_not_claim_constants(tmp_path: Path) -> None:
+    """The run file in it has the numbers of time 0."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
+    run = mf.simulate(problem, 0.5, save=3)
+    run.save(tmp_path / "run.h5")
+    with pytest.raises(ValueError, match=r"has functions \(kernel\) that its file does not store"):
+        _ = load(tmp_path / "run.h5").problem
