@@ -71,6 +71,8 @@ class Problem:
         the flow would. One that only multiplies by numbers becomes kernel and flow.
         Or a list of terms: at most one of these two, a `FeedForward`, a `Drift`, and terms of
         your own, objects with a method `field(seen, x, time) -> VectorField`.
+        Numbers and matrices of kernels, heads, flows and fixed fields may be functions of
+        scaled time; `now` has the problem at one time.
     flow : Flow
         What they do about it: `SA`, the default (softmax, Z the mean of the kernel over mu),
         `USA` (unnormalised, Z = 1), or `Flow(normalization, strength, diffusivity)`.
@@ -376,7 +378,7 @@ class Problem:
             )
 
     def check_own_clock(self, what: str) -> None:
-        """Refuse layers whose times differ from the flow of attention.
+        """Refuse functions of time, and layers whose times differ from the flow of attention.
 
         Raises
         ------
@@ -392,6 +394,11 @@ class Problem:
         ValueError: merges rest on the flow of attention, and the problem has layers: ...
         """
         layers = self.layers
+        if self.moving:
+            raise ValueError(
+                f"{what} rest on parameters that never change, and the {self.moving[0][0]} is a "
+                "function of time: take problem.now(time)."
+            )
         if layers is not None and not layers.keeps_time:
             raise ValueError(
                 f"{what} rest on the flow of attention, and the problem has layers: use "
@@ -730,9 +737,9 @@ class Problem:
         return str(VIEWS["Problem.html"](self))
 
     def __repr__(self) -> str:
-        shown = {name: getattr(self, name) for name in _CHANGING}
-        shown |= {name: part for name, part, _ in self.moving}
-        kernel, flow = shown["kernel"], shown["flow"]
+        values = {name: getattr(self, name) for name in _CHANGING}
+        values |= {name: part for name, part, _ in self.moving}
+        kernel, flow = values["kernel"], values["flow"]
         parts = [repr(self.manifold), repr(kernel)]
         if isinstance(kernel, Kernel):
             parts.append({USA: "USA", SA: "SA"}.get(flow, repr(flow)))
@@ -740,10 +747,10 @@ class Problem:
         if self.own_terms:
             terms = [each.name for each in self.own_terms]
             parts[1] = f"[{', '.join(terms if self.kernel == _STILL else [parts[1], *terms])}]"
-        shown |= {name: getattr(self, name) for name in ("layers", "frequencies")}
+        values |= {name: getattr(self, name) for name in ("layers", "frequencies")}
         for name in (*TERMS, "layers", "frequencies"):
-            if shown[name] is not None:
-                parts.append(f"{name}={shown[name]!r}")
+            if values[name] is not None:
+                parts.append(f"{name}={values[name]!r}")
         if self.stages:
             parts.append(f"stages={list(self.stages)!r}")
         return f"Problem({', '.join(parts)})"

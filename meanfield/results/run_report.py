@@ -155,8 +155,8 @@ def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     else:
         facts.pop("heads", None)
     names = (
-        "title status manifold kernel heads beta normalization mask strength terms layers "
-        "frequencies stages symmetry"
+        "title status manifold kernel heads beta normalization mask strength terms functions "
+        "layers frequencies stages symmetry"
     )
     pairs = [(name, facts[name]) for name in names.split() if facts.get(name, "") != ""]
     if np.isnan(float(attributes.get("growth_rate_max", 0.0))):

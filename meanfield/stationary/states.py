@@ -182,6 +182,7 @@ def stationary_state(
     >>> bool(abs(r - ive(1, r / 0.4) / ive(0, r / 0.4)) < 1e-14)
     True
     """
+    problem.check_one_stage()
     diffusivity = problem.zonal.diffusivity
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")

@@ -130,6 +130,10 @@ def test_what_never_changes_is_asked_for_a_time() -> None:
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     with pytest.raises(ValueError, match=r"the kernel is a function of time: take problem.now\(ti"):
         mf.linear_operator(problem)
+    with pytest.raises(ValueError, match="the kernel is a function of time: take problem.now"):
+        mf.stationary_state(problem, 2)
+    with pytest.raises(ValueError, match="proofs of collapse rest on parameters that never chang"):
+        mf.certified_collapse(problem, mf.Measure(mf.Circle(), [0.0, 0.1]))
     assert mf.growth_rate_max(problem.now(0.5)) == mf.growth_rate_max(
         mf.Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
     )
