@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from meanfield.certificates.action import action_bound
     from meanfield.certificates.collapse import certified_collapse
     from meanfield.certificates.radius import certified_radius
-    from meanfield.dry_run import check
+    from meanfield.commands.dry_run import check
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.finite.fluctuations import fluctuations

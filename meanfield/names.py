@@ -12,7 +12,7 @@ MODULES = {
     "certificates.action": "action_bound",
     "certificates.collapse": "certified_collapse",
     "certificates.radius": "certified_radius",
-    "dry_run": "check",
+    "commands.dry_run": "check",
     "errors": "SimulationError",
     "events": "Event",
     "finite.fluctuations": "fluctuations",
