@@ -293,3 +293,19 @@ def test_files_of_python_runs_do_not_claim_constants(tmp_path: Path) -> None:
     run.save(tmp_path / "run.h5")
     with pytest.raises(ValueError, match=r"has functions \(kernel\) that its file does not store"):
         _ = load(tmp_path / "run.h5").problem
+
+
+def test_python_runs_of_functions_resume_to_the_bit(tmp_path: Path) -> None:
+    """The run file in a result would be refused where it is compared, or the clock begin again."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
+    path = tmp_path / "run.h5"
+    whole = mf.simulate(problem, 0.1, save=3, output=path)
+
+    def interrupted(time: float, measure: Any) -> None:
+        if time > 0.0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mf.simulate(problem, 0.1, save=3, output=path, overwrite=True, callback=interrupted)
+    again = mf.simulate(problem, 0.1, save=3, output=path, resume=True)
+    assert np.array_equal(again.moments, whole.moments)
