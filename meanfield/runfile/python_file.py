@@ -138,18 +138,16 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         plain["problem"] = plain_kernel | {"kernel": "exponential", "beta": kernel.get("beta", 1.0)}
         functions.append(kernel["attention"])
     terms = problem.get("terms") if isinstance(problem, dict) else None
-    if isinstance(terms, list):
-        others = plain["problem"].items()
-        plain["problem"] = {key: value for key, value in others if key != "terms"}
-        functions += [each for each in terms if isinstance(each, str)]
+    if isinstance(terms, list) and all(isinstance(each, str) for each in terms):
+        plain["problem"] = {k: value for k, value in plain["problem"].items() if k != "terms"}
+        if "heads" not in tables:
+            # Terms alone need none.
+            plain["problem"].setdefault("beta", 1.0)
+        functions += terms
     for name in ("problem", "drift", "feed_forward"):
-        if isinstance(plain.get(name), dict):
-            plain[name], more = _without_functions(plain[name])
-            functions += more
+        plain |= {name: _without_functions(plain[name], functions)} if name in plain else {}
     if isinstance(plain.get("heads"), list):
-        pairs = [_without_functions(h) for h in plain["heads"] if isinstance(h, dict)]
-        plain["heads"] = [head for head, _ in pairs]
-        functions += [name for _, more in pairs for name in more]
+        plain["heads"] = [_without_functions(head, functions) for head in plain["heads"]]
     if isinstance(initial, dict) and isinstance(initial.get("function"), str):
         plain["initial"] = {"name": "uniform"}
         functions.append(initial["function"])
@@ -162,10 +160,13 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     return plain, tuple(functions)
 
 
-def _without_functions(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """A table with 1 in the place of functions of time, and their names."""
-    names = {key: value for key, value in table.items() if is_function(value)}
-    return table | dict.fromkeys(names, 1.0), list(names.values())
+def _without_functions(table: Any, functions: list[str]) -> Any:
+    """A table with 1 in the place of functions of time, whose names go to a list."""
+    if not isinstance(table, dict):
+        return table
+    names = {k: value for k, value in table.items() if is_function(value) and k != "attention"}
+    functions += names.values()
+    return table | dict.fromkeys(names, 1.0)
 
 
 @dataclass(frozen=True)

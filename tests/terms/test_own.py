@@ -439,3 +439,11 @@ def test_wrong_references_are_refused(folder: Path, reference: str, message: str
     """The mistake would surface where the run begins."""
     with pytest.raises(ConfigError, match=rf"\[problem\] {message}|{message}"):
         load_config(folder / "run.toml", [f"problem.terms=['{reference}']"])
+
+
+def test_a_check_executes_no_term(folder: Path) -> None:
+    """Without the term, which stands alone, a beta would be missing."""
+    config = load_config(folder / "run.toml", code="later")
+    assert not config.problem.own_terms
+    with pytest.raises(ConfigError, match="terms = .* is Python, which --no-code refuses"):
+        load_config(folder / "run.toml", code="never")
