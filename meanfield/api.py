@@ -366,7 +366,7 @@ def _run(
         complete_fluctuations(
             evolution, record, linearised, with_bar if wants_bar(progress) else None
         )
-        return replace(load(record.path), given_problem=evolution.problem)
+        return replace(load(record.path), source_problem=evolution.problem)
 
 
 def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -441,7 +441,7 @@ def _kept(
     """Run that a file keeps."""
 
     def so_far() -> Run:
-        return replace(load(record.path), given_problem=evolution.problem)
+        return replace(load(record.path), source_problem=evolution.problem)
 
     started, before = False, OutputFile(record.path)
     try:

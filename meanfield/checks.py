@@ -24,12 +24,12 @@ from meanfield.renamed import renamed
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
 
 
-def made(what: str, value: Any, *wanted: type) -> Any:
+def check_returned(what: str, value: Any, *wanted: type) -> Any:
     """The return value of a user's function, if its class is one of `wanted`.
 
     Examples
     --------
-    >>> made("the function", 3, dict)
+    >>> check_returned("the function", 3, dict)
     Traceback (most recent call last):
     TypeError: the function must give a dict, got 3 (int).
     """

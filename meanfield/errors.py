@@ -79,12 +79,12 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return by_case[near[0]] if near else None
 
 
-def known_names(name: object, names: Iterable[str]) -> str:
+def list_names(name: object, names: Iterable[str]) -> str:
     """End of the sentence on a name that is not known: which was meant, and all that are.
 
     Examples
     --------
-    >>> known_names("Circle", ["sphere", "circle"]), known_names(3, ["sphere", "circle"])
+    >>> list_names("Circle", ["sphere", "circle"]), list_names(3, ["sphere", "circle"])
     ('Did you mean circle? Known: circle, sphere.', 'Known: circle, sphere.')
     """
     ordered = sorted(names)

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from meanfield.arrays import ModalArray
-from meanfield.checks import checked, made
+from meanfield.checks import check_returned, checked
 from meanfield.engines.limits import check_memory
 from meanfield.kinds import describe
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
@@ -652,12 +652,12 @@ class Problem:
     @property
     def kernel_degree(self) -> int:
         """Largest degree that carries the kernel; of heads, that of the sharpest."""
-        return self.degree_felt()
+        return self.relevant_degree()
 
-    def degree_felt(self, tolerance: float | None = None) -> int:
+    def relevant_degree(self, tolerance: float | None = None) -> int:
         """Largest degree of moments that move tokens by more than a tolerance; None is rounding."""
         if self.stages:
-            return max(alone.degree_felt(tolerance) for alone in self._alone)
+            return max(alone.relevant_degree(tolerance) for alone in self._alone)
         limits = () if tolerance is None else (tolerance,)
         if isinstance(self.kernel, Attention):
             # A head uses degrees of e^{<z, y>} y, one more than its Z, of the density.
@@ -729,7 +729,8 @@ class Problem:
             space = cast(Manifold, density_space(space))
         built = law.build(space)
         return cast(
-            Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)
+            Density | Measure,
+            check_returned(f"the law {self.initial.name!r}", built, Density, Measure),
         )
 
     def _repr_html_(self) -> str:

@@ -20,14 +20,14 @@ from meanfield.engines.threads import one_blas_thread
 from meanfield.observables import chosen_observables
 from meanfield.runfile import Config, ConfigError
 from meanfield.runfile.config import check_continues
-from meanfield.runs import Run, known_rates, problem_attributes
+from meanfield.runs import Run, growth_rates_in_attributes, problem_attributes
 from meanfield.simulation import Evolution, evolve, is_one_cluster
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, ended_by, is_cut_short
 from meanfield.store.locks import output_lock, writer_lock
 from meanfield.store.output_file import OutputFile
 from meanfield.store.provenance import provenance
-from meanfield.store.reading import damage_told
+from meanfield.store.reading import damage_message
 from meanfield.store.recorder import add_fluctuations, conclude, record
 from meanfield.store.run_file import load, read_checkpoint
 from meanfield.store.wall_time import WallTime, seconds_by_phase
@@ -123,7 +123,7 @@ def recorded(
         spent = WallTime()
         # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
         with spent.during("setup"), one_blas_thread():
-            rates = known_rates(problem)
+            rates = growth_rates_in_attributes(problem)
             continued = None
             if resume and path.exists():
                 continued = _continuation(evolution, target, output, rates)
@@ -137,7 +137,7 @@ def recorded(
                 reached = float(stored.scaled_time[-1])
                 facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
                 spent.add(seconds_by_phase(stored.attributes))
-                with damage_told(path):
+                with damage_message(path):
                     state, fixed = checkpoint.state, checkpoint.fixed
                     stage = evolution.problem_after(checkpoint.time)
                     representation = resumed(stage, options, name, state, fixed)

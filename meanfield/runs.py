@@ -22,7 +22,7 @@ from meanfield.checks import checked
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
-from meanfield.observables.clusters import told_counts
+from meanfield.observables.clusters import visible_counts
 from meanfield.problem import TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
@@ -30,7 +30,7 @@ from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, Shown, data_frame
+from meanfield.views import VIEWS, Axes, ResultBase, data_frame
 
 if TYPE_CHECKING:
     import xarray
@@ -53,7 +53,7 @@ NO_RATES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Run(Shown):
+class Run(ResultBase):
     """Saved times of one evolution.
 
     Attributes
@@ -83,7 +83,7 @@ class Run(Shown):
         alone, 0, where `Problem.is_isotropic` is false.
     events : tuple of Event
         Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
-    given_problem : Problem or None
+    source_problem : Problem or None
         Where the run was made in Python; see `problem`.
     checkpoint : Checkpoint or None
         Where the run was made in this process: where a file of it is gone on from.
@@ -108,7 +108,7 @@ class Run(Shown):
     attributes: dict[str, Any] = field(default_factory=dict)
     growth_rates: FloatArray = field(default_factory=lambda: np.zeros(1))
     events: tuple[Event, ...] = ()
-    given_problem: Problem | None = None
+    source_problem: Problem | None = None
     checkpoint: Checkpoint | None = None
     fluctuations: Fluctuations | None = None
 
@@ -199,7 +199,7 @@ class Run(Shown):
         ValueError
             Of a run from a file, if the kernel is a function of the user's own.
         """
-        return self.given_problem or VIEWS["Run.problem"](self)
+        return self.source_problem or VIEWS["Run.problem"](self)
 
     @checked
     def problem_at(self, save: int) -> Problem:
@@ -222,11 +222,11 @@ class Run(Shown):
     def cluster_counts(self) -> FloatArray:
         """Numbers of clusters, shape (n_saves,); NaN where nothing has separated yet.
 
-        The observable `clusters/count` is 1 there, see `told_counts`.
+        The observable `clusters/count` is 1 there, see `visible_counts`.
         """
         space, counts = self.manifold, self.observables["clusters/count"]
         order = [space.order_parameter(moments) for moments in self.packed_moments()]
-        return told_counts(counts, np.array(order))
+        return visible_counts(counts, np.array(order))
 
     @checked
     def index_of(self, time: float) -> int:
@@ -289,7 +289,7 @@ class Run(Shown):
         array([1.2, 0.8])
         """
         index = self.index_of(self.time[-1:].sum() if time is None else time)
-        return kept_state(self, index)(points, width=width)
+        return stored_state(self, index)(points, width=width)
 
     @property
     def tokens(self) -> FloatArray:
@@ -300,7 +300,7 @@ class Run(Shown):
         ValueError
             If a state is missing or a density, or clusters that met left fewer points.
         """
-        states = [kept_state(self, save) for save in range(len(self.measures))]
+        states = [stored_state(self, save) for save in range(len(self.measures))]
         points = [state.points for state in states if isinstance(state, Measure)]
         counts = sorted({len(each) for each in points})
         if len(points) < len(states) or len(counts) != 1:
@@ -474,7 +474,7 @@ def stored_section(run: Run, name: str) -> dict[str, Any] | None:
     return tables.get(name)
 
 
-def kept_state(run: Run, save: int) -> Density | Measure:
+def stored_state(run: Run, save: int) -> Density | Measure:
     """State of a saved time."""
     measure = run.measures[save]
     if measure is None:
@@ -501,11 +501,11 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "paper_time_factor": paper_time_factor(problem),
         "growth_rate_max": growth_rate_max(problem) if has_rates else math.nan,
         "initial": problem.initial.name,
-        **parts_told(problem),
+        **format_parts(problem),
     }
 
 
-def parts_told(problem: Problem) -> dict[str, str]:
+def format_parts(problem: Problem) -> dict[str, str]:
     """Parts of the problem besides plain attention, by name."""
     parts = {
         "mask": problem.mask.replace("none", ""),
@@ -514,14 +514,14 @@ def parts_told(problem: Problem) -> dict[str, str]:
             + [each.name for each in problem.own_terms]
         ),
         "functions": ", ".join(name for name, _, _ in problem.moving),
-        "layers": "" if problem.layers is None else problem.layers.told,
+        "layers": "" if problem.layers is None else problem.layers.summary,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
-        "stages": _stages_told(problem.stages),
+        "stages": _format_stages(problem.stages),
     }
     return {name: words for name, words in parts.items() if words}
 
 
-def _stages_told(stages: Sequence[Stage]) -> str:
+def _format_stages(stages: Sequence[Stage]) -> str:
     """How many stages there are, and what changes in the first of them."""
     if not stages:
         return ""
@@ -535,7 +535,7 @@ def _ended(stage: Stage) -> str:
     return changed if stage.end is None else f"{changed} until {stage.end:g}"
 
 
-def known_rates(problem: Problem) -> FloatArray:
+def growth_rates_in_attributes(problem: Problem) -> FloatArray:
     """Growth rates that a run stores: by degree, or degree 0 alone where degrees are coupled."""
     return growth_rates(problem) if problem.is_isotropic else np.zeros(1)
 
@@ -592,9 +592,9 @@ def assembled(
         representation=tuple(s.representation for s in snapshots),
         measures=tuple(s.measure for s in snapshots),
         attributes=problem_attributes(problem) | dict(attributes),
-        growth_rates=known_rates(problem),
+        growth_rates=growth_rates_in_attributes(problem),
         events=tuple(event for s in snapshots for event in s.events),
-        given_problem=problem,
+        source_problem=problem,
         checkpoint=snapshots[-1].checkpoint if snapshots else None,
     )
 

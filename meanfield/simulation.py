@@ -36,7 +36,7 @@ from meanfield.runs import observed
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import ended_by
-from meanfield.trajectory import MOST_STEPS, Leg, trajectory
+from meanfield.trajectory import MOST_STEPS, Interval, trajectory
 
 MOST_SAVES = 1_000_000
 LATEST = 1e300
@@ -71,13 +71,13 @@ class Evolution:
         return symmetry_of(self.problem, self.options)
 
     @property
-    def legs(self) -> tuple[Leg, ...]:
+    def legs(self) -> tuple[Interval, ...]:
         """Its stages, in scaled time."""
         ends = [np.inf if each.end is None else each.end for each in self.problem.stages] or [
             np.inf
         ]
         return tuple(
-            Leg(stage, end * self.unit_length)
+            Interval(stage, end * self.unit_length)
             for stage, end in zip(self.problem.staged, ends, strict=True)
         )
 
@@ -223,7 +223,7 @@ def timing(
 
 
 USUAL_SAVES = 61
-"""Times that a run saves unless told otherwise."""
+"""Times that a run saves by default."""
 
 
 def _usual_times(

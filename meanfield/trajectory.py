@@ -53,7 +53,7 @@ _STEADY_PACE_STEPS = 1000
 
 
 @dataclass(frozen=True)
-class Leg:
+class Interval:
     """Part of a trajectory with one problem."""
 
     problem: Problem
@@ -78,7 +78,7 @@ def trajectory(
     watch: Callable[[], None] | None = None,
     hand_over: HandOver = never,
     scheme: Callable[[Problem, Representation], Scheme] = usual_scheme,
-    legs: Sequence[Leg] = (),
+    legs: Sequence[Interval] = (),
     enter: Enter = _no_other,
     symmetry: Symmetry | None = None,
 ) -> Iterator[Snapshot]:
@@ -127,7 +127,7 @@ def trajectory(
         problem.check_one_stage()
     degree = problem.moment_degree
     evolution = _Evolution(
-        legs or (Leg(problem),),
+        legs or (Interval(problem),),
         degree,
         representation,
         tolerance,
@@ -189,7 +189,7 @@ class _Evolution:
 
     def __init__(
         self,
-        legs: Sequence[Leg],
+        legs: Sequence[Interval],
         moment_degree: int,
         representation: Representation,
         tolerance: float,
@@ -237,7 +237,7 @@ class _Evolution:
         self._mark = self.here
 
     @property
-    def leg(self) -> Leg:
+    def leg(self) -> Interval:
         """Part of the trajectory in which the step ahead lies."""
         return self._legs[self._number]
 

@@ -19,7 +19,7 @@ _ON_AXES = "Empty axes to draw on, `ax`, instead of a figure of its own. "
 _OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots an inch."
 
 
-class Shown:
+class ResultBase:
     """Base of results whose report `print` shows, and whose table a notebook shows."""
 
     def __str__(self) -> str:

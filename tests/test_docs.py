@@ -326,11 +326,11 @@ def test_numerics_page_has_the_crossovers_of_the_code() -> None:
     """The page would give sizes at which another method has taken over since."""
     from meanfield.engines import fourier as circle_points
     from meanfield.engines.fourier import density as circle_density
-    from meanfield.fields.engines import few_points
+    from meanfield.fields.engines import direct_sum_limit
 
     text = page("numerics.md")
     for value in (
-        few_points(meanfield.Circle(), 30),
+        direct_sum_limit(meanfield.Circle(), 30),
         circle_points._MOMENTS_BY_CELLS,
         circle_points._VALUES_BY_CELLS,
         circle_density._CONVOLUTION_DEGREE,

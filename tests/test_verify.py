@@ -153,11 +153,11 @@ def test_what_was_altered_is_found(name: str, request: pytest.FixtureRequest) ->
 
     other = replace(run.problem, kernel=mf.exponential(5.01))
     assert {"problem", "growth rates", "energy", "dissipation"} <= failed(
-        replace(run, given_problem=other)
+        replace(run, source_problem=other)
     )
     law = mf.perturbed_uniform([[3, 0.1001, 0.0], [1, 0.0, 0.02]])
     begun = {"start"} if name == "density" else set()
-    assert failed(replace(run, given_problem=replace(run.problem, initial=law))) == begun
+    assert failed(replace(run, source_problem=replace(run.problem, initial=law))) == begun
     # As if it had taken one hundredth less time: nothing else is wrong.
     hurried = failed(replace(run, scaled_time=0.99 * run.scaled_time))
     assert hurried == {"action bound", "integrated again"}

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.figures.draw.style import ENERGY, MUTED, ORDER
 from meanfield.observables.clusters import Clusters, clusters
 from published.entry import Number, Progress, Reproduction, unfollowed
@@ -113,7 +113,7 @@ def euler(
     problem: mf.Problem, start: FloatArray, times: FloatArray, step: float, follow: Iterable[int]
 ) -> FloatArray:
     """Angles (n_times, n) by the scheme of the source, from a given start."""
-    felt, scaled = felt_by(problem), np.exp(problem.beta) * step
+    felt, scaled = interaction_of(problem), np.exp(problem.beta) * step
     angles, kept, done = start.copy(), [], 0
     for time, _ in zip(times, follow, strict=True):
         while done < round(time / step):

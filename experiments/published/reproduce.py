@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from meanfield.commands.progress import with_progress
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.files.replacing import OutputError
 from meanfield.results.report import table
 from published import ENTRIES
@@ -59,7 +59,7 @@ def chosen(options: argparse.Namespace) -> list[Entry]:
         raise ValueError(f"--all makes {options.names[0]}, too: give names, or --all.")
     for name in options.names:
         if name not in ENTRIES:
-            raise ValueError(f"NAME {name!r} is not known. {known_names(name, ENTRIES)}")
+            raise ValueError(f"NAME {name!r} is not known. {list_names(name, ENTRIES)}")
         if options.published and not ENTRIES[name].published:
             own = ", ".join(each.name for each in ENTRIES.values() if each.published) or "none"
             raise ValueError(

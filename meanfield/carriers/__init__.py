@@ -45,7 +45,7 @@ from meanfield.carriers.step_limits import (
     check_no_labels,
     check_step,
 )
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
@@ -203,7 +203,7 @@ def represent(problem: Problem, options: Options) -> Representation:
     whole, measure = problem, problem.initial_measure()
     name = carriers(whole, options)[0]
     if name not in REPRESENTATIONS:
-        allowed = known_names(name, [*REPRESENTATIONS, "auto"])
+        allowed = list_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
     if whole.layers is not None and name in ("atoms", "labelled"):
         raise ValueError(

@@ -27,8 +27,8 @@ from meanfield.carriers.layered import layered_nodes, needs_vectors
 from meanfield.carriers.meeting import gathered, groups_of, may_meet, narrow_groups, reach
 from meanfield.carriers.options import Options, full_degree, usual_degree
 from meanfield.carriers.particles import ParticleRepresentation
-from meanfield.fields.engines import few_points
-from meanfield.fields.lost_digits import sees_far, series_noise
+from meanfield.fields.engines import direct_sum_limit
+from meanfield.fields.lost_digits import partition_cancels, series_noise
 from meanfield.fields.positive_sums import sums_pairs
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
@@ -149,7 +149,7 @@ def _from_density(
     options: Options, here: DensityRepresentation, time: float, state: State, failed: bool
 ) -> Successor | None:
     full, degree = options.max_degree or full_degree(here.problem), here.grid.max_degree
-    lost, noise = here.lost_share(state), series_noise(here.problem.space, state)
+    lost, noise = here.partition_error(state), series_noise(here.problem.space, state)
     if noise > here.tolerance:
         # Nodes would begin from it.
         return None
@@ -184,7 +184,7 @@ def first_carrier(problem: Problem, measure: Density, options: Options) -> Repre
     noisy = series_noise(problem.space, measure.coefficients) > _LOST * options.step_tolerance
     if noisy and hands_over(problem, options):
         return _on_characteristics(problem, measure, options)
-    if not sees_far(problem):
+    if not partition_cancels(problem):
         return None
     start = _on_characteristics(problem, measure, options)
     return start if start is not None and sums_pairs(problem, len(start.masses)) else None
@@ -220,7 +220,7 @@ def _from_characteristics(
     problem, measure = here.problem, here.measure(state)
     extent = reach(problem, here.tolerance)
     why = f"no longer than {extent:.1e}"
-    if not problem.space.point_shape or sees_far(problem):
+    if not problem.space.point_shape or partition_cancels(problem):
         groups = groups_of(problem, measure, extent)
     else:
         groups = narrow_groups(problem, measure, here.tolerance)
@@ -229,11 +229,11 @@ def _from_characteristics(
     # as do nodes that have met nobody; their mass goes to the nearest atom.
     order = np.argsort(groups.mass)
     light = np.zeros(groups.count, dtype=bool)
-    if not sees_far(problem):
+    if not partition_cancels(problem):
         # Else next to no mass may move all of it.
         light[order] = np.cumsum(groups.mass[order]) <= here.tolerance
     heavy = groups.met & ~light
-    if sees_far(problem) and not heavy.all():
+    if partition_cancels(problem) and not heavy.all():
         return None
     if not heavy.any() or groups.mass[~heavy].sum() > here.tolerance:
         return None
@@ -253,7 +253,7 @@ def _from_particles(
     options: Options, here: ParticleRepresentation, time: float, state: State
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
-    few = few_points(problem.space, problem.kernel_degree)
+    few = direct_sum_limit(problem.space, problem.kernel_degree)
     extent = reach(problem, options.step_tolerance)
     if linked(problem.space, measure.points, extent).max() >= few:
         return None

@@ -32,8 +32,8 @@ from meanfield.carriers.step_limits import (
     lost_digits,
 )
 from meanfield.events import Event
-from meanfield.fields.felt import Felt, Field, felt_by
-from meanfield.fields.lost_digits import lost_share_at, sees_far
+from meanfield.fields.interactions import AnyInteraction, Field, interaction_of
+from meanfield.fields.lost_digits import partition_cancels, partition_error_at
 from meanfield.fields.mean_field import Interaction
 from meanfield.fields.positive_sums import (
     Symmetric,
@@ -81,7 +81,7 @@ class CharacteristicsRepresentation:
     # Tolerance to which steps and velocities need be no better; 0 leaves out nothing.
     enough: float = 0.0
     symmetric: Symmetric | None = None  # symmetry of the run, which the field of the nodes has
-    interaction: Felt = field(init=False)
+    interaction: AnyInteraction = field(init=False)
     base: FloatArray = field(init=False)
     masses: FloatArray = field(init=False)
     scale: FloatArray = field(init=False)
@@ -90,13 +90,13 @@ class CharacteristicsRepresentation:
     name: str = field(default="characteristics", init=False)
 
     def __post_init__(self) -> None:
-        interaction = felt_by(self.problem, felt_degree(self.problem, self.enough))
+        interaction = interaction_of(self.problem, economical_degree(self.problem, self.enough))
         object.__setattr__(self, "interaction", interaction)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "linear_rate", linear_rate(self.problem))
         space, points = self.problem.space, self.cells.points
         base = self.initial.at(points)
-        far = sees_far(self.problem)
+        far = partition_cancels(self.problem)
         here = LabelMap(space, self.cells, base, points, np.zeros(len(base)), far)
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "masses", here.masses())
@@ -173,7 +173,7 @@ class CharacteristicsRepresentation:
 
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
-        if sees_far(self.problem.now(time)) != sees_far(self.problem):
+        if partition_cancels(self.problem.now(time)) != partition_cancels(self.problem):
             # Units of the state rest on it.
             return "Z falls below 1e-3 of its bound as parameters change: take particles"
         return self._failure(time, state)
@@ -232,7 +232,7 @@ class CharacteristicsRepresentation:
 
     def state_under(self, problem: Problem, state: State) -> State:
         """The same nodes in units of `scale` under another problem, whose Z may be small."""
-        return replace(self._map(state), everywhere=sees_far(problem)).state()
+        return replace(self._map(state), everywhere=partition_cancels(problem)).state()
 
     def _asymmetry(self, state: State) -> float:
         """Largest difference of moments from their projection."""
@@ -249,10 +249,10 @@ class CharacteristicsRepresentation:
 
     def _lost_share(self, points: FloatArray) -> float:
         """Relative error of velocities by rounding: of Z, or of the masses that make it."""
-        if not sees_far(self.problem):
+        if not partition_cancels(self.problem):
             return 0.0
         if not sums_pairs(self.problem, len(points)):
-            return lost_share_at(self._field(points), points, self.masses)
+            return partition_error_at(self._field(points), points, self.masses)
         error = UNRESOLVED * self.tolerance
         return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
 
@@ -263,7 +263,7 @@ class CharacteristicsRepresentation:
             self.base,
             self._points(state),
             self._log_stretch(state),
-            sees_far(self.problem),
+            partition_cancels(self.problem),
         )
 
     def _log_stretch(self, state: State) -> FloatArray:
@@ -279,7 +279,7 @@ class CharacteristicsRepresentation:
         return (points / self.scale, self.scale) if lengths is None else (points, lengths)
 
 
-def felt_degree(problem: Problem, tolerance: float) -> int:
+def economical_degree(problem: Problem, tolerance: float) -> int:
     """Degree of the kernel that many nodes on the sphere feel, where velocities are the cost.
 
     Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
@@ -290,12 +290,17 @@ def felt_degree(problem: Problem, tolerance: float) -> int:
     --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
-    >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
+    >>> [economical_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
     [15, 17, 22, 27]
     """
-    if not problem.space.point_shape or not tolerance or problem.attention or sees_far(problem):
+    if (
+        not problem.space.point_shape
+        or not tolerance
+        or problem.attention
+        or partition_cancels(problem)
+    ):
         return problem.kernel_degree
-    return min(problem.kernel_degree, problem.degree_felt(tolerance**2))
+    return min(problem.kernel_degree, problem.relevant_degree(tolerance**2))
 
 
 def characteristics(
@@ -330,7 +335,7 @@ def characteristics(
     for term in problem.own_terms:
         if not term.has_divergence(problem.manifold.ambient):
             raise ValueError(no_divergence(term))
-    degree, far = problem.moment_degree, sees_far(problem)
+    degree, far = problem.moment_degree, partition_cancels(problem)
     here = beginning(problem.space, measure, tolerance, degree, max_nodes, far)
     return CharacteristicsRepresentation(
         problem, here.state(), here.cells, measure, tolerance, max_nodes, enough

@@ -34,8 +34,8 @@ from meanfield.carriers.spectra import (
 )
 from meanfield.engines.partition import floored
 from meanfield.events import Event
-from meanfield.fields.felt import Felt, felt_by, transport
-from meanfield.fields.lost_digits import lost_share_of_density, series_noise
+from meanfield.fields.interactions import AnyInteraction, interaction_of, transport
+from meanfield.fields.lost_digits import partition_error_of_density, series_noise
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
@@ -55,13 +55,13 @@ class DensityRepresentation:
     state: ModalArray  # coefficients f_l up to the present degree
     tolerance: float  # the density is resolved while the tail is below it
     max_degree: int  # largest degree to which the grid may grow
-    interaction: Felt = field(init=False)  # multipliers of the problem
+    interaction: AnyInteraction = field(init=False)  # multipliers of the problem
     grid: Grid = field(init=False)  # free of aliasing for the products of the equation
     name: str = field(default="density", init=False)
 
     def __post_init__(self) -> None:
         space = self.problem.space
-        interaction = felt_by(self.problem)
+        interaction = interaction_of(self.problem)
         object.__setattr__(self, "interaction", interaction)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
 
@@ -138,7 +138,7 @@ class DensityRepresentation:
     @in_time
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
-        noise = max(self.lost_share(state), series_noise(self.problem.space, state))
+        noise = max(self.partition_error(state), series_noise(self.problem.space, state))
         full = self.tail(state) > max(visible(self.tolerance), noise)
         return self.refined(state, state) if full else None
 
@@ -154,7 +154,7 @@ class DensityRepresentation:
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
-        lost = self.lost_share(state)
+        lost = self.partition_error(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)
         noise = series_noise(self.problem.space, state)
@@ -167,9 +167,9 @@ class DensityRepresentation:
             return None
         return step_limits.under_resolved(what, self.grid.max_degree, self.problem.flow.diffusivity)
 
-    def lost_share(self, state: State) -> float:
+    def partition_error(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
-        return lost_share_of_density(self.problem, self.interaction, self.grid, state)
+        return partition_error_of_density(self.problem, self.interaction, self.grid, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -256,7 +256,7 @@ class LinearPart:
     with A_l = strength w_l / z.
     """
 
-    # L(l + d - 2) A_l, up to the degree that is felt. Complex as the state is: NumPy multiplies
+    # L(l + d - 2) A_l, up to the relevant degree. Complex as the state is: NumPy multiplies
     # real by complex numbers through a buffer.
     transport: ModalArray
     diffusion: ModalArray  # l(l + d - 2) times the diffusivity, complex
@@ -267,7 +267,7 @@ class LinearPart:
         return np.asarray((self.transport - self.diffusion).real)
 
 
-def linear_part(problem: Problem, interaction: Felt, max_degree: int) -> LinearPart:
+def linear_part(problem: Problem, interaction: AnyInteraction, max_degree: int) -> LinearPart:
     """Linear part for densities of a degree; of heads, which couple degrees, diffusion alone."""
     space = problem.space
     eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)

@@ -7,14 +7,14 @@ import numpy as np
 from meanfield.carriers.automatic import carriers
 from meanfield.carriers.options import Options
 from meanfield.carriers.step_limits import check_movable, contraction_rate
-from meanfield.fields.felt import felt_by, transport
+from meanfield.fields.interactions import interaction_of, transport
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 
 # Rounding of div v of uniform, by the size of v: degrees of the tables times that of doubles.
 _STILL = 1e-12
 # Degree of a grid on which the divergence of fixed fields is seen.
-_SEEN_DEGREE = 16
+_LEAST_GRID_DEGREE = 16
 
 _WORDS = {"density": "a density", "labelled": "labelled densities"}
 # Who has an option.
@@ -88,11 +88,11 @@ def uniform_is_stationary(problem: Problem) -> bool:
     uniform = space.resize(space.from_modes([]), degree)
     if problem.terms:
         # Fixed fields have degrees of their own: div v at points, not coefficients of it.
-        points = space.grid(max(degree, _SEEN_DEGREE)).points
-        field = felt_by(problem).of_density(uniform)
+        points = space.grid(max(degree, _LEAST_GRID_DEGREE)).points
+        field = interaction_of(problem).of_density(uniform)
         change = field.velocity_and_divergence(points)[1]
     else:
-        change = transport(felt_by(problem), degree)(uniform, False)
+        change = transport(interaction_of(problem), degree)(uniform, False)
     return bool(np.abs(change).max() <= _STILL * contraction_rate(problem))
 
 
@@ -122,7 +122,7 @@ def idle_options(problem: Problem, options: Options) -> list[str]:
     return [name for name, acts in acting.items() if not acts]
 
 
-def idle_told(name: str, value: object, problem: Problem, options: Options) -> str:
+def unused_message(name: str, value: object, problem: Problem, options: Options) -> str:
     """Why an option cannot act, in words, and what to do."""
     names = carriers(problem, options)
     first = _WORDS.get(names[0], names[0])
@@ -142,4 +142,4 @@ def check_options(problem: Problem, options: Options) -> None:
     for name in idle_options(problem, options):
         value = getattr(options, name)
         if value != getattr(Options, name):
-            raise ValueError(idle_told(name, value, problem, options))
+            raise ValueError(unused_message(name, value, problem, options))

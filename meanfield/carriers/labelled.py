@@ -154,7 +154,7 @@ class LabelledRepresentation:
         if leaves and resolution.sum_error < self.tolerance:
             # Waves leave the band: from here on the sum is the mean.
             return replace(self, state=state, labels=replace(self.labels, band=np.inf))
-        lost = self.field.lost_share(self.parts(state), float(state[-1].real))
+        lost = self.field.partition_error(self.parts(state), float(state[-1].real))
         full = self.tail(state) > max(visible(self.tolerance), lost)
         return self.refined(state, state) if full else None
 
@@ -176,7 +176,7 @@ class LabelledRepresentation:
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
-        lost = self.field.lost_share(self.parts(state), float(state[-1].real))
+        lost = self.field.partition_error(self.parts(state), float(state[-1].real))
         if lost > least:
             return step_limits.lost_digits(lost, least)
         if not min(resolution.label_error, resolution.sum_error) <= least:
@@ -253,7 +253,7 @@ class LabelledRepresentation:
                 beyond = self.field.divergence(parts, velocities, degree + (degree + 1) // 2)
                 lost = np.array([space.sizes_by_degree(row)[degree + 1 :] for row in beyond])
                 degrees = np.arange(degree + 1, degree + 1 + lost.shape[1])
-                noise = self.field.felt.rounding * degrees
+                noise = self.field.interaction.rounding * degrees
                 tail = float(np.max((lost - noise) / (fastest * degrees), initial=tail))
             largest = float((sizes / space.largest_sizes(degree)).max())
             lowest = float(grid.to_nodal(parts).min())
@@ -307,7 +307,7 @@ def labelled(
 
 
 def labelled_degree(problem: Problem) -> int:
-    """Largest degree of labelled densities unless told otherwise: 512 on the circle, 64 else.
+    """Largest degree of labelled densities by default: 512 on the circle, 64 else.
 
     The kernel's if that is larger.
     """

@@ -23,7 +23,7 @@ from meanfield.carriers.particles import ParticleRepresentation, out_of_range
 from meanfield.carriers.step_limits import LINEAR, STABLE, longest
 from meanfield.events import Event
 from meanfield.fields.layer_outputs import LayerOutputs
-from meanfield.fields.lost_digits import sees_far
+from meanfield.fields.lost_digits import partition_cancels
 from meanfield.fields.positive_sums import noise_share
 from meanfield.problem import Problem
 from meanfield.schemes import Stepper
@@ -244,7 +244,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     def _lost_share(self, points: FloatArray) -> float:
         """Relative error of sums over pairs by rounding of the masses."""
-        if not sees_far(self.problem):
+        if not partition_cancels(self.problem):
             return 0.0
         error = UNRESOLVED * self.tolerance
         return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)

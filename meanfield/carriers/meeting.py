@@ -20,9 +20,9 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.carriers.step_limits import contraction_rate
-from meanfield.fields.felt import Field, attended
 from meanfield.fields.head_pairs import tilted
 from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.interactions import Field, attended
 from meanfield.fields.mean_field import MeanField
 from meanfield.fields.positive_sums import velocity
 from meanfield.measures import Measure

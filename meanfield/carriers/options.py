@@ -103,7 +103,7 @@ class Options:
 
 
 def usual_degree(problem: Problem) -> int:
-    """Largest degree unless told otherwise: the manifold's, or the kernel's if that is larger.
+    """Largest degree by default: the manifold's, or the kernel's if that is larger.
 
     Examples
     --------

@@ -32,8 +32,8 @@ from meanfield.carriers.step_limits import (
 )
 from meanfield.engines.limits import check_tokens
 from meanfield.events import Event
-from meanfield.fields.felt import attended
-from meanfield.fields.tokens import MOST_PAIRED, TokenField
+from meanfield.fields.interactions import attended
+from meanfield.fields.tokens import LARGEST_DIRECT_SUM, TokenField
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
@@ -138,10 +138,10 @@ class ParticleRepresentation:
         beyond = None if self.problem.manifold.is_sphere else out_of_range(state)
         if beyond is not None:
             return f"{beyond}. End before: z = e^{{-tV}} x, for mf.limit_shape, rests long since"
-        lost = self.field.lost_share(self._points(state))
+        lost = self.field.partition_error(self._points(state))
         if lost <= self.tolerance:
             return None
-        return lost_digits(lost, self.tolerance, f"take at most {MOST_PAIRED} tokens")
+        return lost_digits(lost, self.tolerance, f"take at most {LARGEST_DIRECT_SUM} tokens")
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""

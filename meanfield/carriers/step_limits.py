@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.fields.engines import few_points
+from meanfield.fields.engines import direct_sum_limit
 from meanfield.fields.positive_sums import MOST_PAIRED_NODES
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
@@ -30,7 +30,7 @@ GROWN = 100.0
 Moments, or an energy, that are further from what can be end the run.
 """
 
-MOST_FELT = {"circle": 700, "sphere": 130}
+LARGEST_SUM_DEGREE = {"circle": 700, "sphere": 130}
 """Degrees that heads may feel: their tables have the square of as many entries as moments."""
 
 NOISY = 'Use representation "density" or "particles".'
@@ -107,10 +107,10 @@ def check_movable(problem: Problem, measure: Density | Measure | None = None) ->
     if problem.manifold.family == "vectors":
         return
     largest = problem.space.largest_degree
-    few = few_points(problem.space, problem.kernel_degree)
+    few = direct_sum_limit(problem.space, problem.kernel_degree)
     paired = isinstance(measure, Measure) and len(measure.points) < few
     if problem.attention is not None and not paired:
-        largest = min(largest, MOST_FELT[problem.space.name])
+        largest = min(largest, LARGEST_SUM_DEGREE[problem.space.name])
     if problem.kernel_degree > largest:
         raise ValueError(
             f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "

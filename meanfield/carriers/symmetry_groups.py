@@ -11,7 +11,7 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 from meanfield.spaces.polyhedra import rotation_group
-from meanfield.terms.fixed import drifted
+from meanfield.terms.fixed import total_field
 
 ROUNDING = 2e-14
 """Differences of coefficients and points that are rounding of a law."""
@@ -80,7 +80,7 @@ def respects(problem: Problem, matrix: FloatArray) -> bool:
         if stage.terms:
             x = np.random.default_rng(0).standard_normal((32, len(matrix)))
             x /= np.linalg.norm(x, axis=1, keepdims=True)
-            u, moved = drifted(stage.terms, x), drifted(stage.terms, x @ matrix.T)
+            u, moved = total_field(stage.terms, x), total_field(stage.terms, x @ matrix.T)
             if np.abs(moved - u @ matrix.T).max() > ROUNDING * np.abs(u).max():
                 return False
     return True
@@ -195,7 +195,7 @@ def _axes(problem: Problem) -> Iterator[FloatArray]:
     heads = (problem.heads or ()) if problem.attention is not None else ()
     matrices = [part for head in heads for part in head]
     if problem.drift is not None:
-        matrices.append(drifted((problem.drift,), np.eye(problem.manifold.ambient)).T)
+        matrices.append(total_field((problem.drift,), np.eye(problem.manifold.ambient)).T)
     for matrix in matrices:
         yield from np.linalg.eigh(matrix + matrix.T)[1].T
 

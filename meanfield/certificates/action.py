@@ -31,7 +31,7 @@ from meanfield.checks import at_least, checked
 from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, Measure
 from meanfield.observables.energies import energy_unit, entropy, interaction_energy
-from meanfield.observables.head_energies import energy_told
+from meanfield.observables.head_energies import energy_note
 from meanfield.problem import Problem
 from meanfield.runs import Run
 
@@ -157,7 +157,7 @@ def check_climbs(problem: Problem) -> None:
     if problem.has_labels:
         raise ValueError("no bound: tokens with labels have no energy.")
     problem.check_own_clock("bounds by the energy")
-    obstacle = energy_told(problem)
+    obstacle = energy_note(problem)
     if obstacle is not None:
         raise ValueError(obstacle)
     if problem.flow.diffusivity and (problem.terms or not problem.has_free_energy):

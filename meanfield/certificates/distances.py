@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.measures import Density, LabelledDensity, Measure
-from meanfield.runs import Run, kept_state
+from meanfield.runs import Run, stored_state
 from meanfield.transport import Bracket, wasserstein
 
 TOLERANCE = 1e-7
@@ -12,7 +12,7 @@ TOLERANCE = 1e-7
 
 def certified_state(run: Run, save: int) -> Density | Measure:
     """State of a saved time, of which something may be proved."""
-    measure = kept_state(run, save)
+    measure = stored_state(run, save)
     if isinstance(measure, LabelledDensity):
         raise ValueError("nothing is proved for densities of labels.")
     return measure

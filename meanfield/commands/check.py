@@ -28,7 +28,7 @@ from meanfield.recording import evolution_of
 from meanfield.results.report import facts
 from meanfield.results.truncation import truncation_summary
 from meanfield.runfile import Config, load_config
-from meanfield.runs import NO_RATES, parts_told
+from meanfield.runs import NO_RATES, format_parts
 from meanfield.simulation import evolve
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max
 from meanfield.terms.frequencies import GivenFrequencies
@@ -80,7 +80,7 @@ def run_facts(config: Config, output: str = "") -> list[tuple[str, Any]]:
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
         ("normalization", problem.normalization),
         ("attention", _attention(problem)),
-        *parts_told(problem).items(),
+        *format_parts(problem).items(),
         ("symmetry", _symmetry(config)),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
         ("larger degrees", _next_doubling(config, representation)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.problem import Problem
 from meanfield.spaces import manifold_of
 from meanfield.terms.flows import Flow
@@ -26,5 +26,5 @@ def flow_of(options: argparse.Namespace) -> Flow:
 def kernel_of(name: str, beta: float) -> Kernel:
     """Kernel of a name and an inverse temperature."""
     if name not in KERNELS:
-        raise ValueError(f"--kernel {name} is not known. {known_names(name, KERNELS)}")
+        raise ValueError(f"--kernel {name} is not known. {list_names(name, KERNELS)}")
     return KERNELS[name](beta)

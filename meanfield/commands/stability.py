@@ -30,8 +30,8 @@ from meanfield.terms.frequencies import UnimodalFrequencies
 
 _MOST_DEGREES = 1_000_000
 _SHOWN = 40
-_SHOWN_THRESHOLDS = 12
-_SHOWN_MODES = 12
+_MOST_THRESHOLDS = 12
+_MOST_MODES = 12
 # Velocities below this are rounding.
 _AT_REST = 1e-9
 
@@ -58,7 +58,7 @@ def execute(options: argparse.Namespace) -> int:
         _draw(problem, operator, options)
     blocks = [] if of_heads else _blocks(problem, data)
     if options.config is not None:
-        blocks += _spectrum_blocks(problem, data, operator, options.modes or _SHOWN_MODES)
+        blocks += _spectrum_blocks(problem, data, operator, options.modes or _MOST_MODES)
     Report(blocks, data).show(options)
     return 0
 
@@ -295,7 +295,7 @@ def _blocks(problem: Problem, data: dict[str, Any]) -> list[str]:
     ]
     if "onset_time" in data:
         pairs.append((f"onset time, N = {data['tokens']}", data["onset_time"]))
-    last = data["thresholds"][-_SHOWN_THRESHOLDS:]
+    last = data["thresholds"][-_MOST_THRESHOLDS:]
     thresholds = ", ".join(f"{beta:.10g}" for beta in last)
     if len(last) < len(data["thresholds"]):
         thresholds = f"... ({len(data['thresholds'])} in all), {thresholds}"

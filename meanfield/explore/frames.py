@@ -22,7 +22,7 @@ from meanfield.figures.data.view import GLOBE, RING, ViewPicture
 from meanfield.figures.view import look
 from meanfield.figures.view.pack import coded_points, header_of, plain, quantised
 from meanfield.measures import Density
-from meanfield.observables.clusters import told_counts
+from meanfield.observables.clusters import visible_counts
 from meanfield.runs import problem_attributes
 from meanfield.simulation import Evolution
 from meanfield.snapshot import Snapshot
@@ -93,7 +93,7 @@ class LiveView:
             name: observables[key].ravel() for name, key in _CURVES.items() if key in observables
         }
         if "clusters" in curves:
-            counts = told_counts(curves["clusters"], curves["order parameter"])
+            counts = visible_counts(curves["clusters"], curves["order parameter"])
             # None until something has separated, as in views.
             curves["clusters"] = np.nan_to_num(counts)
         return {name: plain(values)[0] for name, values in curves.items()}

@@ -27,9 +27,9 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.carriers import Options
 from meanfield.carriers.effects import check_options
 from meanfield.carriers.step_limits import contraction_rate
-from meanfield.errors import SimulationError, known_names
+from meanfield.errors import SimulationError, list_names
 from meanfield.explore.frames import LiveView, live_view
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.laws.initial import sampled, uniform
 from meanfield.problem import Problem
 from meanfield.simulation import Evolution, evolve
@@ -151,7 +151,7 @@ def setting_of(query: Mapping[str, str]) -> Setting:
     values: dict[str, Any] = {}
     for name, text in query.items():
         if name not in names:
-            raise ValueError(f"{name} is not known. {known_names(name, names)}")
+            raise ValueError(f"{name} is not known. {list_names(name, names)}")
         values[name] = _word(name, text) if name in _WORDS else _number(name, text)
     setting = Setting(**values)
     balanced = setting.normalization == "sinkhorn" and setting.carrier == "tokens"
@@ -321,7 +321,7 @@ def evolution_of(setting: Setting) -> tuple[Evolution, str]:
             "particles", _TOLERANCE, tokens=setting.tokens, seed=setting.seed, step=step
         )
     elif dimension == 2:
-        degree = max(_SPHERE_DEGREE, felt_by(problem).degree)
+        degree = max(_SPHERE_DEGREE, interaction_of(problem).degree)
         options = Options("density", _SPHERE_TOLERANCE, max_degree=degree)
     else:
         options = Options("density" if setting.diffusivity else "auto", _TOLERANCE)
@@ -419,5 +419,5 @@ def _predicted(setting: Setting, samples: int, runs: int, check: Check) -> Clust
 
 def _law(name: str, law: CountLaw, source: str, note: str) -> Message:
     counts = [[int(k), float(share)] for k, share in sorted(law.distribution.items())]
-    text = f"{law.told()} ({source}, {law.samples} samples)"
+    text = f"{law.summary()} ({source}, {law.samples} samples)"
     return {"kind": "law", "name": name, "text": f"{text}; {note}" if note else text, "law": counts}

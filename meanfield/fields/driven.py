@@ -19,7 +19,7 @@ from meanfield.fields import engines
 from meanfield.fields.heads import HeadsField, HeadsInteraction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport
 from meanfield.spaces.manifold import Manifold
-from meanfield.terms.fixed import Term, drifted, spread
+from meanfield.terms.fixed import Term, total_divergence, total_field
 from meanfield.terms.own import BoundTerm, OwnTerm, Seen, bound, sees
 
 
@@ -47,15 +47,15 @@ class FixedField:
     def velocity(self, points: FloatArray) -> FloatArray:
         """P_x u at points."""
         space = self.manifold
-        return space.project(points, drifted(self.terms, space.vectors(points)))
+        return space.project(points, total_field(self.terms, space.vectors(points)))
 
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P_x u at points, and its divergence there, shape (n,)."""
         space = self.manifold
         dimension = space.dimension if space.is_sphere else None
         x = space.vectors(points)
-        velocity = space.project(points, drifted(self.terms, x))
-        return velocity, spread(self.terms, x, dimension)
+        velocity = space.project(points, total_field(self.terms, x))
+        return velocity, total_divergence(self.terms, x, dimension)
 
     def on_nodes(self, grid: Grid) -> FloatArray:
         """P_x u at the nodes of a grid, made once for each degree, but in a measure; read-only."""
@@ -73,7 +73,7 @@ def _on_nodes(fixed: FixedField, max_degree: int) -> FloatArray:
 
 
 def _nodal(fixed: FixedField, grid: Grid) -> FloatArray:
-    return grid.project(drifted(fixed.terms, fixed.manifold.vectors(grid.points)).T)
+    return grid.project(total_field(fixed.terms, fixed.manifold.vectors(grid.points)).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +104,8 @@ class DrivenField:
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Velocity at scattered points, and its divergence there, shape (n,)."""
         velocity, divergence = self.own.velocity_and_divergence(points)
-        fixed, spread_ = self.fixed.velocity_and_divergence(points)
-        return velocity + fixed, divergence + spread_
+        fixed, fixed_divergence = self.fixed.velocity_and_divergence(points)
+        return velocity + fixed, divergence + fixed_divergence
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class DrivenInteraction:
 
     @property
     def degree(self) -> int:
-        """Degree of the moments that are felt."""
+        """Degree of the relevant moments."""
         return self.own.degree
 
     @property
@@ -130,7 +130,7 @@ class DrivenInteraction:
         """Speed that rounding may leave where nothing moves."""
         d = self.manifold.ambient
         constant = tuple(term for term in self.fixed.terms if not isinstance(term, OwnTerm))
-        largest = float(np.abs(drifted(constant, np.eye(d))).max())
+        largest = float(np.abs(total_field(constant, np.eye(d))).max())
         for term in self.fixed.terms:
             largest += term.size(d) if isinstance(term, OwnTerm) else 0.0
         return self.own.rounding + 1e-15 * largest

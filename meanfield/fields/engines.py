@@ -68,16 +68,16 @@ def velocity(
     return interaction.field(space.moments(points, weights, interaction.degree)).velocity(points)
 
 
-def few_points(space: Manifold, degree: int) -> int:
+def direct_sum_limit(space: Manifold, degree: int) -> int:
     """How many points sums over pairs move faster than moments up to a degree do.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> few_points(mf.Circle(), 27), few_points(mf.Sphere(), 27)
+    >>> direct_sum_limit(mf.Circle(), 27), direct_sum_limit(mf.Sphere(), 27)
     (100, 262)
     """
-    return _engines(space).few_points(degree)
+    return _engines(space).direct_sum_limit(degree)
 
 
 def pair_velocity(
@@ -121,8 +121,8 @@ class Engines(Protocol):
     ) -> FloatArray | None:
         """Velocity of points in their own field; None where moments are as fast."""
 
-    def few_points(self, degree: int) -> int:
-        """See `few_points`."""
+    def direct_sum_limit(self, degree: int) -> int:
+        """See `direct_sum_limit`."""
 
     def exponential_velocity(
         self,

@@ -36,7 +36,7 @@ class HeadTable(Protocol):
 
     @property
     def degree(self) -> int:
-        """Degree of the moments that are felt."""
+        """Degree of the relevant moments."""
 
     @property
     def scale(self) -> RowScale:

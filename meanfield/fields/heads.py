@@ -175,7 +175,7 @@ class HeadsInteraction:
 
     @cached_property
     def degree(self) -> int:
-        """Degree of the moments that are felt."""
+        """Degree of the relevant moments."""
         return max(head.degree for head in self.heads)
 
     @cached_property

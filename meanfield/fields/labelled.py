@@ -14,8 +14,8 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
-from meanfield.fields.felt import Attended, attended, fixed_field
-from meanfield.fields.lost_digits import relative_errors, sees_far
+from meanfield.fields.interactions import AttentionInteraction, attended, fixed_field
+from meanfield.fields.lost_digits import partition_cancels, relative_errors
 from meanfield.fields.mean_field import Interaction
 from meanfield.labels import Labels
 from meanfield.problem import Problem
@@ -30,7 +30,7 @@ class LabelledField:
     grid: Grid
 
     @cached_property
-    def felt(self) -> Attended:
+    def interaction(self) -> AttentionInteraction:
         """Mean field of attention, which each label applies to the measure that it attends to."""
         return attended(self.problem.unlabelled)
 
@@ -43,7 +43,7 @@ class LabelledField:
         Returns (M, ..., n): of one row where all labels see the same; natural frequencies are not
         in it.
         """
-        measures, interaction = self._seen(parts, time), self.felt
+        measures, interaction = self._seen(parts, time), self.interaction
         if isinstance(interaction, Interaction):
             velocity = interaction.field(measures).on_nodes(self.grid)[0]
         else:
@@ -61,19 +61,19 @@ class LabelledField:
             values = values[:, None, :]
         return self.grid.divergence(values * velocities, max_degree)
 
-    def lost_share(self, parts: ModalArray, time: float = 0.0) -> float:
+    def partition_error(self, parts: ModalArray, time: float = 0.0) -> float:
         """Mean relative error of velocities by the rounding of Z, of the label that has most."""
-        if not sees_far(self.problem.unlabelled):
+        if not partition_cancels(self.problem.unlabelled):
             return 0.0
         measures, worst = self._seen(parts, time), 0.0
         for i, part in enumerate(parts):
-            field = self.felt.of_density(measures[min(i, len(measures) - 1)])
+            field = self.interaction.of_density(measures[min(i, len(measures) - 1)])
             masses = np.maximum(self.grid.to_nodal(part) * self.grid.weights, 0.0)
             worst = max(worst, float(masses @ relative_errors(field, self.grid.to_nodal)))
         return worst
 
     def _seen(self, parts: ModalArray, time: float) -> ModalArray:
-        space, interaction = self.problem.space, self.felt
+        space, interaction = self.problem.space, self.interaction
         if not isinstance(interaction, Interaction) and interaction.normalization == "sinkhorn":
             return self.labels.seen(parts, time)
         degree = min(interaction.degree, space.degree_of(parts))

@@ -9,11 +9,11 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.fields.blocks import attention_output
-from meanfield.fields.felt import kernel_output
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.interactions import kernel_output
 from meanfield.problem import Problem
 from meanfield.schemes.layers import PARTS, Layers, Part, unit
-from meanfield.terms.fixed import drifted
+from meanfield.terms.fixed import total_field
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +74,12 @@ class LayerOutputs:
     def output(self, part: Part, x: FloatArray) -> FloatArray:
         """Output (n, d) of a part at directions, or at tokens of R^d."""
         if part == "terms":
-            return drifted(self.problem.terms, x)
+            return total_field(self.problem.terms, x)
         own = self._attention(x)
-        return own + drifted(self.problem.terms, x) if part == "both" else own
+        return own + total_field(self.problem.terms, x) if part == "both" else own
 
     def _attention(self, x: FloatArray) -> FloatArray:
-        interaction = self._felt
+        interaction = self._interaction
         if interaction is None:
             return kernel_output(self.problem, x, self.weights)
         return attention_output(
@@ -93,5 +93,5 @@ class LayerOutputs:
         )
 
     @cached_property
-    def _felt(self) -> HeadsInteraction | None:
+    def _interaction(self) -> HeadsInteraction | None:
         return None if self.problem.heads is None else heads_interaction(self.problem)

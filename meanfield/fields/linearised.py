@@ -28,9 +28,9 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.bases.grid import Grid
 from meanfield.fields.driven import DrivenInteraction
-from meanfield.fields.felt import Felt, attention_of
 from meanfield.fields.head_series import HeadField, HeadTable
 from meanfield.fields.heads import HeadsInteraction, head_on_nodes
+from meanfield.fields.interactions import AnyInteraction, attention_of
 from meanfield.fields.mean_field import Interaction
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
@@ -55,27 +55,29 @@ class Response(Protocol):
 class KernelResponse:
     """A kernel: N = grad Phi and Z = a * g, degree by degree."""
 
-    felt: Interaction
+    interaction: Interaction
     grid: Grid
 
     def numerator(self, perturbations: ModalArray) -> FloatArray:
         """Nodal vectors N[g], one row for each."""
-        potential = self.felt.manifold.convolve(self.felt.potential_multipliers, perturbations)
+        potential = self.interaction.manifold.convolve(
+            self.interaction.potential_multipliers, perturbations
+        )
         return self.grid.gradient(potential)
 
     def partition(self, perturbations: ModalArray) -> FloatArray | None:
         """Nodal values Z[g]; None where nothing is divided."""
-        multipliers = self.felt.attention_multipliers
+        multipliers = self.interaction.attention_multipliers
         if multipliers is None:
             return None
-        return self.grid.to_nodal(self.felt.manifold.convolve(multipliers, perturbations))
+        return self.grid.to_nodal(self.interaction.manifold.convolve(multipliers, perturbations))
 
     def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
         """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
-        space, multipliers = self.felt.manifold, self.felt.attention_multipliers
-        degree = min(self.felt.degree, self.grid.max_degree)
+        space, multipliers = self.interaction.manifold, self.interaction.attention_multipliers
+        degree = min(self.interaction.degree, self.grid.max_degree)
         coefficients = -space.convolve(
-            self.felt.potential_multipliers, self.grid.divergence(vectors, degree)
+            self.interaction.potential_multipliers, self.grid.divergence(vectors, degree)
         )
         if values is not None and multipliers is not None:
             coefficients += space.convolve(multipliers, self.grid.to_modal(values))
@@ -88,20 +90,22 @@ class HeadResponse:
 
     manifold: Manifold
     grid: Grid
-    felt: Coordinates  # of the perturbations that are felt
-    vectors: FloatArray  # (felt.size, dimension, n): components of N; on the circle there is one
-    values: FloatArray | None  # (felt.size, n): Z
+    interaction: Coordinates  # of the perturbations that are felt
+    vectors: (
+        FloatArray  # (interaction.size, dimension, n): components of N; on the circle there is one
+    )
+    values: FloatArray | None  # (interaction.size, n): Z
 
     def numerator(self, perturbations: ModalArray) -> FloatArray:
         """Nodal vectors N[g], one row for each."""
-        fields = np.tensordot(self._felt_of(perturbations), self.vectors, axes=(-1, 0))
+        fields = np.tensordot(self._interaction_at(perturbations), self.vectors, axes=(-1, 0))
         return fields[..., 0, :] if self.vectors.shape[1] == 1 else fields
 
     def partition(self, perturbations: ModalArray) -> FloatArray | None:
         """Nodal values Z[g]; None where nothing is divided."""
         if self.values is None:
             return None
-        return np.asarray(self._felt_of(perturbations) @ self.values)
+        return np.asarray(self._interaction_at(perturbations) @ self.values)
 
     def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
         """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
@@ -112,18 +116,18 @@ class HeadResponse:
         )
         if values is not None and self.values is not None:
             coefficients += (self.grid.weights * values) @ self.values.T
-        return self.felt.to_coefficients(coefficients)
+        return self.interaction.to_coefficients(coefficients)
 
     @property
     def _on_surface(self) -> bool:
         return len(self.vectors[0]) == 2
 
-    def _felt_of(self, perturbations: ModalArray) -> FloatArray:
-        degree = int(self.felt.degrees.max())
-        return self.felt.to_vector(self.manifold.resize(perturbations, degree))
+    def _interaction_at(self, perturbations: ModalArray) -> FloatArray:
+        degree = int(self.interaction.degrees.max())
+        return self.interaction.to_vector(self.manifold.resize(perturbations, degree))
 
 
-def responses(interaction: Felt, grid: Grid) -> tuple[Response, ...]:
+def responses(interaction: AnyInteraction, grid: Grid) -> tuple[Response, ...]:
     """Responses of all heads at the nodes of a grid."""
     own = attention_of(interaction)
     if isinstance(own, Interaction):
@@ -173,9 +177,9 @@ class LinearisedFlow:
     About uniform modes grow at their own rates:
 
     >>> import meanfield as mf
-    >>> from meanfield.fields.felt import felt_by
+    >>> from meanfield.fields.interactions import interaction_of
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
-    >>> flow = LinearisedFlow(felt_by(problem), problem.space.grid(8), np.array([1.0]))
+    >>> flow = LinearisedFlow(interaction_of(problem), problem.space.grid(8), np.array([1.0]))
     >>> modes = np.eye(9, dtype=complex)[1:4]
     >>> np.diag(flow.derivative(modes)[:, 1:4]).real.round(6)
     array([0.178677, 0.514117, 0.682678])
@@ -183,14 +187,14 @@ class LinearisedFlow:
     array([0.      , 0.178677, 0.514117, 0.682678])
     """
 
-    felt: Felt  # what measures feel
+    interaction: AnyInteraction  # what measures feel
     grid: Grid  # of the degree of perturbations
     density: ModalArray  # coefficients of f, of any degree up to the grid's
     diffusivity: float = 0.0
 
     @cached_property
     def _responses(self) -> tuple[Response, ...]:
-        return responses(self.felt, self.grid)
+        return responses(self.interaction, self.grid)
 
     @cached_property
     def values(self) -> FloatArray:
@@ -200,7 +204,7 @@ class LinearisedFlow:
     @cached_property
     def by_head(self) -> list[tuple[FloatArray, FloatArray | None]]:
         """Velocity that each head gives, and its Z, at the nodes."""
-        own, grid = attention_of(self.felt), self.grid
+        own, grid = attention_of(self.interaction), self.grid
         if isinstance(own, Interaction):
             return [own.field(self.density).on_nodes(grid)]
         responses_by_head = []
@@ -213,8 +217,8 @@ class LinearisedFlow:
     def velocity(self) -> FloatArray:
         """V at the nodes, with that of fixed fields."""
         total = sum((v for v, _ in self.by_head[1:]), start=self.by_head[0][0])
-        if isinstance(self.felt, DrivenInteraction):
-            total = total + self.felt.fixed.on_nodes(self.grid)
+        if isinstance(self.interaction, DrivenInteraction):
+            total = total + self.interaction.fixed.on_nodes(self.grid)
         return np.asarray(total)
 
     @cached_property
@@ -299,7 +303,7 @@ class LinearisedFlow:
 
     @property
     def _space(self) -> Manifold:
-        return self.felt.manifold
+        return self.interaction.manifold
 
     def times(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
         """Nodal vectors times nodal values."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
-from meanfield.fields.felt import Felt, Field
+from meanfield.fields.interactions import AnyInteraction, Field
 from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 from meanfield.terms.attention import Attention
@@ -28,10 +28,10 @@ _NEAR = 1e-3
 # Under the uniform law Z = a_0, which is small beside a cluster's Z in many dimensions.
 _THIN = 1e-5
 # Degree of a grid on which the score of a token on itself is seen.
-_SEEN_DEGREE = 12
+_LEAST_GRID_DEGREE = 12
 
 
-def sees_far(problem: Problem) -> bool:
+def partition_cancels(problem: Problem) -> bool:
     """True if rounding may cancel Z where there is mass: SA with a(1) < max |a| / 1000.
 
     For heads: some token scores itself by ln 1000 less than its highest score. For axial
@@ -40,7 +40,8 @@ def sees_far(problem: Problem) -> bool:
     Examples
     --------
     >>> import meanfield as mf
-    >>> [sees_far(mf.Problem(mf.Circle(), mf.exponential(b), mf.SA)) for b in (9.0, -3.0, -9.0)]
+    >>> problems = [mf.Problem(mf.Circle(), mf.exponential(b), mf.SA) for b in (9.0, -3.0, -9.0)]
+    >>> [partition_cancels(problem) for problem in problems]
     [False, False, True]
     """
     if problem.manifold.family == "vectors":
@@ -63,7 +64,7 @@ def sees_far(problem: Problem) -> bool:
 @lru_cache(maxsize=16)
 def _own_score(attention: Attention, space: Manifold) -> float:
     """Least x^T S x - |S^T x| over tokens x and heads: their own score, below the best there is."""
-    x = space.vectors(space.grid(_SEEN_DEGREE).points)
+    x = space.vectors(space.grid(_LEAST_GRID_DEGREE).points)
     scores = [x @ head.score for head in attention.matrices(x.shape[1])]
     return float(min(((z * x).sum(axis=1) - np.sqrt((z * z).sum(axis=1))).min() for z in scores))
 
@@ -84,7 +85,7 @@ def relative_errors(field: Field, values: Callable[[ModalArray], FloatArray]) ->
     return worst
 
 
-def lost_share_at(field: Field, points: FloatArray, weights: FloatArray | None) -> float:
+def partition_error_at(field: Field, points: FloatArray, weights: FloatArray | None) -> float:
     """Mean relative error of Z as a series, int (rounding S / Z) dmu: 1 if all is lost."""
     if not field.partitions:
         return 0.0
@@ -111,11 +112,11 @@ def series_noise(space: Manifold, density: ModalArray) -> float:
     return EPS * float(np.linalg.norm(density)) if space.family == "axial" else 0.0
 
 
-def lost_share_of_density(
-    problem: Problem, interaction: Felt, grid: Grid, density: ModalArray
+def partition_error_of_density(
+    problem: Problem, interaction: AnyInteraction, grid: Grid, density: ModalArray
 ) -> float:
-    """As `lost_share_at`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
-    if not sees_far(problem):
+    """As `partition_error_at`, of a density on its grid; 0 if Z is small nowhere in the mass."""
+    if not partition_cancels(problem):
         return 0.0
     field = interaction.of_density(density)
     masses = np.maximum(grid.to_nodal(density) * grid.weights, 0.0)

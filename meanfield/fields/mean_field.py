@@ -92,7 +92,7 @@ class Interaction:
     """
 
     manifold: Manifold
-    degree: int  # degree of the moments that are felt
+    degree: int  # degree of the relevant moments
     potential_multipliers: FloatArray
     attention_multipliers: FloatArray | None
     # The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential kernel, 0 for

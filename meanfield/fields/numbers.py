@@ -25,8 +25,8 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import coordinates
 from meanfield.bases.grid import Grid
 from meanfield.fields.driven import DrivenInteraction
-from meanfield.fields.felt import Felt, attended, attention_of, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.interactions import AnyInteraction, attended, attention_of, fixed_field
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.mean_field import Interaction
 from meanfield.problem import Problem
@@ -61,7 +61,7 @@ def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Number
     return (*common, potential, kernel_interaction.attention_multipliers / kernel_interaction.scale)
 
 
-def by_heads(interaction: Felt, problem: Problem) -> Felt:
+def by_heads(interaction: AnyInteraction, problem: Problem) -> AnyInteraction:
     """The same mean field by heads; the exponential kernel becomes one head."""
     if isinstance(attention_of(interaction), HeadsInteraction):
         return interaction
@@ -71,13 +71,13 @@ def by_heads(interaction: Felt, problem: Problem) -> Felt:
 
 def dependence(flow: LinearisedFlow, psi: ModalArray) -> Numbers:
     """Derivatives of int psi F with respect to the numbers of a flow, as `numbers_of` has them."""
-    grid, space = flow.grid, flow.felt.manifold
+    grid, space = flow.grid, flow.interaction.manifold
     eigenvalues = laplacian_eigenvalues(space.dimension, grid.max_degree)
     damping = -space.inner(psi, space.convolve(eigenvalues, flow.density))
     slope = grid.gradient(psi)
     moving = flow.times(grid.weights * flow.values, slope)
     common = (np.asarray(damping), moving)
-    own = attention_of(flow.felt)
+    own = attention_of(flow.interaction)
     if isinstance(own, Interaction):
         return (*common, *_of_kernel(own, flow, slope))
     return (*common, *_of_heads(own, flow, slope))
@@ -85,7 +85,7 @@ def dependence(flow: LinearisedFlow, psi: ModalArray) -> Numbers:
 
 def _of_kernel(own: Interaction, flow: LinearisedFlow, slope: FloatArray) -> Numbers:
     """Degree by degree: int <p, grad f_l>, and -int <v, p> f_l."""
-    grid, space = flow.grid, flow.felt.manifold
+    grid, space = flow.grid, flow.interaction.manifold
     ((pull, back),) = flow.pulls(slope)
     derivatives = [_by_degree(space, -grid.divergence(pull), flow.density, own.degree)]
     if back is not None:
@@ -105,8 +105,8 @@ def _by_degree(space: Manifold, first: ModalArray, second: ModalArray, degree: i
 
 
 def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) -> Numbers:
-    grid, d = flow.grid, flow.felt.manifold.ambient
-    x, axes = _frame(flow.felt.manifold, grid.max_degree)
+    grid, d = flow.grid, flow.interaction.manifold.ambient
+    x, axes = _frame(flow.interaction.manifold, grid.max_degree)
     tilted = grid.to_modal(x * flow.values)  # y_b f
     scores, values = (np.zeros((len(own.heads), d, d)) for _ in range(2))
     scale = 0.0

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.felt import Felt, Field, attention_of, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
-from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
+from meanfield.fields.interactions import AnyInteraction, Field, attention_of, fixed_field
+from meanfield.fields.lost_digits import ROUNDING_SHARE, partition_cancels
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.label_cells import LabelCells
@@ -38,7 +38,7 @@ MOST_PAIRED_NODES = 5_000
 def sums_pairs(problem: Problem, count: int) -> bool:
     """True if this many nodes are summed over pairs: rounding may cancel Z, and they are few."""
     exponential = problem.attention is not None or problem.own_kernel.log_slope is not None
-    return sees_far(problem) and exponential and count <= MOST_PAIRED_NODES
+    return partition_cancels(problem) and exponential and count <= MOST_PAIRED_NODES
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatAr
 
 def velocity_and_divergence(
     problem: Problem,
-    interaction: Felt,
+    interaction: AnyInteraction,
     points: FloatArray,
     masses: FloatArray,
     symmetric: Symmetric | None = None,
@@ -128,10 +128,10 @@ def velocity_and_divergence(
 
     >>> import numpy as np
     >>> import meanfield as mf
-    >>> from meanfield.fields.felt import felt_by
+    >>> from meanfield.fields.interactions import interaction_of
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(-40.0), mf.SA)
     >>> points, masses = np.array([0.0, 1.0]), np.array([1e-9, 1.0])
-    >>> velocity_and_divergence(problem, felt_by(problem), points, masses)[0].round(6)
+    >>> velocity_and_divergence(problem, interaction_of(problem), points, masses)[0].round(6)
     array([ 0.841471, -0.074249])
     """
     own = attention_of(interaction)

@@ -10,14 +10,14 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields import engines
-from meanfield.fields.felt import Attended, Field, fixed_field, kernel_output
 from meanfield.fields.heads import HeadsInteraction
-from meanfield.fields.lost_digits import lost_share_at, relative_errors, sees_far
+from meanfield.fields.interactions import AttentionInteraction, Field, fixed_field, kernel_output
+from meanfield.fields.lost_digits import partition_cancels, partition_error_at, relative_errors
 from meanfield.fields.mean_field import Interaction
 from meanfield.fields.ordered import ordered_velocity
 from meanfield.problem import Problem
 
-MOST_PAIRED = 10_000
+LARGEST_DIRECT_SUM = 10_000
 """Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
 second a velocity."""
 
@@ -38,24 +38,24 @@ class TokenField:
     """
 
     problem: Problem
-    felt: Attended  # what attention does, and degrees that move them
+    interaction: AttentionInteraction  # what attention does, and degrees that move them
     weights: FloatArray | None  # (n,): None means equal
     tolerance: float  # what rounding of Z may do to velocities
 
     @cached_property
     def far(self) -> bool:
         """True if rounding may cancel Z at the tokens."""
-        return sees_far(self.problem)
+        return partition_cancels(self.problem)
 
     @cached_property
     def _few(self) -> float:
         if self.problem.manifold.family == "vectors":
             return math.inf
-        return engines.few_points(self.problem.space, self.felt.degree)
+        return engines.direct_sum_limit(self.problem.space, self.interaction.degree)
 
     def field(self, points: FloatArray) -> Field:
         """Mean field by moments."""
-        return self.felt.of_points(points, self.weights)
+        return self.interaction.of_points(points, self.weights)
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity of every token: attention, and what else moves them."""
@@ -66,7 +66,7 @@ class TokenField:
         return velocity + fixed.velocity(points)
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
-        space, interaction = self.problem.space, self.felt
+        space, interaction = self.problem.space, self.interaction
         if isinstance(interaction, HeadsInteraction) and interaction.mask != "none":
             return ordered_velocity(interaction, points, self.weights, far=self.far)
         if len(points) < self._few:
@@ -76,9 +76,9 @@ class TokenField:
         if not self.far and (self.weights is None or interaction.attention_multipliers is None):
             return engines.velocity(interaction, points, self.weights)
         field = self.field(points)
-        if self.far and len(points) <= MOST_PAIRED:
-            lost_share = lost_share_at(field, points, self.weights)
-            if lost_share > _LOST_EARLY * self.tolerance:
+        if self.far and len(points) <= LARGEST_DIRECT_SUM:
+            partition_error = partition_error_at(field, points, self.weights)
+            if partition_error > _LOST_EARLY * self.tolerance:
                 return self._pair_velocity(points)
         velocity = field.velocity(points)
         partition = next(iter(field.partitions), None)
@@ -95,7 +95,7 @@ class TokenField:
         """Velocity by moments; by cells or pairs for tokens whose Z is lost in rounding.
 
         Without cells and with equal masses only few tokens are summed over pairs. For more,
-        `lost_share` reports the error, a mean over the mass, which ignores tokens of tiny mass.
+        `partition_error` reports the error, a mean over the mass: it ignores tokens of tiny mass.
         """
         field = self.field(points)
         velocity = field.velocity(points)
@@ -109,17 +109,17 @@ class TokenField:
         by_cells = interaction.far_velocity(points, self.weights) if pairs > _CELLS_PAY else None
         if by_cells is not None:
             return by_cells
-        if pairs <= MOST_PAIRED**2 or self.weights is not None:
+        if pairs <= LARGEST_DIRECT_SUM**2 or self.weights is not None:
             velocity[lost] = self._pair_velocity(points, points[lost])
         return velocity
 
-    def lost_share(self, points: FloatArray) -> float:
+    def partition_error(self, points: FloatArray) -> float:
         """Mean relative error of velocities by the rounding of Z; 0 where pairs are summed."""
-        if not self.far or len(points) <= MOST_PAIRED:
+        if not self.far or len(points) <= LARGEST_DIRECT_SUM:
             return 0.0
-        if isinstance(self.felt, HeadsInteraction) and self.problem.space.dimension == 1:
+        if isinstance(self.interaction, HeadsInteraction) and self.problem.space.dimension == 1:
             return 0.0
-        return lost_share_at(self.field(points), points, self.weights)
+        return partition_error_at(self.field(points), points, self.weights)
 
     def dissipation(self, points: FloatArray) -> float:
         """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow.
@@ -127,16 +127,21 @@ class TokenField:
         NaN for heads, whose energies, where there are any, have rates of their own, and where no
         series of Z is known.
         """
-        if isinstance(self.felt, HeadsInteraction) or self.problem.manifold.family == "vectors":
+        if (
+            isinstance(self.interaction, HeadsInteraction)
+            or self.problem.manifold.family == "vectors"
+        ):
             return math.nan
         partition = next(iter(self.field(points).partitions), None)
         velocity = self.velocity(points)
-        return dissipation(self.problem, self.felt, partition, points, self.weights, velocity)
+        return dissipation(
+            self.problem, self.interaction, partition, points, self.weights, velocity
+        )
 
     def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
         problem, flow, of_heads = self.problem, self.problem.flow, None
-        if isinstance(self.felt, HeadsInteraction):
-            of_heads = self.felt
+        if isinstance(self.interaction, HeadsInteraction):
+            of_heads = self.interaction
         if problem.manifold.family == "vectors":
             if of_heads is None:
                 output = kernel_output(problem, points, self.weights)

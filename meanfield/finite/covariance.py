@@ -130,5 +130,5 @@ class _System:
 
     def _second(self, flow: LinearisedFlow, rows: ModalArray) -> ModalArray:
         """Half of F'' contracted with C; rows of the mean field's degrees are enough."""
-        low_degrees = self._of.vector_degrees <= flow.felt.degree
+        low_degrees = self._of.vector_degrees <= flow.interaction.degree
         return flow.second(rows[low_degrees], self._units[low_degrees])

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import checked, made
+from meanfield.checks import check_returned, checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
@@ -238,7 +238,7 @@ class _Neighbours:
                 )
 
     def _problem(self, at: FloatArray) -> Problem:
-        return made("problem_of(parameters)", self._of(at.copy()), Problem)  # type: ignore[no-any-return]
+        return check_returned("problem_of(parameters)", self._of(at.copy()), Problem)  # type: ignore[no-any-return]
 
     def _shifted(self, i: int, change: float) -> Problem:
         at = self._at.copy()
@@ -285,8 +285,8 @@ class _Sums:
         # All steps are as much longer as their stage of the problem is.
         self._moved[leg] += self._path.space.inner(weight[0], flow.transport)
         if self._heads[leg]:
-            mean_field = by_heads(flow.felt, problem)
-            if mean_field is not flow.felt:
+            mean_field = by_heads(flow.interaction, problem)
+            if mean_field is not flow.interaction:
                 flow = LinearisedFlow(mean_field, flow.grid, flow.density, flow.diffusivity)
         dependence_on_numbers = dependence(flow, weight[0])
         so_far = self._numbers.get(leg)

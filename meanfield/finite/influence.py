@@ -226,7 +226,9 @@ class _Noise:
             return
         flow = self._path.flow(leg, density)
         spread = flow.spread(fields)
-        rates = [[flow.felt.manifold.inner(one, other) for other in spread] for one in fields]
+        rates = [
+            [flow.interaction.manifold.inner(one, other) for other in spread] for one in fields
+        ]
         at[time] = 2.0 * diffusivity * np.array(rates)
 
     @property

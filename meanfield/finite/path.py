@@ -34,13 +34,13 @@ from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.bases.grid import Grid
 from meanfield.carriers.density import DensityRepresentation
 from meanfield.errors import SimulationError
-from meanfield.fields.felt import Felt, felt_by
+from meanfield.fields.interactions import AnyInteraction, interaction_of
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.schemes import Start, dop853
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
-from meanfield.trajectory import Leg
+from meanfield.trajectory import Interval
 
 MOST_STATES = 512
 """States of a run that are kept; as many more are made while it is gone through again."""
@@ -103,8 +103,8 @@ class Path:
         return coordinates(self.space.dimension, self.degree)
 
     @cached_property
-    def _mean_fields(self) -> tuple[Felt, ...]:
-        return tuple(felt_by(problem) for problem in self.problems)
+    def _mean_fields(self) -> tuple[AnyInteraction, ...]:
+        return tuple(interaction_of(problem) for problem in self.problems)
 
     @property
     def ended_in(self) -> Problem:
@@ -206,7 +206,7 @@ def _combined(weights: FloatArray, rows: Sequence[ModalArray]) -> ModalArray | f
 
 
 def path(
-    legs: Sequence[Leg],
+    legs: Sequence[Interval],
     initial: ModalArray,
     times: Sequence[float] | FloatArray,
     degree: int,

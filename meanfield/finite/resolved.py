@@ -17,7 +17,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.errors import SimulationError
-from meanfield.fields.felt import attended
+from meanfield.fields.interactions import attended
 from meanfield.finite.path import Path, density_of, path
 from meanfield.problem import Problem
 from meanfield.simulation import Evolution

@@ -27,7 +27,7 @@ from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential
-from meanfield.views import VIEWS, Shown, plot_method
+from meanfield.views import VIEWS, ResultBase, plot_method
 
 Table = TypeVar("Table", HeadTable, Ladder)
 
@@ -37,7 +37,7 @@ _OBSERVED = ("energy", "mean_cosine", "similarity", "effective_rank")
 
 
 @dataclass(frozen=True, eq=False)
-class Replay(Shown):
+class Replay(ResultBase):
     """Hidden states of texts at all depths, and what was measured of them. Depth is time.
 
     Attributes

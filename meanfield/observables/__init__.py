@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
-from meanfield.errors import SimulationError, known_names, one_line
+from meanfield.errors import SimulationError, list_names, one_line
 from meanfield.kinds import describe
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import (
@@ -29,7 +29,7 @@ from meanfield.observables.centres import renyi_centres
 from meanfield.observables.clusters import clusters
 from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
-from meanfield.observables.head_energies import energy_told
+from meanfield.observables.head_energies import energy_note
 from meanfield.observables.observable import Observable
 from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
 from meanfield.observables.peaks import peaks
@@ -57,7 +57,7 @@ __all__ = [
     "chosen_observables",
     "clusters",
     "effective_rank",
-    "energy_told",
+    "energy_note",
     "entropy",
     "entry_axis",
     "free_energy",
@@ -141,7 +141,7 @@ def _observable_of(entry: Any) -> Observable:
         if entry in OBSERVABLES:
             return OBSERVABLES[entry]
         raise ValueError(
-            f"observable {entry!r} is not known. {known_names(entry, OBSERVABLES)} One of your own "
+            f"observable {entry!r} is not known. {list_names(entry, OBSERVABLES)} One of your own "
             "is given as (name, function)."
         )
     if isinstance(entry, tuple) and len(entry) == 2:

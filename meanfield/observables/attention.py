@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked, made
+from meanfield.checks import check_returned, checked
 from meanfield.fields import blocks
-from meanfield.fields.felt import attended
+from meanfield.fields.interactions import attended
 from meanfield.measures import Density, Measure
 from meanfield.observables.cosines import MOST_TOKENS, are_tokens
 from meanfield.problem import Problem
@@ -64,7 +64,7 @@ def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray
     array([[[0.75, 0.25],
             [0.25, 0.75]]])
     """
-    made("attention_matrix", measure, Measure, Density)
+    check_returned("attention_matrix", measure, Measure, Density)
     _check(problem, measure)
     if isinstance(measure, Density) and problem.mask != "none":
         raise ValueError(

@@ -69,7 +69,7 @@ def cluster_radius(beta: float) -> float:
     return min(_RADIUS / math.sqrt(abs(beta) if beta != 0 else 1.0), math.pi / 2)
 
 
-def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
+def visible_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
     """Cluster counts; NaN before any cluster has separated.
 
     The uniform law is one group for the rule, and so are several peaks with a tenth of the uniform
@@ -83,7 +83,7 @@ def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
 
     Uniform, three clusters, one:
 
-    >>> told_counts(np.array([1.0, 3.0, 1.0]), np.array([0.0, 0.1, 1.0]))
+    >>> visible_counts(np.array([1.0, 3.0, 1.0]), np.array([0.0, 0.1, 1.0]))
     array([nan,  3.,  1.])
     """
     none = (counts == 1) & (order_parameters <= _GATHERED)

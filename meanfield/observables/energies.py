@@ -11,7 +11,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, Measure
-from meanfield.observables.head_energies import energy_told, heads_energy
+from meanfield.observables.head_energies import energy_note, heads_energy
 from meanfield.problem import Problem
 from meanfield.spaces.label_cells import label_cells
 from meanfield.terms.kernels import Kernel
@@ -26,7 +26,7 @@ def interaction_energy(
     masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
     measure instead, E[mu] / E[uniform]. That of heads with matrices, NaN where they have none, is
     told in `head_energies`. Fixed fields grad U add int U dmu / strength in the same unit where the
-    sum is what climbs; elsewhere they leave NaN, and `energy_told` says why.
+    sum is what climbs; elsewhere they leave NaN, and `energy_note` says why.
 
     problem: manifold and kernel are used.
     moments: moments up to at least the kernel's degree.
@@ -42,7 +42,7 @@ def interaction_energy(
     2.7239871824
     """
     if problem.terms:
-        if energy_told(problem) is not None:
+        if energy_note(problem) is not None:
             return float("nan")
         own = interaction_energy(problem.undriven, moments, measure)
         return own + _fixed_energy(problem, measure)
@@ -225,7 +225,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
         # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
         return lambda measure, moments: float("nan")
     if attention is not None:
-        is_gradient = energy_told(problem) is None and attention.normalization != "sinkhorn"
+        is_gradient = energy_note(problem) is None and attention.normalization != "sinkhorn"
         if not is_gradient or flow.diffusivity:
             return lambda measure, moments: float("nan")
         strongest = sum(np.linalg.norm(h.value, 2) for h in attention.matrices(space.ambient))

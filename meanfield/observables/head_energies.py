@@ -33,7 +33,7 @@ from meanfield.terms.attention import Attention, HeadMatrices
 _ROUNDING = 64 * EPS
 
 
-def energy_told(problem: Problem) -> str | None:
+def energy_note(problem: Problem) -> str | None:
     """Why a problem has no energy, one line; None if it has one."""
     d, of = problem.manifold.ambient, problem.attention
     if problem.terms:

@@ -14,7 +14,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.grid import Grid
-from meanfield.fields.felt import Felt, felt_by
+from meanfield.fields.interactions import AnyInteraction, interaction_of
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
@@ -49,7 +49,7 @@ def spectral_tail(sizes: FloatArray) -> float:
     return float(np.max(sizes[-max(len(sizes) // 10, 1) :]))
 
 
-def watch(interaction: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
+def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> Resolution:
     """Resolution of a density on its grid, of degree K.
 
     The tail is the largest of the sizes of the top tenth of the degrees and of
@@ -94,4 +94,4 @@ def resolution(problem: Problem, measure: Density | Measure) -> float:
     if isinstance(measure, Measure):
         return float("nan")
     grid = problem.space.grid(measure.max_degree)
-    return watch(felt_by(problem), grid, measure.coefficients).tail
+    return watch(interaction_of(problem), grid, measure.coefficients).tail

@@ -69,7 +69,7 @@ class Limits:
 
 
 @checked
-def known_limits(problem: Problem) -> Limits:
+def listed_limits(problem: Problem) -> Limits:
     """Which theorem applies to the tokens of a problem on R^d.
 
     Raises
@@ -82,7 +82,7 @@ def known_limits(problem: Problem) -> Limits:
     >>> import meanfield as mf
     >>> head = mf.Head(value=[1.0, 0.4])
     >>> problem = mf.Problem(mf.Space(2), mf.Attention([head], beta=1.0))
-    >>> limits = known_limits(problem)
+    >>> limits = listed_limits(problem)
     >>> limits.theorem, limits.functional
     ('hyperplanes', array([[1., 0.]]))
     """
@@ -157,7 +157,7 @@ def rescaled(problem: Problem, points: FloatArray, time: float) -> FloatArray:
     Raises
     ------
     ValueError
-        As `known_limits`; or if directions part by more than numbers hold.
+        As `listed_limits`; or if directions part by more than numbers hold.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def limit_shape(
     Raises
     ------
     ValueError
-        As `known_limits` and `rescaled`.
+        As `listed_limits` and `rescaled`.
 
     References
     ----------
@@ -310,7 +310,7 @@ def limit_shape(
             f"the tokens are on the {measure.manifold.name}, the problem on the "
             f"{problem.manifold.name}."
         )
-    limits = known_limits(problem)
+    limits = listed_limits(problem)
     x = measure.points
     falling = limits.theorem == "origin"
     z = x if falling else rescaled(problem, x, time)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import Shown, plot_method
+from meanfield.views import ResultBase, plot_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class MergingTable:
 
 
 @dataclass(frozen=True, eq=False)
-class MergingDiagram(Shown):
+class MergingDiagram(ResultBase):
     """Probability that two tokens have merged, over inverse temperatures and times.
 
     Attributes

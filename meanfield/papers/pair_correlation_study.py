@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, checked
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.measures import Measure
 from meanfield.papers.pair_correlation import (
     CLOSURES,
@@ -144,7 +144,7 @@ class PairCorrelation:
             If the closure does not exist for the flow, or so late.
         """
         if name not in CLOSURES:
-            raise ValueError(f"closure {name!r} is not known. {known_names(name, CLOSURES)}")
+            raise ValueError(f"closure {name!r} is not known. {list_names(name, CLOSURES)}")
         if initial_density(self.problem).max_degree > 0:
             raise ValueError(
                 "closures start from uniform tokens, and the initial law is "

@@ -255,7 +255,7 @@ def truncation(
         if not error > 0:
             raise ValueError(f"truncation: error must be above 0, got {error:g}.")
         degree = _least_degree(dimension, sharpest, error) + (0 if alone else 1)
-    degree = problem.degree_felt() if degree is None else degree
+    degree = problem.relevant_degree() if degree is None else degree
     at_least(0, degree=degree)
     at_most(LARGEST_DEGREE, degree=degree)
     normalized = problem.normalization == "softmax"

@@ -32,7 +32,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
         *flow_facts(problem.flow),
-        ("tokens", prediction.tokens_told),
+        ("tokens", prediction.format_tokens),
     ]
     where = prediction.positions
     # The user's own tokens first, then random ones.

@@ -17,7 +17,7 @@ from meanfield.spectrum.time_units import time_name
 if TYPE_CHECKING:
     from meanfield.finite.results import Fluctuations
 
-_SAVES_SHOWN = 12
+_MOST_SAVES = 12
 _COUNT = "clusters/count"
 
 
@@ -37,7 +37,7 @@ def run_report(run: Run) -> Report:
         pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
     blocks = [facts(pairs)]
     if len(run.scaled_time):
-        picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _SAVES_SHOWN).astype(int))
+        picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _MOST_SAVES).astype(int))
         told = columns | {_COUNT: run.cluster_counts()}
         rows = [[_told(values[i]) for values in told.values()] for i in picked]
         names = [name.removesuffix("/count").replace("_time", " time") for name in told]

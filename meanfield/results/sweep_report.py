@@ -25,7 +25,7 @@ def sweep_report(sweep: Sweep) -> Report:
     blocks = [table(words, rows)]
     if len(sweep.members) > _ROWS:
         blocks.append(f"... and {len(sweep.members) - _ROWS} more: --csv has all")
-    blocks.append(f"{sweep.told}; values are those of the last saved time of each run")
+    blocks.append(f"{sweep.summary}; values are those of the last saved time of each run")
     data = {
         "kind": "sweep",
         "folder": str(sweep.folder),

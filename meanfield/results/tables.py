@@ -41,7 +41,7 @@ Pairs = Iterable[tuple[str, Any]]
 
 _LEFT = ' style="text-align: left"'
 # Changes of the number of clusters that one line can name, and counts of a law.
-_MOST_CHANGES, _LEAST_SHARE, _BETAS_SHOWN = 8, 0.005, 10
+_MOST_CHANGES, _LEAST_SHARE, _MOST_BETAS = 8, 0.005, 10
 # Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
 _MOST_HEADS, _LONGEST = 8, 160
 _MOST_ROWS = 40
@@ -250,7 +250,7 @@ def prediction_html(prediction: ClusterPrediction) -> str:
     """Table of a prediction: the answer, its laws, and linear theory."""
     pairs: list[tuple[str, Any]] = [
         ("problem", _facts(problem_attributes(prediction.problem))),
-        ("tokens", prediction.tokens_told),
+        ("tokens", prediction.format_tokens),
     ]
     if prediction.positions is None and prediction.message:
         return html_table("Cluster prediction", [*pairs, ("clusters", prediction.message)])
@@ -385,7 +385,7 @@ def merging_html(diagram: MergingDiagram) -> str:
             diagram.finished[i],
             f"{diagram.fraction[i, -1]:.4g} +- {diagram.standard_error[i, -1]:.2g}",
         )
-        for i in np.unique(np.linspace(0, len(diagram.betas) - 1, _BETAS_SHOWN).astype(int))
+        for i in np.unique(np.linspace(0, len(diagram.betas) - 1, _MOST_BETAS).astype(int))
     ]
     columns = ("beta", "replicas", f"share of merged pairs at t = {diagram.times[-1]:g}")
     return html_table("Merging diagram", pairs) + rows_html(columns, rows)
@@ -433,7 +433,7 @@ def sweep_html(sweep: Sweep) -> str:
     if len(rows) > _MOST_ROWS:
         half = _MOST_ROWS // 2
         rows = [*rows[:half], ("...", *("" for _ in columns)), *rows[-half:]]
-    head = html_table("Sweep", [("folder", sweep.folder), ("runs", sweep.told)])
+    head = html_table("Sweep", [("folder", sweep.folder), ("runs", sweep.summary)])
     return head + rows_html(("run", *(name.replace("_", " ") for name in columns)), rows)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from meanfield.carriers.characteristics import felt_degree
+from meanfield.carriers.characteristics import economical_degree
 from meanfield.carriers.options import Options
-from meanfield.fields.engines import few_points
+from meanfield.fields.engines import direct_sum_limit
 from meanfield.papers.truncation import Truncation, truncation
 from meanfield.problem import Problem
 
@@ -30,10 +30,14 @@ def truncation_summary(
         degree = problem.kernel_degree if not vectors else 0
         if carrier in ("particles", "atoms"):
             # Atoms are few. No series is known of tokens in other dimensions.
-            if vectors or carrier == "atoms" or (tokens or np.inf) < few_points(space, degree):
+            if (
+                vectors
+                or carrier == "atoms"
+                or (tokens or np.inf) < direct_sum_limit(space, degree)
+            ):
                 continue
         elif carrier == "characteristics":
-            degree = felt_degree(problem, options.enough(problem))
+            degree = economical_degree(problem, options.enough(problem))
         degrees.setdefault(degree, carrier)
     if not degrees:
         return "sums over pairs, nothing is cut off"

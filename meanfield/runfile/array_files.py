@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.engines.limits import available_memory
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.runfile.keys import shortened
 
 # An archive that names more is quoted this far.
-_NAMES_SHOWN = 20
+_MOST_NAMES = 20
 
 
 class _OtherFile(Exception):
@@ -86,7 +86,7 @@ def check_name(label: str, path: Path, name: str) -> None:
     try:
         with ZipFile(path) as archive:
             files = (file for file in archive.namelist() if file.endswith(".npy"))
-            names = [shortened(file.removesuffix(".npy")) for file in islice(files, _NAMES_SHOWN)]
+            names = [shortened(file.removesuffix(".npy")) for file in islice(files, _MOST_NAMES)]
             there = f"{name}.npy" in archive.NameToInfo
     except Exception:
         # zipfile raises many kinds of errors for other files.
@@ -94,7 +94,7 @@ def check_name(label: str, path: Path, name: str) -> None:
             f"{label} is no .npz file: expected what np.savez(file, name=array) writes."
         ) from None
     if not there:
-        raise ValueError(f"{label} names no array of the file. {known_names(name, names)}")
+        raise ValueError(f"{label} names no array of the file. {list_names(name, names)}")
 
 
 @contextmanager

@@ -12,9 +12,9 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.carriers import REPRESENTATIONS, Options, represent
 from meanfield.carriers.axes import carried
-from meanfield.carriers.effects import idle_options, idle_told
+from meanfield.carriers.effects import idle_options, unused_message
 from meanfield.carriers.options import FluctuationOptions
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
@@ -26,6 +26,7 @@ from meanfield.runfile.keys import (
     ConfigError,
     Key,
     either,
+    format_value,
     integer,
     keys_of,
     line,
@@ -35,7 +36,6 @@ from meanfield.runfile.keys import (
     one_of,
     read_table,
     shortened,
-    shown,
 )
 from meanfield.runfile.output import Output, output_of
 from meanfield.runfile.overrides import RIVALS, USUAL_LAW, homes, override
@@ -205,7 +205,7 @@ def load_config(
             return _config(source, tables, output_path, study, folder)
         plain, unexecuted = without_code(tables)
         for reference in unexecuted:
-            permitted_file(f"{source}: {shown(reference)}", folder, reference)
+            permitted_file(f"{source}: {format_value(reference)}", folder, reference)
         checked = _config(source, plain, output_path, study, folder)
         return replace(checked, tables=tables, unexecuted=unexecuted)
 
@@ -239,7 +239,7 @@ def _config(
                 raise ConfigError(f"{where}: {shortened(name)} belongs into a section. {meant}")
             section = f"[[{shortened(name)}]]" if many else f"[{shortened(name)}]"
             section = f"{where}: {section}"
-            raise ConfigError(f"{section} is not a known section. {known_names(name, ALL_KEYS)}")
+            raise ConfigError(f"{section} is not a known section. {list_names(name, ALL_KEYS)}")
     for name in ("problem", "time"):
         # Layers know their end.
         if name not in tables and (name == "problem" or "layers" not in tables):
@@ -280,7 +280,7 @@ def _config(
     idle = _idle_keys(problem, options, study == "compare" or "compare" in tables)
     for section, keys in idle.items():
         for key in (key for key in keys if key in tables.get(section, {})):
-            message = idle_told(key, values[section][key], problem, options)
+            message = unused_message(key, values[section][key], problem, options)
             raise ConfigError(f"{where}: [{section}] {message}")
     return Config(
         source=source,
@@ -318,12 +318,12 @@ def _check_representation(problem: Problem, options: Options) -> None:
     if options.tokens is not None and options.name == "particles":
         # Many tokens would take their time, and memory.
         if isinstance(problem.frequencies, GivenFrequencies):
-            return _check_given(problem, problem.frequencies, options.tokens)
+            return _check_required(problem, problem.frequencies, options.tokens)
         options = replace(options, tokens=min(options.tokens, 2))
     represent(problem, options)
 
 
-def _check_given(problem: Problem, law: GivenFrequencies, tokens: int) -> None:
+def _check_required(problem: Problem, law: GivenFrequencies, tokens: int) -> None:
     """Check tokens with frequencies that are given one by one, as many as there are."""
     if isinstance(problem.initial_measure(), Density) and len(law.values) != tokens:
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from meanfield.runfile.keys import ConfigError, keys_of, located, shown
+from meanfield.runfile.keys import ConfigError, format_value, keys_of, located
 from meanfield.runfile.matrices import MatrixFiles, matrix
 from meanfield.terms.attention import MOST_HEADS, Attention, Head
 from meanfield.terms.flows import Normalization
@@ -66,7 +66,7 @@ def read_heads(label: str, heads: Any, files: MatrixFiles) -> list[dict[str, Any
     if isinstance(heads, dict):
         raise ConfigError(f"{label} is a list of tables: write [[heads]] above each, not [heads].")
     if not isinstance(heads, list):
-        raise ConfigError(f"{label} must be a list of tables, got {shown(heads)}.")
+        raise ConfigError(f"{label} must be a list of tables, got {format_value(heads)}.")
     if not heads:
         raise ConfigError(f"{label} is empty: without it there is one head, Q = K = V = 1.")
     if len(heads) > MOST_HEADS:

@@ -15,13 +15,13 @@ from meanfield.laws.own import from_values
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.runfile.array_files import read_array
-from meanfield.runfile.keys import shown
+from meanfield.runfile.keys import format_value
 from meanfield.runfile.python_file import Folder
 
 
 def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     """Empirical measure of the points in a .npy file."""
-    label = f"file = {shown(file)}"
+    label = f"file = {format_value(file)}"
     points = _numbers(label, folder.path / file, "tokens").astype(np.float64)
     with _named(label):
         # Now, when the name of the file is known.
@@ -30,7 +30,7 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
 
 def values_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     """Density of the values on a grid in a .npy file."""
-    label = f"file = {shown(file)}"
+    label = f"file = {format_value(file)}"
     values = _numbers(label, folder.path / file, "values")
     with _named(label):
         return from_values(values)
@@ -57,7 +57,7 @@ def last_state_of_run(folder: Folder, bare: Problem, /, path: str) -> InitialLaw
     """Last state of a run file."""
     from meanfield.store.run_file import load
 
-    label = f"path = {shown(path)}"
+    label = f"path = {format_value(path)}"
     run = load(folder.path / path)
     manifold = run.attributes["manifold"]
     if manifold != bare.manifold.name:

@@ -15,7 +15,7 @@ from inspect import Parameter, signature
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from meanfield.errors import known_names, one_line
+from meanfield.errors import list_names, one_line
 
 Kind = Callable[[Any], Any]
 
@@ -23,10 +23,10 @@ REQUIRED = object()
 """Default of a key that must be given."""
 
 # Errors quote values up to this length and depth: a run file may hold anything.
-_SHOWN_LENGTH = 60
-_SHOWN_DEPTH = 4
-_SHOWN_BITS = 128
-_SHOWN_ITEMS = 20
+_MOST_CHARACTERS = 60
+_MOST_LEVELS = 4
+_MOST_BITS = 128
+_MOST_ITEMS = 20
 
 
 class ConfigError(ValueError):
@@ -98,11 +98,11 @@ def _default(value: Any) -> Any:
 def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
     """Values of all keys of a section."""
     if not isinstance(table, dict):
-        raise ConfigError(f"{where} must be a table, got {shown(table)}.")
+        raise ConfigError(f"{where} must be a table, got {format_value(table)}.")
     for name in table:
         if name not in keys:
             unknown = f"{where} {shortened(repr(name))} is not a key of this section."
-            raise ConfigError(f"{unknown} {known_names(name, keys)}")
+            raise ConfigError(f"{unknown} {list_names(name, keys)}")
     values = {}
     for name, key in keys.items():
         if name not in table and key.default is REQUIRED:
@@ -110,40 +110,40 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
         try:
             values[name] = key.kind(table[name]) if name in table else key.default
         except TypeError as error:
-            raise ConfigError(f"{where} {name} = {shown(table[name])} {error}.") from None
+            raise ConfigError(f"{where} {name} = {format_value(table[name])} {error}.") from None
     return values
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Short form of a value as TOML would write it.
 
     Examples
     --------
-    >>> shown({"end": [1, "two", True]})
+    >>> format_value({"end": [1, "two", True]})
     '{ end = [1, "two", true] }'
     """
-    return shortened(_toml(value, _SHOWN_DEPTH))
+    return shortened(_toml(value, _MOST_LEVELS))
 
 
 def shortened(text: str) -> str:
     """Text of at most 60 characters, so that a message stays a line."""
-    return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 3] + "..."
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
 
 
 def _toml(value: Any, depth: int) -> str:
     if isinstance(value, str):
-        escaped = value[: _SHOWN_LENGTH + 1].encode("unicode_escape").decode()
+        escaped = value[: _MOST_CHARACTERS + 1].encode("unicode_escape").decode()
         return '"' + escaped.replace('"', '\\"') + '"'
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"<integer of {int(value.bit_length() * math.log10(2)) + 1} digits>"
     if isinstance(value, list | dict) and depth == 0:
         return "..."
     if isinstance(value, list):
-        return "[" + ", ".join(_toml(item, depth - 1) for item in value[:_SHOWN_ITEMS]) + "]"
+        return "[" + ", ".join(_toml(item, depth - 1) for item in value[:_MOST_ITEMS]) + "]"
     if isinstance(value, dict):
-        items = [f"{key} = {_toml(value[key], depth - 1)}" for key in list(value)[:_SHOWN_ITEMS]]
+        items = [f"{key} = {_toml(value[key], depth - 1)}" for key in list(value)[:_MOST_ITEMS]]
         return "{ " + ", ".join(items) + " }"
     return str(value)
 
@@ -198,7 +198,7 @@ def one_of(*allowed: str) -> Kind:
 
     def kind(value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
-            raise TypeError(f"is not known. {known_names(value, allowed).rstrip('.')}")
+            raise TypeError(f"is not known. {list_names(value, allowed).rstrip('.')}")
         return value
 
     return kind
@@ -217,7 +217,7 @@ def list_of(kind: Kind, *, least: int = 0) -> Kind:
             try:
                 items.append(kind(item))
             except TypeError as error:
-                raise TypeError(f"holds {shown(item)}, which {error}") from None
+                raise TypeError(f"holds {format_value(item)}, which {error}") from None
         return items
 
     return checked

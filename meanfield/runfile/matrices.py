@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.runfile.array_files import read_array
-from meanfield.runfile.keys import ConfigError, Key, Kind, number, read_table, shown
+from meanfield.runfile.keys import ConfigError, Key, Kind, format_value, number, read_table
 from meanfield.runfile.python_file import is_function
 
 # Files of results hold the matrices as text in their run file, which takes a second a MiB to read.
@@ -65,7 +65,7 @@ def _entry(value: Any) -> float:
     try:
         return number(value)
     except TypeError as error:
-        raise TypeError(f"holds {shown(value)}, which {error}") from None
+        raise TypeError(f"holds {format_value(value)}, which {error}") from None
 
 
 def _file_and_name(reference: str) -> tuple[str, str | None]:
@@ -99,7 +99,7 @@ class MatrixFiles:
         }
 
     def _from_file(self, key: str, reference: str, axes: int) -> Any:
-        label = f"{key} = {shown(reference)}"
+        label = f"{key} = {format_value(reference)}"
         if self.folder is None:
             raise ConfigError(f"{label} is a file, which is not read here.")
         path, name = _file_and_name(reference)

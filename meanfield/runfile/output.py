@@ -15,7 +15,7 @@ from meanfield.observables import (
     chosen_observables,
     observable,
 )
-from meanfield.runfile.keys import ConfigError, list_of, located, one_of, shown, string
+from meanfield.runfile.keys import ConfigError, format_value, list_of, located, one_of, string
 from meanfield.runfile.python_file import Folder, file_function
 from meanfield.store.locks import holds_results
 
@@ -60,7 +60,7 @@ def output_of(
         chosen, named = target, f"-o {target}"
     else:
         chosen = source.with_suffix(".h5") if path is None else source.parent / path
-        named = f"{section} path = {shown(chosen.name if path is None else path)}"
+        named = f"{section} path = {format_value(chosen.name if path is None else path)}"
     check_path(named, chosen, inputs)
     names = usual if observables is None else observables
     return Output(chosen, _observables(section, folder, names), state or usual_state)
@@ -73,7 +73,7 @@ def _observables(
     observables: list[str | Observable] = []
     for name in names:
         if ":" in name:
-            own = file_function(f"{section} observables = {shown(name)}", folder, name)
+            own = file_function(f"{section} observables = {format_value(name)}", folder, name)
             with located(section):
                 observables.append(observable(own.name, own))
         else:

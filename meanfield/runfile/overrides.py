@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from meanfield.errors import known_names, nearest
+from meanfield.errors import list_names, nearest
 from meanfield.renamed import renamed
 from meanfield.runfile.document import parsed
-from meanfield.runfile.keys import ConfigError, shown
+from meanfield.runfile.keys import ConfigError, format_value
 
 # The law of a section [initial] without a name.
 USUAL_LAW = "perturbed_uniform"
@@ -69,7 +69,7 @@ def named(
 ) -> tuple[str, str | None]:
     """Section and key that an argument of an option names; no key for a section as a whole."""
     name, equals, value = argument.partition("=")
-    said = f"{option} {shown(argument)}"
+    said = f"{option} {format_value(argument)}"
     keys = [part.strip() for part in name.split(".")]
     if not equals or not all(keys) or len(keys) > 2:
         raise ConfigError(f"{said} must be SECTION.KEY=VALUE.")
@@ -80,11 +80,11 @@ def named(
     if keys[0] == "title" or (keys[0] in sections and len(keys) == 1):
         return keys[0], None
     if len(keys) == 1:
-        meant = homes(keys[0], sections) or known_names(keys[0], sections)
+        meant = homes(keys[0], sections) or list_names(keys[0], sections)
         raise ConfigError(f"{said} needs SECTION.KEY=VALUE. {meant}")
     section, old = keys
     if section not in sections:
-        meant = known_names(section, sections)
+        meant = list_names(section, sections)
         raise ConfigError(f"{said}: [{section}] is not a known section. {meant}")
     if not sections[section]:
         raise ConfigError(
@@ -120,7 +120,7 @@ def _set(tables: dict[str, Any], section: str, key: str | None, value: Any, argu
     else:
         place = tables.setdefault(section, {})
     if not isinstance(place, dict):
-        raise ConfigError(f"--set {shown(argument)}: {section} is not a section.")
+        raise ConfigError(f"--set {format_value(argument)}: {section} is not a section.")
     if value is None:
         place.pop(key, None)
     else:

@@ -13,7 +13,15 @@ from typing import Any
 
 from meanfield.problem import TERMS, Problem
 from meanfield.runfile.heads import read_heads
-from meanfield.runfile.keys import ConfigError, Key, list_of, located, number, read_table, shown
+from meanfield.runfile.keys import (
+    ConfigError,
+    Key,
+    format_value,
+    list_of,
+    located,
+    number,
+    read_table,
+)
 from meanfield.runfile.matrices import MatrixFiles, Stack
 from meanfield.runfile.python_file import Folder
 from meanfield.runfile.sections import PART_KEYS, PROBLEM_KEYS, bare_problem, initial_law
@@ -145,7 +153,7 @@ def _read_stages(where: str, stages: Any) -> list[dict[str, Any]]:
             f"{label} is a list of tables: write [[stages]] above each, not [stages]."
         )
     if not isinstance(stages, list):
-        raise ConfigError(f"{label} must be a list of tables, got {shown(stages)}.")
+        raise ConfigError(f"{label} must be a list of tables, got {format_value(stages)}.")
     for index, stage in enumerate(stages, 1):
         read_table(f"{label} {index}", stage, STAGE_KEYS)
     return stages

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.runfile.keys import ConfigError, shown
+from meanfield.runfile.keys import ConfigError, format_value
 from meanfield.runfile.overrides import RIVALS, named, value_of
 from meanfield.studies.sweep_results import Parameter
 
@@ -60,7 +60,7 @@ def parameters_of(
     for argument in arguments:
         section, key = named(argument, sections, "--over")
         name = section if key is None else f"{section}.{key}"
-        said = f"--over {shown(argument)}"
+        said = f"--over {format_value(argument)}"
         if name in before:
             again = "twice" if before[name] == "--over" else "to --set, too: give one"
             raise ConfigError(f"{said}: {name} is given {again}.")
@@ -137,7 +137,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{_toml_key(name)} = {toml_value(each)}" for name, each in value.items())
         return f"{{{', '.join(pairs)}}}"
-    raise ConfigError(f"{shown(str(value))} is no value of a run file.")
+    raise ConfigError(f"{format_value(str(value))} is no value of a run file.")
 
 
 def _toml_key(name: Any) -> str:
@@ -187,10 +187,10 @@ def numbers_of(text: str, said: str) -> list[int | float]:
     """
     match = _PARTS.fullmatch(text.replace(" ", ""))
     if match is None:
-        raise ConfigError(f"{said}: {shown(text)} must be LO:HI:COUNT or LO:HI:COUNT:log.")
+        raise ConfigError(f"{said}: {format_value(text)} must be LO:HI:COUNT or LO:HI:COUNT:log.")
     low, high, count = Decimal(match[1]), Decimal(match[2]), int(match[3])
     if max(abs(each.adjusted()) for each in (low, high)) > _LARGEST_EXPONENT:
-        raise ConfigError(f"{said}: {shown(text)} holds numbers that are out of range.")
+        raise ConfigError(f"{said}: {format_value(text)} holds numbers that are out of range.")
     if not 2 <= count <= MOST_MEMBERS:
         raise ConfigError(f"{said}: COUNT must be 2 to {MOST_MEMBERS}, got {count}.")
     if low == high:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 
 from meanfield.carriers.step_limits import check_range
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.laws.initial import (
     InitialLaw,
     configuration,
@@ -35,13 +35,13 @@ from meanfield.runfile.keys import (
     ConfigError,
     Key,
     either,
+    format_value,
     keys_of,
     list_of,
     located,
     number,
     one_of,
     read_table,
-    shown,
     string,
 )
 from meanfield.runfile.matrices import matrix, vector
@@ -96,7 +96,7 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
             heads = [functions_of(f"{where}[[heads]]", folder, head) for head in heads]
         bare = _problem(section, folder, heads, **values)
         label = f"{section} terms = "
-        terms = [file_term(label + shown(each), folder, each) for each in values["terms"]]
+        terms = [file_term(label + format_value(each), folder, each) for each in values["terms"]]
         bare = replace(bare, own_terms=tuple(map(OwnTerm, terms)))
     for name in (name for name in PARTS if name in tables):
         with located(f"{where}[{name}]"):
@@ -162,7 +162,9 @@ def _problem(
     }
     needing = [what for what, matrix in matrices.items() if matrix]
     if kernel != "exponential" and needing:
-        raise ConfigError(f'{section} {needing[0]} kernel = "exponential", got {shown(kernel)}.')
+        raise ConfigError(
+            f'{section} {needing[0]} kernel = "exponential", got {format_value(kernel)}.'
+        )
     own = {"multipliers": multipliers, "attention": attention}
     matrix = [key for key, value in own.items() if value is not None]
     if kernel != "zonal":
@@ -195,13 +197,13 @@ def _problem(
     low, high = WIDTH_BETAS
     if callable(width) or not low <= width <= high:
         raise ConfigError(
-            f"{section} beta = {shown(width)} must lie between {low:g} and {high:g}: for a zonal "
-            "kernel it only sets the width of a cluster."
+            f"{section} beta = {format_value(width)} must lie between {low:g} and {high:g}: for a "
+            "zonal kernel it only sets the width of a cluster."
         )
     if attention is None:
         kernel_of_beta = zonal(multipliers=multipliers, beta=width)
     else:
-        label = f"{section} attention = {shown(attention)}"
+        label = f"{section} attention = {format_value(attention)}"
         function = file_function(label, folder, attention)
         with located(label):
             kernel_of_beta = zonal(function, beta=width, name=attention)
@@ -214,11 +216,11 @@ PROBLEM_KEYS = keys_of(_problem)
 def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> InitialLaw:
     """Law of the section [initial], not yet built."""
     if not isinstance(table, dict):
-        raise ConfigError(f"{section} must be a table, got {shown(table)}.")
+        raise ConfigError(f"{section} must be a table, got {format_value(table)}.")
     name = table.get("name", USUAL_LAW)
     if not isinstance(name, str) or name not in INITIAL:
         raise ConfigError(
-            f"{section} name = {shown(name)} is not known. {known_names(name, INITIAL)}"
+            f"{section} name = {format_value(name)} is not known. {list_names(name, INITIAL)}"
         )
     keys = {"name": Key(string, name), **PROFILE_KEYS, **keys_of(INITIAL[name])}
     values = read_table(section, table, keys)
@@ -280,7 +282,9 @@ def _mean(value: Any, bare: Problem) -> Any:
         wanted = f"0 or pi, the polar angle of a pole, or a vector of {d} numbers"
         fits = fits or not isinstance(value, list)
     if value is not None and not fits:
-        raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
+        raise ValueError(
+            f"mean = {format_value(value)} must be {wanted} on the {bare.manifold.name}."
+        )
     return value
 
 
@@ -354,12 +358,14 @@ def _atoms(
     d = bare.manifold.ambient
     for point in () if wanted == "angles" else places:
         if len(point) != d:
-            raise ValueError(f"points holds {shown(point)}, expected vectors of {d} numbers.")
+            raise ValueError(
+                f"points holds {format_value(point)}, expected vectors of {d} numbers."
+            )
     return from_points(np.array(places), None if weights is None else np.array(weights), "atoms")
 
 
 def _function(folder: Folder, bare: Problem, /, function: str) -> InitialLaw:
-    label = f"{folder.section} function = {shown(function)}"
+    label = f"{folder.section} function = {format_value(function)}"
     return from_function(file_function(label, folder, function))
 
 

@@ -52,13 +52,13 @@ def stored_problem(run: Run) -> Problem:
     Problem(Circle(), exponential(beta=4.0), SA, uniform())
     """
     try:
-        return _told_by_run_file(run, stored_document(run.attributes))
+        return _from_run_file(run, stored_document(run.attributes))
     except (ValueError, KeyError, TypeError, AttributeError):
         # Files of other versions, or of none: kernel and flow stand beside the run file.
-        return _told_by_attributes(run)
+        return _from_attributes(run)
 
 
-def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
+def _from_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if {"attention", "terms"} & tables["problem"].keys():
         raise ValueError("Python of your own, which is not executed where a file is read.")
     tables, _ = without_files("", None, tables)
@@ -75,7 +75,7 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     return replace(bare, initial=initial_law("[initial]", Folder(Path()), table, bare))
 
 
-def _told_by_attributes(run: Run) -> Problem:
+def _from_attributes(run: Run) -> Problem:
     facts = run.attributes
     parts = [
         name

@@ -142,14 +142,14 @@ class Layers:
                 )
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Description of the layers, in words.
 
         Examples
         --------
-        >>> Layers(step=0.1, count=24, placement="pre", radius=2.0).told
+        >>> Layers(step=0.1, count=24, placement="pre", radius=2.0).summary
         '24 pre layers of step 0.1, radius 2'
-        >>> Layers(step=0.0, placement="ngpt").told
+        >>> Layers(step=0.0, placement="ngpt").summary
         'the flow of ngpt layers, alpha 1'
         """
         how = f"{self.placement} layers"

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.bases.gegenbauer.grid import AxialGrid
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 
 GOLDEN = (1.0 + np.sqrt(5.0)) / 2.0
 # Cosines of these sets are apart by more, and rounding of them is less.
@@ -240,7 +240,7 @@ SHAPES = ("polygon", "antipodal", "subsphere", *FAMILIES, *FIXED)
 def check_shape(shape: str, tokens: int | None, dimension: int | None) -> None:
     """Refuse a shape that is not known, lacks a number or takes none."""
     if shape not in SHAPES:
-        raise ValueError(f"shape {shape!r} is not known. {known_names(shape, SHAPES)}")
+        raise ValueError(f"shape {shape!r} is not known. {list_names(shape, SHAPES)}")
     counted = shape in ("polygon", "subsphere")
     if (tokens is None) == counted:
         raise ValueError(

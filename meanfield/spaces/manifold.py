@@ -69,7 +69,7 @@ class Geometry(Protocol):
 
     @property
     def origin(self) -> FloatArray | float:
-        """Point at which laws are centred unless told otherwise."""
+        """Point at which laws are centred by default."""
         ...
 
     def check_points(self, points: FloatArray) -> FloatArray:

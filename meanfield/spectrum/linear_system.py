@@ -37,7 +37,7 @@ from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 from meanfield.terms import own as own_terms
 from meanfield.terms.attention import kernel_of
-from meanfield.terms.fixed import drifted
+from meanfield.terms.fixed import total_field
 
 UNIFORM = 1e-12
 """Share of the largest speed that weights allow, below which uniform, known exactly, rests."""
@@ -132,7 +132,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
                     force[c] += to
         if normalization != "sinkhorn":
             change = force @ sources[0][1]
-        fixed = drifted(terms, outside.points[at])
+        fixed = total_field(terms, outside.points[at])
         velocity += np.einsum("cid,id->ci", frames[:, at], fixed)
         for term in problem.own_terms:
             bound += term.size(space.ambient)
@@ -154,7 +154,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
     moved -= damping * of.to_vector(density.moments(degree))
 
     def speed_at(x: FloatArray) -> float:
-        velocity = drifted(terms, x[None])[0]
+        velocity = total_field(terms, x[None])[0]
         for head, (mass, _) in zip(heads, sources, strict=True):
             velocity += head.value @ _softmax(head, x[None], inside.points, mass, quotient).mean[0]
         return float(np.linalg.norm(velocity - (velocity @ x) * x))

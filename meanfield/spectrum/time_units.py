@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import growth_rate_max
 
@@ -77,4 +77,4 @@ def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, bet
         if not growth_rate_max > 0:
             raise ValueError("growth time needs a growing degree and none grows: use 'scaled'.")
         return 1.0 / growth_rate_max
-    raise ValueError(f"unit {unit!r} is not known. {known_names(unit, TIME_UNITS)}")
+    raise ValueError(f"unit {unit!r} is not known. {list_names(unit, TIME_UNITS)}")

@@ -52,7 +52,7 @@ class TokenPrediction:
     labels: npt.NDArray[np.int64]
     dominant_positions: FloatArray
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many clusters, and where the heaviest will be: angles, or unit vectors."""
         count = len(self.positions)
         heaviest = self.positions[np.argsort(-self.masses, kind="stable")[:_MOST_LISTED]]

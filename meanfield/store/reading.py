@@ -59,7 +59,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     except Exception:
         # h5py passes on whatever HDF5 stumbled over.
         raise FormatError(f"{name} is not a readable HDF5 file{_what_else(name)}") from None
-    with file, damage_told(name):
+    with file, damage_message(name):
         check_bounded(file)
         yield file
 
@@ -88,7 +88,7 @@ def _what_else(name: str) -> str:
 
 
 @contextmanager
-def damage_told(path: str | os.PathLike[str]) -> Iterator[None]:
+def damage_message(path: str | os.PathLike[str]) -> Iterator[None]:
     """Block in which whatever fails is the fault of a damaged file."""
     try:
         yield

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import Shown, data_frame, plot_method
+from meanfield.views import ResultBase, data_frame, plot_method
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class ConvergenceStudy(Shown):
+class ConvergenceStudy(ResultBase):
     """Distances of particle systems to the density, and what they say.
 
     Attributes

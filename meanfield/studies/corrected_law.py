@@ -2,7 +2,7 @@
 
 Evaluated at the onset time the linear law over-counts where wells merge before they have collapsed.
 Nothing short of the equation itself tells which do; but the equation is needed only from the
-moment at which linear theory fails, only for the degrees that are felt, and on few nodes:
+moment at which linear theory fails, only for the relevant degrees, and on few nodes:
 
     m_l(t0) = e^{lambda_l t0} m_l(0),    m_l(0) Gaussian of variance 1/N,
 
@@ -39,7 +39,7 @@ from meanfield.studies.study import rng_of
 # tests/studies/test_corrected_law.py.
 _AMPLITUDE = 0.08
 _TOLERANCE = 1e-4
-# Degree of the grid of nodes, per degree felt and at least, by dimension.
+# Degree of the grid of nodes, per relevant degree and at least, by dimension.
 _GRID_DEGREES = {1: 12.0, 2: 1.5}
 _LEAST_GRID_DEGREE = {1: 128, 2: 20}
 # Onset times until clusters are counted: most have collapsed, and have hardly begun to merge.
@@ -64,7 +64,7 @@ class _Sampler:
 
 
 def default_corrected_samples(dimension: int, degree: int) -> int:
-    """Samples of the corrected law unless told otherwise: each is a small run.
+    """Samples of the corrected law by default: each is a small run.
 
     400 on the circle and 100 on the sphere, fewer of large degrees, and none where each takes
     minutes.

@@ -12,7 +12,7 @@ from meanfield.arrays import IntArray
 
 # What a sentence tells of a law: numbers until they hold this share, how many at most, and the
 # least per cent of others.
-_ENOUGH_TOLD, _MOST_TOLD, _LEAST_OTHERS = 0.95, 3, 0.05
+_ENOUGH_COUNTS, _MOST_COUNTS, _LEAST_OTHERS = 0.95, 3, 0.05
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class CountLaw:
         """Number of clusters of the largest probability."""
         return max(self.distribution, key=self.distribution.__getitem__)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The likely numbers in words: the likeliest first, up to 95 % of the law, three at most.
 
         Behind the share p of n samples stands its standard error sqrt(p (1 - p) / n); what is left
@@ -49,14 +49,14 @@ class CountLaw:
 
         Examples
         --------
-        >>> CountLaw({4: 0.44, 5: 0.55, 6: 0.01}, 4.57, 0.03, 400).told()
+        >>> CountLaw({4: 0.44, 5: 0.55, 6: 0.01}, 4.57, 0.03, 400).summary()
         '5 clusters (55 +- 2 %) or 4 (44 +- 2 %), others 1 %'
         """
         likely = sorted(self.distribution, key=self.distribution.__getitem__, reverse=True)
         told = 0.0
         parts: list[str] = []
-        for number in likely[:_MOST_TOLD]:
-            if told > _ENOUGH_TOLD:
+        for number in likely[:_MOST_COUNTS]:
+            if told > _ENOUGH_COUNTS:
                 break
             share = self.distribution[number]
             told += share

@@ -36,7 +36,7 @@ from meanfield.carriers.step_limits import (
 )
 from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
-from meanfield.fields.lost_digits import sees_far
+from meanfield.fields.lost_digits import partition_cancels
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
@@ -135,8 +135,8 @@ def ensemble(
     times : sequence of float
         When clusters are counted: multiples of the onset time of each size.
     representation : str
-        "particles": the tokens move; "density": the density with their moments up to the degree
-        that is felt, at a cost that does not depend on their number.
+        "particles": the tokens move; "density": the density with their moments up to the relevant
+        degree, at a cost that does not depend on their number.
     seed : int
         Seed of the ensemble.
     tolerance : float
@@ -301,7 +301,7 @@ def clusters_of_run(
     tolerance: float,
     scheme: Scheme = explicit,
 ) -> list[Clusters]:
-    """Clusters at every time of one run, moved by the degrees that are felt.
+    """Clusters at every time of one run, moved by the relevant degrees.
 
     problem: its initial measure is not used.
     start: tokens, or weighted nodes that stand for them.
@@ -311,7 +311,7 @@ def clusters_of_run(
     scheme: which takes the time steps, see `schemes`.
     """
     # Where Z may be small, next to nothing is felt.
-    degree = None if sees_far(problem) else problem.degree_felt(tolerance)
+    degree = None if partition_cancels(problem) else problem.relevant_degree(tolerance)
     carried = ParticleRepresentation(
         problem, start.points.ravel(), start.weights, degree, tolerance=tolerance
     )
@@ -328,8 +328,8 @@ def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
 
 
 def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
-    """Weighted nodes of the density that has the moments of tokens up to the degree felt."""
-    space, degree = problem.space, problem.degree_felt(tolerance)
+    """Weighted nodes of the density that has the moments of tokens up to the relevant degree."""
+    space, degree = problem.space, problem.relevant_degree(tolerance)
     density = Density(space, space.moments(points, None, degree))
     fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
     grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))

@@ -13,14 +13,14 @@ from meanfield.arrays import FloatArray
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.views import Shown, data_frame, plot_method
+from meanfield.views import ResultBase, data_frame, plot_method
 
 NOT_RUN = -1
 """Count of a run that has not been made."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble(Shown):
+class Ensemble(ResultBase):
     """Clusters of many runs at multiples of the onset time.
 
     Attributes

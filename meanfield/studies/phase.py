@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from meanfield.checks import checked, made
+from meanfield.checks import check_returned, checked
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.views import Shown, data_frame, plot_method
+from meanfield.views import ResultBase, data_frame, plot_method
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -30,7 +30,7 @@ _PROMISED = 1e-10
 
 
 @dataclass(frozen=True, repr=False)
-class PhasePoint(Shown):
+class PhasePoint(ResultBase):
     """Onset of order at one inverse temperature; diffusivities in scaled time.
 
     Attributes
@@ -88,7 +88,7 @@ ProblemAt = Annotated[
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PhaseDiagram(Shown):
+class PhaseDiagram(ResultBase):
     """Points of a phase diagram over inverse temperatures.
 
     Attributes
@@ -242,7 +242,9 @@ def phase_diagram(
     """
     if len(betas) == 0:
         raise ValueError("a phase diagram needs at least one beta, got none.")
-    problems = [made("problem_at(beta)", problem_at(float(beta)), Problem) for beta in betas]
+    problems = [
+        check_returned("problem_at(beta)", problem_at(float(beta)), Problem) for beta in betas
+    ]
     branches: Iterable[Branch] = map(primary_branch, problems)
     if callable(progress):
         branches = progress(branches)

@@ -50,7 +50,7 @@ from meanfield.studies.corrected_law import (
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.merge_times import LATEST, MergeTimes, next_merges
 from meanfield.studies.study import as_problem
-from meanfield.views import Shown, plot_method
+from meanfield.views import ResultBase, plot_method
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 
@@ -76,7 +76,7 @@ ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterPrediction(Shown):
+class ClusterPrediction(ResultBase):
     """How many clusters tokens will form: the linear law, and the corrected one.
 
     `print` gives the answer. `law` is the better of the two, and `distribution` and `mean_clusters`
@@ -194,7 +194,7 @@ class ClusterPrediction(Shown):
         return tokens_for_dominance(self.problem)
 
     @property
-    def tokens_told(self) -> str:
+    def format_tokens(self) -> str:
         """How many tokens, and whether they were given."""
         if self.positions is not None:
             return f"{self.tokens}, given"
@@ -212,11 +212,11 @@ class ClusterPrediction(Shown):
     @property
     def answers(self) -> list[str]:
         """Sentences: what given tokens will do, if there are any; what random ones will do."""
-        law = self.message or f"{self.law.told()}{self._when()}"
+        law = self.message or f"{self.law.summary()}{self._when()}"
         if self.positions is None:
             return [law]
         formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
-        return [f"{self.positions.told()}, {formed}", f"of as many random tokens: {law}"]
+        return [f"{self.positions.summary()}, {formed}", f"of as many random tokens: {law}"]
 
     plot = plot_method(
         "ClusterPrediction.plot",
@@ -252,7 +252,7 @@ class ClusterPrediction(Shown):
     def __repr__(self) -> str:
         where = f"on the {self.problem.manifold.name}, {self.problem.zonal.kernel!r}"
         note = f"; note: {self.note}" if self.note else ""
-        return f"ClusterPrediction({self.answer}; {where}; tokens: {self.tokens_told}{note})"
+        return f"ClusterPrediction({self.answer}; {where}; tokens: {self.format_tokens}{note})"
 
 
 @checked
@@ -459,7 +459,7 @@ def check_degree(dimension: int, degree: int, beta: float) -> None:
 
 
 def default_samples(dimension: int, degree: int) -> int:
-    """Samples unless told otherwise: 10,000, on the sphere as many as half a minute allows.
+    """Samples by default: 10,000, on the sphere as many as half a minute allows.
 
     With many clusters fewer samples do: the spread of their number over its mean falls.
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.checks import made
+from meanfield.checks import check_returned
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
@@ -132,7 +132,7 @@ def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:
     """The problem itself, or the one that the function makes."""
     if isinstance(problem, Problem):
         return problem
-    return cast(Problem, made("problem()", problem(), Problem))
+    return cast(Problem, check_returned("problem()", problem(), Problem))
 
 
 def initial_density(problem: Problem) -> Density:

@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, Shown, data_frame
+from meanfield.views import VIEWS, Axes, ResultBase, data_frame
 
 if TYPE_CHECKING:
     import xarray
@@ -147,7 +147,7 @@ class LazyRuns(Sequence[Run]):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(Shown):
+class Sweep(ResultBase):
     """Runs over a product of parameters.
 
     Attributes
@@ -225,7 +225,7 @@ class Sweep(Shown):
         place = []
         for name in values:
             if name not in self.names:
-                raise ValueError(f"{name} is no parameter. {known_names(name, self.names)}")
+                raise ValueError(f"{name} is no parameter. {list_names(name, self.names)}")
         for name, parameter in zip(self.names, self.parameters, strict=True):
             if name not in values and len(parameter.values) > 1:
                 raise ValueError(f"give {name}: {', '.join(parameter.labels)}.")
@@ -300,7 +300,7 @@ class Sweep(Shown):
         if observable != "time":
             names = self.observables()
             if observable not in names and any(run is not None for run in self.observed):
-                remedy = known_names(observable, ("time", *names))
+                remedy = list_names(observable, ("time", *names))
                 raise ValueError(f"{observable} is no observable of these runs. {remedy}")
         columns = [
             math.nan if run is None else _value(run, observable, time) for run in self.observed
@@ -402,16 +402,16 @@ class Sweep(Shown):
             f"{name} ({len(parameter.values)})"
             for name, parameter in zip(self.names, self.parameters, strict=True)
         )
-        return f"Sweep({self.folder}, over {over}: {self.told})"
+        return f"Sweep({self.folder}, over {over}: {self.summary})"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many runs are completed, ended early, and are not finished.
 
         Examples
         --------
         >>> beta = Parameter("problem.beta", (1, 2))
-        >>> Sweep(Path("x"), (beta,), (Member("1.h5", {}, "completed"), Member("2.h5", {}))).told
+        >>> Sweep(Path("x"), (beta,), (Member("1.h5", {}, "completed"), Member("2.h5", {}))).summary
         '2 runs, 1 completed, 1 not finished'
         """
         completed = sum(member.finished for member in self.members)

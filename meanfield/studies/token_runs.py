@@ -2,7 +2,7 @@
 
 Runs of few tokens are moved together, and feel each other by sums over pairs: without noise each
 with adaptive steps of its own, with it by Strang's splitting, exact noise and the midpoint rule.
-Runs of many are moved one by one, by the moments that are felt.
+Runs of many are moved one by one, by the relevant moments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from meanfield.carriers.step_limits import (
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.fields.blocks import attention_output, tangential, unit_vectors
-from meanfield.fields.felt import kernel_output
+from meanfield.fields.interactions import kernel_output
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
@@ -204,7 +204,7 @@ def moved_by_moments(
     step: float | None = None,
     seed: int = 0,
 ) -> Iterator[Measure]:
-    """Tokens, moved by the moments that are felt, at each of some times.
+    """Tokens, moved by the relevant moments, at each of some times.
 
     Examples
     --------

@@ -110,7 +110,7 @@ class HeadMatrices(NamedTuple):
 
     @property
     def degree(self) -> int:
-        """Degree of the moments that are felt: of e^{<z, y>}, and one more for the factor y."""
+        """Degree of the relevant moments: of e^{<z, y>}, and one more for the factor y."""
         sharpness = self.sharpness
         return 1 + (exponential(sharpness).degree(len(self.score) - 1) if sharpness else 0)
 

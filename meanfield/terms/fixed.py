@@ -279,12 +279,12 @@ class Drift:
         return np.asarray(0.5 * (x * self.vectors(x)).sum(axis=-1))
 
 
-def drifted(terms: tuple[Term, ...], x: FloatArray) -> FloatArray:
+def total_field(terms: tuple[Term, ...], x: FloatArray) -> FloatArray:
     """Sum of the fields at vectors (n, d), not yet projected."""
     return np.asarray(sum((term.vectors(x) for term in terms), np.zeros(x.shape)))
 
 
-def spread(terms: tuple[Term, ...], x: FloatArray, dimension: int | None) -> FloatArray:
+def total_divergence(terms: tuple[Term, ...], x: FloatArray, dimension: int | None) -> FloatArray:
     """Divergence of the sum of the fields on S^dimension, or on R^d if that is None; (n,)."""
     total = np.zeros(len(x))
     for term in terms:

@@ -13,10 +13,10 @@ from meanfield.carriers.options import Options
 from meanfield.carriers.spectra import TRANSFORM_NOISE
 from meanfield.carriers.step_limits import GROWN
 from meanfield.engines.partition import floored
-from meanfield.fields.felt import attended, felt_by
 from meanfield.fields.head_pairs import tilted
+from meanfield.fields.interactions import attended, interaction_of
 from meanfield.fields.mean_field import Interaction
-from meanfield.fields.tokens import MOST_PAIRED, TokenField
+from meanfield.fields.tokens import LARGEST_DIRECT_SUM, TokenField
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.runs import KEEP_STATES, Run, stored_section
@@ -126,7 +126,11 @@ class CheckedRun:
             return _TRANSFORM * measure.parts.size
         if isinstance(measure, Density):
             return _TRANSFORM * measure.coefficients.size
-        return float(len(measure.points) * min(len(measure.points), MOST_PAIRED)) if measure else 0
+        return (
+            float(len(measure.points) * min(len(measure.points), LARGEST_DIRECT_SUM))
+            if measure
+            else 0
+        )
 
     @property
     def no_states(self) -> str:
@@ -215,7 +219,7 @@ def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Mo
 
 
 def _of_density(problem: Problem, density: Density) -> Motion:
-    space, interaction = problem.space, felt_by(problem)
+    space, interaction = problem.space, interaction_of(problem)
     grid = space.grid(max(density.max_degree, problem.kernel_degree))
     coefficients = space.resize(density.coefficients, grid.max_degree)
     field = interaction.of_density(coefficients)
@@ -267,7 +271,7 @@ def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
     if problem.normalization != "softmax":
         return np.ones(len(points))
     heads = problem.heads
-    few = heads is not None and len(heads) == 1 and len(points) <= MOST_PAIRED
+    few = heads is not None and len(heads) == 1 and len(points) <= LARGEST_DIRECT_SUM
     if few and heads is not None and space.family != "axial":
         x, (head,) = space.vectors(points), heads
         scale = 0.0 if not space.is_sphere else problem.beta

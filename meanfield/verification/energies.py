@@ -22,7 +22,7 @@ from meanfield.certificates.action import action_bound
 from meanfield.certificates.distances import TOLERANCE
 from meanfield.measures import Measure
 from meanfield.observables.energies import energy_unit, interaction_energy
-from meanfield.observables.head_energies import energy_told
+from meanfield.observables.head_energies import energy_note
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed, mean_inverse_partition, power_rates
@@ -44,7 +44,7 @@ def no_gradient(problem: Problem) -> str | None:
         return "tokens have labels, and do not see each other alike"
     if problem.layers is not None and not problem.layers.keeps_time:
         return "a layer may be too long to climb"
-    reason = energy_told(problem)
+    reason = energy_note(problem)
     if reason is not None:
         return reason.removesuffix(".")
     if not problem.manifold.is_sphere and problem.attention is None:
@@ -320,7 +320,7 @@ def _part(checked: CheckedRun, problem: Problem, saves: list[int]) -> Run:
         run,
         scaled_time=run.scaled_time[saves],
         measures=tuple(run.measures[save] for save in saves),
-        given_problem=problem,
+        source_problem=problem,
     )
 
 

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from meanfield.runs import known_rates, problem_attributes
+from meanfield.runs import growth_rates_in_attributes, problem_attributes
 from meanfield.store.output_file import seal_of
 from meanfield.store.result_hash import result_hash, run_results
 from meanfield.verification.checked_run import CheckedRun
@@ -41,7 +41,7 @@ def unchanged(checked: CheckedRun) -> Check:
     """The numbers are those that were written."""
     run = checked.run
     stored = run.attributes.get("result_hash")
-    if stored is None and run.given_problem is not None:
+    if stored is None and run.source_problem is not None:
         raise NotApplicable("the run was not read from a file")
     if stored is None:
         return verdict(False, "the file has no result_hash, which finished runs have")
@@ -54,7 +54,7 @@ def unchanged(checked: CheckedRun) -> Check:
 def facts(checked: CheckedRun) -> Check:
     """The file's facts on the problem agree with its run file."""
     run = checked.run
-    if run.given_problem is None and "config" not in run.attributes:
+    if run.source_problem is None and "config" not in run.attributes:
         return verdict(False, "the file holds no run file: attribute config is missing")
     expected, attributes = problem_attributes(checked.problem), run.attributes
     wrong = [
@@ -80,7 +80,7 @@ def _same(expected: object, value: object) -> bool:
 @check("growth rates")
 def rates(checked: CheckedRun) -> Check:
     """Stored growth rates equal the problem's."""
-    expected, stored = known_rates(checked.problem), checked.run.growth_rates
+    expected, stored = growth_rates_in_attributes(checked.problem), checked.run.growth_rates
     if len(expected) <= 1 and len(stored) <= 1:
         raise NotApplicable("none are known in closed form")
     if expected.shape != stored.shape:

@@ -48,8 +48,8 @@ def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> ClusterTabl
     """Clusters of one run."""
     plan = ensemble_plan(case, EnsembleOptions((tokens,)), tolerance=TOLERANCE)
     # Below this many points a representation sums over pairs.
-    few = _all_are_few if direct else engines.few_points
-    with mock.patch.object(engines, "few_points", few):
+    few = _all_are_few if direct else engines.direct_sum_limit
+    with mock.patch.object(engines, "direct_sum_limit", few):
         return plan.run(Runs(tokens, range(number, number + 1)))
 
 

@@ -24,8 +24,8 @@ import meanfield as mf
 from meanfield.engines.compiled import njit
 from meanfield.engines.threads import chunk_bounds, map_chunks, threads
 from meanfield.fields import engines
-from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import heads_interaction
+from meanfield.fields.interactions import interaction_of
 from meanfield.spaces import Manifold
 
 _PAIRED = 4000
@@ -83,7 +83,7 @@ def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
 
 def by_series(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
     """The same through moments."""
-    return felt_by(problem).of_points(points, None).velocity(points)
+    return interaction_of(problem).of_points(points, None).velocity(points)
 
 
 def compare(space: Manifold, beta: float, rounds: int) -> None:
@@ -98,11 +98,11 @@ def compare(space: Manifold, beta: float, rounds: int) -> None:
     print(f"{space.name}, beta {beta:g}: tables of degrees {degrees}, {seconds:.2f} s each")
     law = mf.mixture([(0.4, space.origin, 3.0), (0.6, None, 8.0)]).build(space)
     f = space.resize(law.coefficients, degree)
-    of_zonal, of_heads = (engines.transport(felt_by(each), degree) for each in (zonal, one))
+    of_zonal, of_heads = (engines.transport(interaction_of(each), degree) for each in (zonal, one))
     points = space.random_points(tokens, np.random.default_rng(2))
     fewer = points[:_PAIRED]
     difference = np.abs(direct(two, fewer) - by_series(two, fewer)).max()
-    felt = felt_by(zonal)
+    felt = interaction_of(zonal)
     times = side_by_side(
         {
             "zonal density": lambda: of_zonal(f, False),

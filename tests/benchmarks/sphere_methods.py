@@ -2,7 +2,7 @@
 
 For several degrees: tokens at which moments, and gradients, cost the same by either method of
 `engines.harmonics.points` (--: never up to 100,000), the table `solid._CROSSOVERS`; and tokens at
-which a velocity by solid harmonics costs as much as the sum over pairs, `few_points`.
+which a velocity by solid harmonics costs as much as the sum over pairs, `direct_sum_limit`.
 Processor time of one thread, medians of interleaved rounds, bisection on a logarithmic scale.
 Run: python tests/benchmarks/sphere_methods.py
 """

@@ -30,7 +30,7 @@ _MOST_PAIRS = 8000
 def ours(points: np.ndarray, beta: float) -> Call:
     """Velocity through the package."""
     felt = interaction(mf.Problem(Sphere(), mf.exponential(beta), mf.USA))
-    if len(points) < engines.few_points(Sphere(), felt.degree):
+    if len(points) < engines.direct_sum_limit(Sphere(), felt.degree):
         return direct(points, beta)
 
     return lambda: engines.velocity(felt, points, None)

@@ -25,7 +25,7 @@ from side_by_side import options, side_by_side, use_threads
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
 from meanfield.bases.grid import Grid
-from meanfield.fields.felt import Felt, felt_by, transport
+from meanfield.fields.interactions import AnyInteraction, interaction_of, transport
 from meanfield.fields.linearised import LinearisedFlow
 
 DEGREES = {"circle": 128, "sphere": 32}
@@ -43,7 +43,7 @@ def smooth(space: mf.Circle | mf.Sphere, degree: int, count: int) -> np.ndarray:
     return of.to_coefficients(numbers * sizes)
 
 
-def stage(felt: Felt, grid: Grid, f: np.ndarray, rows: np.ndarray, how: str) -> None:
+def stage(felt: AnyInteraction, grid: Grid, f: np.ndarray, rows: np.ndarray, how: str) -> None:
     """F and the derivative, or its transpose, at one density."""
     at = LinearisedFlow(felt, grid, f)
     _ = at.transport
@@ -63,7 +63,7 @@ def columns(rounds: int) -> None:
             ("heads", mf.Attention([mf.Head(score=np.diag([1.0, 0.5, 0.2][: space.ambient]))],
                                    beta=2.0), mf.USA),
         ):  # fmt: skip
-            felt = felt_by(mf.Problem(space, kernel, flow))
+            felt = interaction_of(mf.Problem(space, kernel, flow))
             own = transport(felt, degree)
             for count in (1, 4, 16):
                 rows = smooth(space, degree, count)

@@ -12,7 +12,7 @@ import meanfield as mf
 from meanfield.carriers import Options, represent
 from meanfield.carriers.symmetry import Symmetry, symmetry_of
 from meanfield.carriers.symmetry_groups import turned_coefficients
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.fields.positive_sums import velocity_and_divergence
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -282,7 +282,7 @@ def test_asymmetry_of_nodes_does_not_feed_itself(problem: mf.Problem) -> None:
     rng = np.random.default_rng(1)
     points, _ = group.orbits(space.random_points(20, rng), np.ones(20))
     masses = rng.dirichlet(np.ones(len(points)))
-    for each in velocity_and_divergence(problem, felt_by(problem), points, masses, group):
+    for each in velocity_and_divergence(problem, interaction_of(problem), points, masses, group):
         sizes = np.linalg.norm(each.reshape(len(points), -1), axis=1).reshape(len(group.maps), -1)
         # Rounding of sums whose terms are a hundred times as large.
         assert np.ptp(sizes, axis=0).max() <= 1e-12 * max(1.0, float(sizes.max()))

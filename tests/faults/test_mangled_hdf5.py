@@ -148,7 +148,7 @@ def test_what_is_no_file_of_ours_is_refused(
             # Nothing there, or nothing at the end of a link: --resume begins.
             if "resume" in command and "nothing" in kind:
                 continue
-            answer, _ = made.told(command)
+            answer, _ = made.summary(command)
             answer.check(2)
             assert made.path.name in answer.err
             cases += 1

@@ -7,8 +7,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.carriers.effects import uniform_is_stationary
-from meanfield.fields.felt import felt_by, fixed_field, transport
-from meanfield.observables import energy_told, interaction_energy
+from meanfield.fields.interactions import fixed_field, interaction_of, transport
+from meanfield.observables import energy_note, interaction_energy
 from meanfield.terms.fixed import ACTIVATIONS
 
 NOTHING = mf.Attention([mf.Head(value=0.0)], beta=0.0)
@@ -107,7 +107,7 @@ def test_velocity_and_divergence_are_those_that_move_a_density() -> None:
     """div(f v) at nodes by the product rule is what the transport of a density makes."""
     heads = mf.Attention([mf.Head(score=[1.0, 0.5, -0.3], value=[0.4, 1.0, 0.7])], beta=2.0)
     problem = mf.Problem(mf.Sphere(), heads, feed_forward=WIDE)
-    felt, space = felt_by(problem), mf.Sphere()
+    felt, space = interaction_of(problem), mf.Sphere()
     uniform = space.resize(space.from_modes([]), 24)
     points = space.random_points(20, np.random.default_rng(1))
     _, divergence = felt.of_density(uniform).velocity_and_divergence(points)
@@ -138,8 +138,8 @@ def test_the_sum_of_energies_climbs_by_the_squared_speed(of: mf.Kernel | str) ->
     points = mf.Measure(mf.Circle(), np.array([0.3, 1.1, 2.0, 2.7, 4.4]))
     kernel = heads if isinstance(of, str) else of
     problem = mf.Problem(mf.Circle(), kernel, normalization="none", feed_forward=layer, drift=drift)
-    assert energy_told(problem) is None
-    velocity = felt_by(problem).of_points(points.points, None).velocity(points.points)
+    assert energy_note(problem) is None
+    velocity = interaction_of(problem).of_points(points.points, None).velocity(points.points)
     h = 1e-5
     near = [mf.Measure(mf.Circle(), points.points + s * h * velocity) for s in (1.0, -1.0)]
     high, low = (interaction_energy(problem, m.moments(60), m) for m in near)
@@ -157,7 +157,7 @@ def test_fields_without_potential_say_why() -> None:
     ]
     point = mf.Measure(circle, np.zeros(1))
     for problem, words in lines:
-        assert words in str(energy_told(problem))
+        assert words in str(energy_note(problem))
         assert np.isnan(interaction_energy(problem, point.moments(31), point))
 
 

@@ -28,8 +28,8 @@ from head_oracle import (
 import meanfield as mf
 from meanfield.carriers import DensityRepresentation
 from meanfield.fields.engines import transport
-from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.interactions import interaction_of
 from meanfield.fields.tokens import TokenField
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -161,7 +161,7 @@ def moved(
 ) -> float:
     """Largest error of the velocities of tokens, at 300 of them, as a run would find them."""
     problem, _ = interaction(space, heads, beta, normalization)
-    moving = TokenField(problem, felt_by(problem), masses, 1e-10)
+    moving = TokenField(problem, interaction_of(problem), masses, 1e-10)
     some = np.linspace(0, len(points) - 1, 300).astype(int)
     all_masses = np.full(len(points), 1.0 / len(points)) if masses is None else masses
     scaled = [(beta * b, v) for b, v in heads]
@@ -312,7 +312,7 @@ def test_rounding_far_from_all_mass_has_no_speed(space: mf.Circle | mf.Sphere) -
     opposite = np.array([0.7 + np.pi]) if space is CIRCLE else np.array([[-1.0, 0.0, 0.0]])
     erring = clean - 1e-9 * space.resize(space.moments(opposite, None, 2), degree)
     carried = [DensityRepresentation(problem, state, 1e-6, degree) for state in (clean, erring)]
-    field = felt_by(problem).of_density(erring)
+    field = interaction_of(problem).of_density(erring)
     speed = np.sqrt(space.grid(degree).squared_norm(field.on_nodes(space.grid(degree))[0]).max())
     assert speed <= np.sqrt(space.dimension + 1) * np.linalg.norm(value, 2)
     rates = [each.rhs(0.0, each.state) for each in carried]

@@ -6,7 +6,7 @@ import pytest
 import meanfield as mf
 from meanfield.arrays import ModalArray
 from meanfield.bases.coordinates import coordinates
-from meanfield.fields.felt import felt_by, transport
+from meanfield.fields.interactions import interaction_of, transport
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.spaces.manifold import laplacian_eigenvalues
 
@@ -42,7 +42,7 @@ def smooth(problem: mf.Problem, degree: int, count: int) -> ModalArray:
 def flow_at(problem: mf.Problem, degree: int, density: ModalArray) -> LinearisedFlow:
     """The linearised flow at a density."""
     grid = problem.space.grid(degree)
-    return LinearisedFlow(felt_by(problem), grid, density, problem.flow.diffusivity)
+    return LinearisedFlow(interaction_of(problem), grid, density, problem.flow.diffusivity)
 
 
 def density_of(problem: mf.Problem, degree: int) -> ModalArray:
@@ -57,7 +57,9 @@ def test_it_is_the_flow_that_runs_take(case: tuple[mf.Problem, int]) -> None:
     problem, degree = case
     density, space = density_of(problem, degree), problem.space
     damping = problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
-    run = transport(felt_by(problem), degree)(density, False) - space.convolve(damping, density)
+    run = transport(interaction_of(problem), degree)(density, False) - space.convolve(
+        damping, density
+    )
     found = flow_at(problem, degree, density).transport
     # Another grid, another rounding.
     np.testing.assert_allclose(found, run, atol=1e-13 * np.abs(run).max())

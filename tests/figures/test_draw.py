@@ -19,7 +19,7 @@ import meanfield as mf
 from meanfield.api import simulate
 from meanfield.commands.main import main
 from meanfield.figures.data.prediction import dispersion_picture, facts
-from meanfield.figures.data.series import equal_clusters, linear_prediction, shown_degrees
+from meanfield.figures.data.series import equal_clusters, linear_prediction, visible_degrees
 from meanfield.figures.draw import PLOTS, plot, save_plot
 from meanfield.figures.draw.axes import label_ends
 from meanfield.figures.draw.dispersion import on_axes, save_dispersion
@@ -258,7 +258,7 @@ def test_names_that_are_moved_are_led_to_their_curves():
 def test_spectrum_shows_the_dominant_degree_also_above_the_first_ones():
     """At large beta the degree that matters would be missing."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=150.0), mf.USA)
-    degrees, dominant = shown_degrees(simulate(problem, until=0.1, save=2))
+    degrees, dominant = visible_degrees(simulate(problem, until=0.1, save=2))
     assert dominant == mf.dominant_degree(problem) == 17
     assert degrees == [1, 2, 3, 4, 5, 6, 7, 8, 17]
 

@@ -9,7 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.figures.data.density import circle_picture
-from meanfield.figures.data.series import shown_degrees
+from meanfield.figures.data.series import visible_degrees
 from meanfield.figures.draw import plot
 from meanfield.figures.draw.comparison import comparison_figure
 from meanfield.runs import Run
@@ -37,7 +37,7 @@ def test_tolerance_of_the_run_file_is_in_the_resolution_figure(repelled: Run) ->
 
 def test_spectrum_marks_no_degree_where_none_grows(repelled: Run) -> None:
     """The slowest decay would be shown as the fastest growth."""
-    assert shown_degrees(repelled)[1] is None
+    assert visible_degrees(repelled)[1] is None
     assert plot(repelled, "spectrum").axes
 
 

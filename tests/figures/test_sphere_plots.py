@@ -18,8 +18,8 @@ from meanfield.figures.data.sphere import (
     chosen_times,
     densest_place,
     marked_clusters,
-    shown_coefficients,
     values_on,
+    visible_coefficients,
 )
 from meanfield.figures.draw import PLOTS, plot, save_plot
 from meanfield.runs import Run
@@ -133,7 +133,7 @@ def test_colours_of_tokens_are_a_positive_density_around_them() -> None:
     1e-5 of the peak: the heat kernel is cut where it has decayed to 1e-6.
     """
     measure = mf.Measure(SPHERE, PLACES, WEIGHTS)
-    coefficients = shown_coefficients(measure)
+    coefficients = visible_coefficients(measure)
     values = values_on(measure, Mollweide(), 400)
     assert coefficients[0] == pytest.approx(1.0)
     assert values.min() > -1e-5 * values.max()

@@ -90,5 +90,5 @@ def test_tokens_whose_motion_is_unknown_are_not_drawn(what: dict[str, object]) -
     run = mf.simulate(PROBLEM, until=0.5, save=2)
     assert len(tokens_of(run)[0]) == 300
     told = {name: value for name, value in run.attributes.items() if name != "config"}
-    other = replace(run, attributes=told | what, given_problem=None)
+    other = replace(run, attributes=told | what, source_problem=None)
     assert [len(points) for points in tokens_of(other)] == [0, 0]

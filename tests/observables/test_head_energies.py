@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.engines.sinkhorn import pair_scaling
-from meanfield.observables import energy_told, interaction_energy
+from meanfield.observables import energy_note, interaction_energy
 from meanfield.observables.energies import ascent
 
 TOKENS = np.array([0.3, 1.1, 2.0, 2.7, 4.4])
@@ -167,7 +167,7 @@ def test_density_has_the_energy_of_its_nodes(normalization: str) -> None:
 def test_heads_without_energy_say_why(head: mf.Head, told: str) -> None:
     """NaN in files, one line for people."""
     problem = mf.Problem(mf.Circle(), mf.Attention([head], beta=2.0))
-    assert told.split(" Q")[0] in energy_told(problem)
+    assert told.split(" Q")[0] in energy_note(problem)
     measure = mf.Measure(mf.Circle(), TOKENS)
     assert np.isnan(interaction_energy(problem, measure.moments(20), measure))
 
@@ -177,4 +177,4 @@ def test_balanced_energy_needs_its_measure() -> None:
     problem = posed(np.eye(2), normalization="sinkhorn", beta=2.0)
     with pytest.raises(ValueError, match="the energy of a measure: give it"):
         interaction_energy(problem, mf.Measure(mf.Circle(), TOKENS).moments(20))
-    assert energy_told(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA)) is None
+    assert energy_note(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA)) is None

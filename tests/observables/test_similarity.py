@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.observables import (
     attended_share,
     attended_tokens,
@@ -124,7 +124,7 @@ def test_attention_matrix_moves_tokens(normalization: str) -> None:
         (mf.Problem(space, heads), VALUE),
         (mf.Problem(space, mf.exponential(-2.0), mf.Flow(normalization == "softmax")), np.eye(3)),
     ):
-        felt = felt_by(problem).of_points(x, THREE.weights)
+        felt = interaction_of(problem).of_points(x, THREE.weights)
         drawn = mf.attention_matrix(problem, THREE)[0] @ x @ value.T
         np.testing.assert_allclose(space.project(x, drawn), felt.velocity(x), rtol=0, atol=1e-13)
 
@@ -183,7 +183,7 @@ def test_attention_of_densities_is_relative_to_their_mass() -> None:
     nodes = attention_nodes(circle, density)
     x = mf.Circle().vectors(nodes.points)
     velocity = mf.Circle().project(nodes.points, matrix @ x)
-    felt = felt_by(circle).of_density(density.coefficients).velocity(nodes.points)
+    felt = interaction_of(circle).of_density(density.coefficients).velocity(nodes.points)
     np.testing.assert_allclose(velocity, felt, rtol=0, atol=1e-13)
 
 

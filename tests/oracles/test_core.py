@@ -11,7 +11,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.carriers import Options, represent
-from meanfield.fields.felt import felt_by, transport
+from meanfield.fields.interactions import interaction_of, transport
 
 # Sums of some hundred numbers of order 1, and transforms to scattered points, good to 1e-13.
 CLOSE = {"rtol": 0, "atol": 1e-12}
@@ -50,7 +50,7 @@ def compare(problem: mf.Problem, page: core.Problem, mu: core.Points) -> None:
     """Velocity and divergence of weighted points by the package and by direct sums."""
     space = problem.space
     x = space.points_of(mu.y)
-    velocity, divergence = felt_by(problem).of_points(x, mu.mass).velocity_and_divergence(x)
+    velocity, divergence = interaction_of(problem).of_points(x, mu.mass).velocity_and_divergence(x)
     expected = space.project(x, page.velocity(mu, mu.y))
     np.testing.assert_allclose(velocity, expected, **CLOSE)
     np.testing.assert_allclose(divergence, page.divergence(mu, mu.y), **CLOSE)
@@ -137,7 +137,7 @@ def test_density_moves_as_its_nodes(space: Any, how: str) -> None:
     values = grid.to_nodal(f) * grid.project(page.velocity(mu, mu.y).T)
     expected = -grid.divergence(values)
     problem = mf.Problem(space, given(pairs, how))
-    found = transport(felt_by(problem), degree)(f, False)
+    found = transport(interaction_of(problem), degree)(f, False)
     n = min(len(found), len(expected))
     np.testing.assert_allclose(found[:n], expected[:n], rtol=0, atol=1e-11)
 

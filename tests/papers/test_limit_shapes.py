@@ -16,7 +16,7 @@ from meanfield.papers.limit_shapes import (
     LimitShape,
     hull_vertices,
     hull_volume,
-    known_limits,
+    listed_limits,
     rescaled,
 )
 
@@ -143,7 +143,7 @@ def test_consensus_follows_the_value_and_rests_when_rescaled() -> None:
 )
 def test_theorems_are_told_from_matrices(value: Any, score: Any, theorem: str) -> None:
     """A shape would be promised that no theorem knows."""
-    assert known_limits(problem_of(value, score=score)).theorem == theorem
+    assert listed_limits(problem_of(value, score=score)).theorem == theorem
 
 
 def test_hulls_without_qhull_are_the_same() -> None:

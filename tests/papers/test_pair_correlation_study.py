@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.laws.sampling import tokens_of
 from meanfield.papers.pair_correlation import (
     initial_slopes,
@@ -201,7 +201,7 @@ def test_runs_together_move_as_single_ones(problem: mf.Problem) -> None:
     points = space.random_points(30, np.random.default_rng(0)).reshape(2, 15, *space.point_shape)
     x = np.array([space.vectors(each) for each in points])
     for own, each in zip(pair_velocity(problem)(x), points, strict=True):
-        v = felt_by(problem).of_points(each, None).velocity(each)
+        v = interaction_of(problem).of_points(each, None).velocity(each)
         h = 1e-4
         moved = space.vectors(each + h * v) - space.vectors(each - h * v)
         expected = v if space.dimension == 2 else moved / (2.0 * h)

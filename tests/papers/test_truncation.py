@@ -150,8 +150,8 @@ def test_tokens_stay_within_the_certified_distance(problem: mf.Problem, degree: 
     softmax = problem is SA5
     end = 0.5 if softmax else 0.02 * math.exp(5.0)
 
-    def moved(felt_degree: int) -> np.ndarray:
-        felt = interaction(problem, felt_degree)
+    def moved(economical_degree: int) -> np.ndarray:
+        felt = interaction(problem, economical_degree)
         run = solve_ivp(lambda t, x: felt.of_points(x, None).velocity(x), (0, end), start,
                         rtol=1e-11, atol=1e-13)  # fmt: skip
         return np.asarray(run.y[:, -1])

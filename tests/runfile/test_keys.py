@@ -15,6 +15,7 @@ from meanfield.runfile.keys import (
     Key,
     boolean,
     either,
+    format_value,
     integer,
     line,
     list_of,
@@ -22,7 +23,6 @@ from meanfield.runfile.keys import (
     number,
     one_of,
     read_table,
-    shown,
     string,
 )
 
@@ -121,7 +121,7 @@ def test_table_names_section_and_key(table: Any, message: str) -> None:
 )
 def test_values_are_quoted_as_toml_and_short(value: Any, expected: str) -> None:
     """An error would quote Python, or fill the screen."""
-    assert shown(value) == expected
+    assert format_value(value) == expected
 
 
 def test_deeply_nested_value_is_quoted() -> None:
@@ -129,7 +129,7 @@ def test_deeply_nested_value_is_quoted() -> None:
     value: Any = 1
     for _ in range(100_000):
         value = {"a": value}
-    assert shown(value) == "{ a = { a = { a = { a = ... } } } }"
+    assert format_value(value) == "{ a = { a = { a = { a = ... } } } }"
 
 
 @pytest.mark.parametrize("error", [ValueError("x\ny"), TypeError("x y"), OverflowError("x y")])

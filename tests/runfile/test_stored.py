@@ -65,7 +65,7 @@ def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path: Path) -> None:
 def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path: Path) -> None:
     """Files of other versions would have no token paths any more."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 0.5, 0.25))
-    run = replace(mf.simulate(problem, 0.5, save=2), given_problem=None)
+    run = replace(mf.simulate(problem, 0.5, save=2), source_problem=None)
     for told in ({"config": ""}, {"config": "[problem]\nmanifold = 'torus'"}, {"config": "]"}):
         found = replace(run, attributes=run.attributes | told).problem
         assert (found.manifold, found.kernel, found.flow) == (

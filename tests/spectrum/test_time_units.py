@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.spectrum.stability import growth_rate_max
 from meanfield.spectrum.time_units import TIME_UNITS, paper_time_factor, papers_kappa, time_unit
 
@@ -63,7 +63,7 @@ def test_paper_time_of_heads_undoes_their_common_scale() -> None:
         weights = np.exp(beta * x @ np.array(head.score) @ x.T) * mass
         felt += weights @ x @ np.array(head.value).T
     exact = np.sum(felt * np.stack([-x[:, 1], x[:, 0]], axis=1), axis=1)
-    scaled = felt_by(problem).of_points(angles, mass).velocity(angles)
+    scaled = interaction_of(problem).of_points(angles, mass).velocity(angles)
     # Moments, to rounding of the largest velocity.
     assert scaled * time_unit(problem, "scaled") / paper_time_factor(problem) == pytest.approx(
         exact, rel=1e-13, abs=1e-13 * np.abs(exact).max()

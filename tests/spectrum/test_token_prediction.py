@@ -136,7 +136,7 @@ def test_sphere_tokens_are_predicted_with_the_counts() -> None:
 
 
 def test_tokens_without_a_potential_are_refused() -> None:
-    """Rounding would be drawn as clusters: a regular 400-gon has no moments that are felt."""
+    """Rounding would be drawn as clusters: a regular 400-gon has no relevant moments."""
     even = 2 * np.pi * np.arange(400) / 400
     with pytest.raises(ValueError, match="placed so evenly that their moments up to degree"):
         predict_positions(circle(5.0), even)

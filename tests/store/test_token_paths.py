@@ -79,7 +79,7 @@ def test_unknown_kernel_or_diffusion_has_no_paths():
     """Paths under a velocity that the file does not tell would be wrong."""
     problem = mf.Problem(CIRCLE, mf.zonal(lambda s: np.exp(s - 1)), mf.USA, LAW)
     run = simulate(problem, 1.0, save=3)
-    assert token_paths(replace(run, given_problem=None), 40)[1].shape == (3, 0)
+    assert token_paths(replace(run, source_problem=None), 40)[1].shape == (3, 0)
     # Made here, the function is at hand: its paths are those of the kernel that it is.
     same = simulate(replace(problem, kernel=mf.exponential(1.0)), 1.0, save=3)
     assert token_paths(run, 40)[1] == pytest.approx(token_paths(same, 40)[1], abs=1e-7)

@@ -16,7 +16,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.carriers import Options, represent
 from meanfield.carriers.step_limits import contraction_rate
-from meanfield.fields.felt import fixed_field
+from meanfield.fields.interactions import fixed_field
 from meanfield.recording import execute
 from meanfield.runfile import ConfigError, load_config
 from meanfield.store.run_file import load
@@ -339,7 +339,7 @@ def test_studies_run_terms_in_other_processes() -> None:
     assert np.array_equal(here.counts, there.counts)
     study = mf.convergence_study(
         mf.Problem(mf.Circle(), [Linear()], initial=LAW), 1.0, save=2, tokens=(20, 500),
-        repetitions=4,
+        runs=4,
     )  # fmt: skip
     assert study.exponent == pytest.approx(-0.5, abs=0.25)
 

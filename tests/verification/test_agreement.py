@@ -71,7 +71,7 @@ def test_representations_agree(
     }
     found = {}
     for name, (carrier, few) in carriers.items():
-        monkeypatch.setattr(engines, "few_points", lambda space, degree, few=few: few)
+        monkeypatch.setattr(engines, "direct_sum_limit", lambda space, degree, few=few: few)
         (last,) = trajectory(problem, carrier, [end], tolerance=1e-11)
         found[name] = space.resize(last.moments, 8)
     moved = np.abs(found["density"] - space.resize(start.coefficients, 8)).max()

@@ -99,7 +99,7 @@ def test_runs_by_pairs_and_by_moments_agree(
     problem = mf.Problem(space, mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
     ends = []
     for few in (1000, 0):
-        monkeypatch.setattr(engines, "few_points", lambda space, degree, few=few: few)
+        monkeypatch.setattr(engines, "direct_sum_limit", lambda space, degree, few=few: few)
         carrier = particles(problem, problem.initial_measure())
         (last,) = trajectory(problem, carrier, [10.0], tolerance=1e-12)
         ends.append(last.measure.points)

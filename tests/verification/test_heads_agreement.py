@@ -9,8 +9,8 @@ from oracles import gauss_nodes
 
 import meanfield as mf
 from meanfield.carriers import DensityRepresentation
-from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.interactions import interaction_of
 from meanfield.schemes import runge_kutta
 from meanfield.terms.attention import HeadMatrices
 
@@ -108,7 +108,7 @@ def test_carriers_and_direct_sums_agree(
 def test_densities_converge_spectrally(
     space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
 ) -> None:
-    """A degree that is felt twice, or an aliased product, would bend the line of errors."""
+    """A relevant degree twice, or an aliased product, would bend the line of errors."""
     if space is SPHERE and normalization == "sinkhorn":
         pytest.skip("a grid of the sphere takes a minute to be balanced at every stage")
     problem = attending(space, drawn(space, 1), normalization)
@@ -189,7 +189,7 @@ def test_tables_of_ones_are_the_kernel(
     felt = HeadsInteraction(space, (ones,), normalization, problem.log_scale)
     density = space.resize(problem.initial_measure().coefficients, 40)
     points = space.grid(7).points
-    heads, kernel = (each.of_density(density) for each in (felt, felt_by(problem)))
+    heads, kernel = (each.of_density(density) for each in (felt, interaction_of(problem)))
     for one, other in zip(
         heads.velocity_and_divergence(points),
         kernel.velocity_and_divergence(points),

@@ -85,7 +85,7 @@ def evaluate(
     interleaved = table.reshape(cells, len(series), ROW * depth)
     for n, coefficients in enumerate(series):
         modal = coefficients[:, None] * _powers(len(coefficients) - 1, cells, depth)
-        # irfft divides by its length, unless told otherwise, and adds the conjugate half.
+        # irfft divides by its length, by default, and adds the conjugate half.
         interleaved[:, n] = scipy.fft.irfft(modal, cells, axis=0, norm="forward")
     values = np.empty(points.size)
     chunks, bounds = _chunks(points.size, _CHUNK_TOKENS)

@@ -59,7 +59,7 @@ class AxialEngines:
         """Moments are as fast."""
         return None
 
-    def few_points(self, degree: int) -> int:
+    def direct_sum_limit(self, degree: int) -> int:
         """Near where pairs of rings cost what moments do: a pair is a Bessel function."""
         return 8
 

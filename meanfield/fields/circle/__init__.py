@@ -99,7 +99,7 @@ def own_velocity(
     )
 
 
-def few_points(degree: int) -> int:
+def direct_sum_limit(degree: int) -> int:
     """The same at any degree."""
     return _FEW_POINTS
 

@@ -30,7 +30,7 @@ _CUT = 1e-15
 class CircleHead:
     """The linear map from moments to the series of a head."""
 
-    degree: int  # of the moments that are felt
+    degree: int  # of the relevant moments
     normalized: bool  # whether numerators will be divided by partition functions
     scale: RowScale  # c(x) in the series
     # (2, 2 (out_degree + 1), 2 (degree + 1)): takes moments as pairs of real numbers to those of

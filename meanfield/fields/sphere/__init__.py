@@ -80,6 +80,6 @@ def own_velocity(
     )
 
 
-def few_points(degree: int) -> int:
+def direct_sum_limit(degree: int) -> int:
     """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""
     return 100 + 2 * degree**2 // 9 if degree <= 64 else 200 + 19 * degree

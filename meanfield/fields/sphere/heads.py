@@ -50,7 +50,7 @@ class SphereHead:
     inwards, outwards (3, 3): rotations Q^T and P, S = P diag(s) Q^T.
     """
 
-    degree: int  # of the moments that are felt
+    degree: int  # of the relevant moments
     out_degree: int  # of the series
     normalized: bool  # whether numerators will be divided by partition functions
     scale: RowScale  # c(x) in e^{-c} G and e^{-c} V m

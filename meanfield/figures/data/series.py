@@ -73,7 +73,7 @@ def order_parameter(run: Run) -> FloatArray:
     return np.array([space.order_parameter(moments) for moments in run.packed_moments()])
 
 
-def shown_degrees(run: Run) -> tuple[list[int], int | None]:
+def visible_degrees(run: Run) -> tuple[list[int], int | None]:
     """The first degrees and the one that grows fastest; the latter alone, too."""
     highest = run.sizes_by_degree().shape[1] - 1
     degrees = list(range(1, min(_FIRST_DEGREES, highest) + 1))
@@ -307,7 +307,7 @@ class SpectrumPicture:
 
 def spectrum_picture(run: Run, limits: Limits = None) -> SpectrumPicture:
     """Picture of the moments; `limits` are the ends of their axis."""
-    saves, (degrees, dominant) = shown(run), shown_degrees(run)
+    saves, (degrees, dominant) = shown(run), visible_degrees(run)
     sizes = run.sizes_by_degree()[saves][:, degrees]
     if run.attributes.get("symmetry"):
         largest = sizes.max(axis=0)

@@ -46,7 +46,7 @@ _SAMPLES = 12  # frames that the range of colours is taken from
 _MERIDIANS, _PARALLELS = np.deg2rad(np.arange(-180, 180, 30)), np.deg2rad(np.arange(-60, 61, 30))
 
 
-def shown_coefficients(measure: Density | Measure) -> ModalArray:
+def visible_coefficients(measure: Density | Measure) -> ModalArray:
     """Coefficients of the density whose colours stand for a measure on the sphere."""
     if isinstance(measure, Density):
         return measure.coefficients
@@ -59,7 +59,7 @@ def shown_coefficients(measure: Density | Measure) -> ModalArray:
 
 def values_on(measure: Density | Measure, projection: Projection, width: int) -> FloatArray:
     """Density in the pixels of a picture, row by row from below, shape (height, width)."""
-    return values_at(measure.manifold, shown_coefficients(measure), pixels(projection, width))
+    return values_at(measure.manifold, visible_coefficients(measure), pixels(projection, width))
 
 
 def values_at(space: Manifold, coefficients: ModalArray, points: FloatArray) -> FloatArray:
@@ -95,7 +95,7 @@ def marked_clusters(run: Run, index: int) -> tuple[FloatArray, FloatArray]:
     measure = run.measures[index]
     if measure is None or not len(centre):
         return centre, mass
-    height = run.manifold.evaluate(shown_coefficients(measure), centre)
+    height = run.manifold.evaluate(visible_coefficients(measure), centre)
     return centre[height >= _MARKED_DENSITY], mass[height >= _MARKED_DENSITY]
 
 

@@ -77,7 +77,7 @@ def sweep_picture(
     values = sweep.values(name, time=time)
     if not np.isfinite(values).any():
         raise ValueError(
-            f"{name} is known of no run of {sweep.folder} ({sweep.told}): nothing to draw."
+            f"{name} is known of no run of {sweep.folder} ({sweep.summary}): nothing to draw."
         )
     order = _order(sweep.parameters)
     shape = [len(sweep.parameters[i].values) for i in order]

@@ -23,8 +23,14 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.driven import DrivenInteraction
-from meanfield.fields.felt import Attended, Felt, Field, attention_of, felt_by
 from meanfield.fields.heads import HeadsField, HeadsInteraction
+from meanfield.fields.interactions import (
+    AnyInteraction,
+    AttentionInteraction,
+    Field,
+    attention_of,
+    interaction_of,
+)
 from meanfield.figures.data.circle import quantiles
 from meanfield.figures.data.projections import directions
 from meanfield.figures.data.saved_times import (
@@ -84,7 +90,7 @@ def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray])
 
 
 def paths_from_moments(
-    run: Run, interaction: Felt, start: FloatArray, times: FloatArray
+    run: Run, interaction: AnyInteraction, start: FloatArray, times: FloatArray
 ) -> FloatArray:
     """Angles at `times`, shape (n, len(start)), of tokens that begin at `start`.
 
@@ -107,7 +113,7 @@ def paths_from_moments(
     return np.asarray(solution.y.T)
 
 
-def run_interaction(run: Run) -> Felt | None:
+def run_interaction(run: Run) -> AnyInteraction | None:
     """Mean field of a run's tokens; None if its file lacks it, as for a user's own kernel.
 
     None also with diffusion, where tokens have no paths, and with labels, each of which has
@@ -120,7 +126,7 @@ def run_interaction(run: Run) -> Felt | None:
         return None
     if problem.flow.diffusivity > 0 or problem.has_labels or problem.stages:
         return None
-    interaction = felt_by(problem)
+    interaction = interaction_of(problem)
     if is_doubly_stochastic(attention_of(interaction)):
         measures = run.measures[: saves_with_a_density(run)]
         if len(measures) > _MOST_BALANCED or any(measure is None for measure in measures):
@@ -128,12 +134,12 @@ def run_interaction(run: Run) -> Felt | None:
     return interaction
 
 
-def is_doubly_stochastic(interaction: Attended) -> TypeGuard[HeadsInteraction]:
+def is_doubly_stochastic(interaction: AttentionInteraction) -> TypeGuard[HeadsInteraction]:
     """True if weights follow from the measure by Sinkhorn's scaling."""
     return isinstance(interaction, HeadsInteraction) and interaction.normalization == "sinkhorn"
 
 
-def _field_over_time(run: Run, interaction: Felt, count: int) -> Callable[[float], Field]:
+def _field_over_time(run: Run, interaction: AnyInteraction, count: int) -> Callable[[float], Field]:
     """Field at any time between the first saved times, whose moments are interpolated."""
     from scipy.interpolate import CubicSpline
 
@@ -245,7 +251,7 @@ def equal_nodes(measure: Measure, count: int) -> FloatArray:
 
 
 def followed(
-    run: Run, interaction: Felt, start: FloatArray, count: int | None = None
+    run: Run, interaction: AnyInteraction, start: FloatArray, count: int | None = None
 ) -> FloatArray:
     """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`, to 1e-5.
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.felt import felt_by, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.interactions import fixed_field, interaction_of
 from meanfield.figures.data.circle import cell_means, wrapped
 from meanfield.figures.data.colours import colour_range
 from meanfield.figures.data.projections import Mollweide, directions
@@ -146,7 +146,7 @@ def velocities(problem: Problem, measure: Density | Measure, places: FloatArray)
 
 
 def _series(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
-    interaction = felt_by(problem)
+    interaction = interaction_of(problem)
     alone = [interaction]
     if isinstance(interaction, HeadsInteraction):
         alone = [replace(interaction, heads=(head,)) for head in interaction.heads]

@@ -17,7 +17,7 @@ from meanfield.figures.data.density import cell_count, column, marks
 from meanfield.figures.data.projections import PlateCarree
 from meanfield.figures.data.saved_times import Frame, atoms_at, film_times, frame, spread_evenly
 from meanfield.figures.data.series import over_time
-from meanfield.figures.data.sphere import densest_place, pixels, shown_coefficients, values_at
+from meanfield.figures.data.sphere import densest_place, pixels, values_at, visible_coefficients
 from meanfield.figures.data.tokens import MOST_DRAWN, token_paths, tokens_of
 from meanfield.figures.data.vectors import cosine_shares, in_leading_axes, sizes_picture
 from meanfield.measures import Measure
@@ -171,7 +171,7 @@ def _on_globe(run: Run, saves: IntArray) -> _Seen:
 def _globe_values(run: Run, saves: IntArray) -> FloatArray:
     """Densities at the frames, in as many rows as their degree asks for."""
     coefficients = [
-        shown_coefficients(each) for i in saves if (each := run.measures[i]) is not None
+        visible_coefficients(each) for i in saves if (each := run.measures[i]) is not None
     ]
     degree = max(each.shape[-1] for each in coefficients) - 1
     rows = int(np.clip(2 * (degree + 1), _FEWEST_ROWS, _MOST_ROWS))

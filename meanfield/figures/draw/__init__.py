@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meanfield.errors import known_names
+from meanfield.errors import list_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,7 +167,7 @@ PLOTS: dict[str, PlotKind] = {
 """Kinds of figures, by the name that `meanfield plot --kind` takes."""
 
 
-def _known_kinds(run: Run) -> dict[str, PlotKind]:
+def _plot_kinds(run: Run) -> dict[str, PlotKind]:
     """Kinds for a run: the table's, and each other observable against time."""
     entries = {}
     for name, values in run.observables.items():
@@ -210,12 +210,12 @@ def plot(
     >>> [axes.get_ylabel() for axes in plot(run, "order_parameter").axes]
     ['order parameter $R$']
     """
-    kinds = _known_kinds(run)
+    kinds = _plot_kinds(run)
     space = run.manifold
     group = space.family if space.is_sphere else "space"
     if kind not in kinds:
         drawn = [name for name, entry in kinds.items() if group in entry.manifolds]
-        raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, drawn)}")
+        raise ValueError(f"kind of figure {kind!r} is not known. {list_names(kind, drawn)}")
     _check_saved(run)
     chosen = kinds[kind]
     if group not in chosen.manifolds:
@@ -233,7 +233,7 @@ def plot(
     if guest:
         _check_axes(kind, figsize, dpi)
         check_empty(ax)
-    whole, saves = run, None if times is None else _shown_saves(run, kind, times)
+    whole, saves = run, None if times is None else _visible_saves(run, kind, times)
     if saves is not None:
         from meanfield.figures.data.saved_times import part
 
@@ -312,7 +312,7 @@ def _check_limits(limits: tuple[float, float], kind: str) -> None:
         )
 
 
-def _shown_saves(run: Run, kind: str, times: Sequence[float]) -> list[int]:
+def _visible_saves(run: Run, kind: str, times: Sequence[float]) -> list[int]:
     """Indices of the saved times that are asked for."""
     if kind in _PANELS:
         most = _PANELS[kind]

@@ -155,7 +155,7 @@ class SweepPlan(Study[list[Member], Sweep]):
                 alone = replace(runs, size=replace(runs.size, overwrite=True))
                 ((_, (member,)),) = finished(self.run, [alone], executor)
             finally:
-                if not before.unchanged() and _has_begun(path):
+                if not before.unchanged() and _is_started(path):
                     self._clear(path)
                     output.earlier = False
                 elif before.size == 0:
@@ -205,7 +205,7 @@ class SweepPlan(Study[list[Member], Sweep]):
         return Sweep(self.folder, self.parameters, tuple(table))
 
 
-def _has_begun(path: Path) -> bool:
+def _is_started(path: Path) -> bool:
     """True if a run file has a row beyond its start."""
     try:
         times = load(path, states="none").scaled_time

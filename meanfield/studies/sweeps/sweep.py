@@ -100,7 +100,7 @@ def sweep(
     >>> with tempfile.TemporaryDirectory() as place:
     ...     made = sweep(uniform, {"problem.beta": [2, 4], "problem.normalization":
     ...         ["softmax", "none"]}, folder=f"{place}/x", time={"end": 5.0, "save": 2})
-    ...     print(made.told, made.values("order_parameter").shape)
+    ...     print(made.summary, made.values("order_parameter").shape)
     4 runs, 4 completed (2, 2)
     """
     place = Path(folder)

@@ -6,7 +6,7 @@ import pytest
 import meanfield as mf
 from meanfield.fields import engines
 from meanfield.fields.axial import pairs
-from meanfield.fields.felt import felt_by
+from meanfield.fields.interactions import interaction_of
 from meanfield.laws.sampling import tokens_of
 from meanfield.spaces.axial.measure import cumulative
 from meanfield.spaces.maxima import basins, count_maxima, maxima
@@ -31,7 +31,9 @@ def test_rings_in_closed_form_are_those_of_moments(d: int, beta: float) -> None:
     rng = np.random.default_rng(1)
     problem = mf.Problem(mf.Axial(d), mf.exponential(beta), mf.SA)
     rings, weights = mf.Axial(d).random_points(6, rng), rng.dirichlet(np.ones(6))
-    moving, spreading = felt_by(problem).of_points(rings, weights).velocity_and_divergence(rings)
+    moving, spreading = (
+        interaction_of(problem).of_points(rings, weights).velocity_and_divergence(rings)
+    )
     v, divergence = pairs.velocity_and_divergence(d, rings, weights, beta)
     assert moving == pytest.approx(v, abs=1e-13)
     assert spreading == pytest.approx(divergence, abs=2e-12)

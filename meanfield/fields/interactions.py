@@ -10,17 +10,17 @@ from meanfield.fields.heads import HeadsField, HeadsInteraction, heads_interacti
 from meanfield.fields.mean_field import Interaction, MeanField, Transport, interaction
 from meanfield.problem import Problem
 
-Attended = Interaction | HeadsInteraction
+AttentionInteraction = Interaction | HeadsInteraction
 """Map from measures to the fields of attention."""
 
-Felt = Attended | DrivenInteraction
+AnyInteraction = AttentionInteraction | DrivenInteraction
 """Map from measures to fields: `of_density`, `of_points`."""
 
 Field = MeanField | HeadsField | DrivenField
 """What moves points: `velocity`, `velocity_and_divergence`, `on_nodes`, `partitions`."""
 
 
-def felt_by(problem: Problem, degree: int | None = None) -> Felt:
+def interaction_of(problem: Problem, degree: int | None = None) -> AnyInteraction:
     """Mean field of a problem's measures; a kernel up to a degree, by default its own."""
     own = attended(problem, degree)
     return DrivenInteraction(own, fixed_field(problem)) if problem.terms else own
@@ -31,8 +31,8 @@ def fixed_field(problem: Problem) -> FixedField:
     return FixedField(problem.space, problem.terms)
 
 
-def attended(problem: Problem, degree: int | None = None) -> Attended:
-    """Mean field of attention alone, as `felt_by`.
+def attended(problem: Problem, degree: int | None = None) -> AttentionInteraction:
+    """Mean field of attention alone, as `interaction_of`.
 
     Where no series is known, built-in kernels are heads, summed over pairs; others on spheres are
     summed by `kernel_output`.
@@ -54,12 +54,12 @@ def kernel_output(problem: Problem, x: FloatArray, masses: FloatArray | None) ->
     return problem.flow.strength * attention_output(x, weighing, masses, normalization=how)
 
 
-def attention_of(interaction: Felt) -> Attended:
+def attention_of(interaction: AnyInteraction) -> AttentionInteraction:
     """Attention's part of a mean field."""
     return interaction.own if isinstance(interaction, DrivenInteraction) else interaction
 
 
-def transport(field_degree: Felt, max_degree: int) -> Transport:
+def transport(field_degree: AnyInteraction, max_degree: int) -> Transport:
     """Transport of densities of a degree by the field that they feel: `engines.transport`."""
     if isinstance(field_degree, DrivenInteraction):
         return field_degree.transport(max_degree)
