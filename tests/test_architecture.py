@@ -183,7 +183,7 @@ def test_what_results_ask_for_is_there() -> None:
     """`.plot()` of a result would fail, or depend on what was imported before."""
     text = "".join(path.read_text("utf-8") for path in FILES)
     asked = re.findall(r'(?:VIEWS\[|    plot = plot_method\(\s*)"(\w+)\.(\w+)"', text)
-    results = re.findall(r"^class (\w+)\(Shown\)", text, re.M)
+    results = re.findall(r"^class (\w+)\(ResultBase\)", text, re.M)
     asked += [(name, view) for name in results for view in ("html", "text")]
     assert sorted(".".join(words) for words in asked) == sorted(meanfield._MAKERS)
     for place in meanfield._MAKERS.values():
