@@ -339,7 +339,7 @@ def _run(
         _check_called(name, called)
     if not written_to:
         if resume or overwrite:
-            raise ValueError("resume and overwrite need output=, the file that they speak of.")
+            raise ValueError("resume and overwrite need output=, the file to continue or replace.")
         collected = _collected(evolution, record, callback, progress)
         if linearised is None or collected.scaled_time[-1] == 0.0:
             return collected

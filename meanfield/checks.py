@@ -1,4 +1,4 @@
-"""Arguments of public functions: what was expected, what describe, what to do.
+"""Checks of arguments of public functions: expected value, received value, remedy.
 
 `checked` reads the annotations of a function or of a dataclass (`kinds`), as run files do in
 `runfile.keys`, and looks at what is given before anything else runs. A wrong kind is a TypeError, a

@@ -362,12 +362,15 @@ class Problem:
 
     def check_one_stage(self) -> None:
         """ValueError if parameters change with time."""
+        self._check_no_functions("this rests")
+        self._check_stages()
+
+    def _check_no_functions(self, subject: str) -> None:
         if self.moving:
             raise ValueError(
-                f"this rests on parameters that never change, and the {self.moving[0][0]} is a "
+                f"{subject} on parameters that never change, and the {self.moving[0][0]} is a "
                 "function of time: take problem.now(time), or mf.simulate."
             )
-        self._check_stages()
 
     def _check_stages(self) -> None:
         if self.stages:
@@ -394,11 +397,7 @@ class Problem:
         ValueError: merges rest on the flow of attention, and the problem has layers: ...
         """
         layers = self.layers
-        if self.moving:
-            raise ValueError(
-                f"{what} rest on parameters that never change, and the {self.moving[0][0]} is a "
-                "function of time: take problem.now(time)."
-            )
+        self._check_no_functions(f"{what} rest")
         if layers is not None and not layers.keeps_time:
             raise ValueError(
                 f"{what} rest on the flow of attention, and the problem has layers: use "

@@ -1,4 +1,4 @@
-"""Old names of arguments, keys of run files and options, which work for one more release."""
+"""Names before 0.2.0 of arguments, keys and options; they work until the next release."""
 
 from __future__ import annotations
 

@@ -142,6 +142,23 @@ def test_imports_point_downwards_without_circles() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_core_imports_no_wing() -> None:
+    """A wing could not be removed."""
+    core = {
+        "arrays", "bases", "carriers", "engines", "events", "fields", "labels", "laws", "measures",
+        "observables", "problem", "schemes", "simulation", "snapshot", "spaces", "spectrum",
+        "stages", "terms", "trajectory",
+    }  # fmt: skip
+    wings = {
+        "certificates", "explore", "finite", "models", "papers", "stationary", "transport",
+        "verification",
+    }  # fmt: skip
+    graph = imports({module(path): path.read_text(encoding="utf-8") for path in FILES})
+    room = {name: name.split(".")[1] if "." in name else "" for name in graph}
+    arrows = [(a, b) for a, others in graph.items() for b in others]
+    assert not [(a, b) for a, b in arrows if room[a] in core and room[b] in wings]
+
+
 def test_imports_that_hide_are_seen() -> None:
     """An import in a function, or by a string, would lead upwards unseen; one for types may."""
     hidden = "def f():\n    from meanfield.{} import x\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,4 +75,9 @@ def test_the_list_of_wings_is_whole() -> None:
     """A folder that was removed or renamed would be blocked in vain."""
     import meanfield
 
-    assert set(WINGS) < {path.name for path in Path(meanfield.__file__).parent.iterdir()}
+    package = Path(meanfield.__file__).parent
+    assert set(WINGS) < {path.name for path in package.iterdir()}
+    design = package.parent / "docs" / "design.md"
+    if design.exists():
+        sentence = design.read_text().split("The *wings* are ")[1].split(".")[0]
+        assert set(WINGS) == set(re.findall(r"`(\w+)`", sentence))

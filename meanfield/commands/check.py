@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def run_facts(config: Config, output: str = "") -> list[tuple[str, Any]]:
-    """What a run will do, by name: sizes, memory, and the time that its first steps promise.
+    """Facts of a run: sizes, memory, and time extrapolated from its first steps.
 
     output: where the run is written to.
     """

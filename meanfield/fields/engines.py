@@ -20,7 +20,7 @@ from meanfield.spaces.manifold import Manifold, of_space
 from meanfield.terms.kernels import Kernel
 
 
-def transport(field_degree: Interaction | HeadsInteraction, max_degree: int) -> Transport:
+def transport(interaction: Interaction | HeadsInteraction, max_degree: int) -> Transport:
     """Transport of densities of a degree by the field that they create.
 
         -div(f grad Phi / Z),    Phi_l = w_l f_l,    Z_l = a_l f_l
@@ -28,9 +28,9 @@ def transport(field_degree: Interaction | HeadsInteraction, max_degree: int) -> 
     Without a_l, Z = 1, and then f without its mean is what moves if the second argument of the
     function, `perturbation`, is true.
     """
-    if isinstance(field_degree, HeadsInteraction):
-        return _engines(field_degree.manifold).heads_transport(field_degree, max_degree)
-    return _engines(field_degree.manifold).transport(field_degree, max_degree)
+    if isinstance(interaction, HeadsInteraction):
+        return _engines(interaction.manifold).heads_transport(interaction, max_degree)
+    return _engines(interaction.manifold).transport(interaction, max_degree)
 
 
 def advection(

@@ -59,8 +59,8 @@ def attention_of(interaction: AnyInteraction) -> AttentionInteraction:
     return interaction.own if isinstance(interaction, DrivenInteraction) else interaction
 
 
-def transport(field_degree: AnyInteraction, max_degree: int) -> Transport:
+def transport(interaction: AnyInteraction, max_degree: int) -> Transport:
     """Transport of densities of a degree by the field that they feel: `engines.transport`."""
-    if isinstance(field_degree, DrivenInteraction):
-        return field_degree.transport(max_degree)
-    return engines.transport(field_degree, max_degree)
+    if isinstance(interaction, DrivenInteraction):
+        return interaction.transport(max_degree)
+    return engines.transport(interaction, max_degree)

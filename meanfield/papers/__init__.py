@@ -1,4 +1,4 @@
-"""Pure functions of a problem: what is known without a simulation."""
+"""Closed forms and studies of single papers."""
 
 from meanfield.names import lazy_package
 

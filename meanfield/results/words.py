@@ -1,4 +1,4 @@
-"""Words for what files and figures know of a problem."""
+"""Names of attention and normalization in reports and figures."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Run files and figures."""
+"""HDF5 files of runs and studies: layout, writing, reading."""

@@ -1,1 +1,1 @@
-"""Many runs and what they say together: particle systems against their mean-field limit."""
+"""Studies of many runs: ensembles, comparisons, sweeps, phase diagrams."""

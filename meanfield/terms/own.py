@@ -162,7 +162,7 @@ class OwnTerm:
 
 def _joined(parts: list[FloatArray | None]) -> FloatArray | None:
     arrays = [part for part in parts if part is not None]
-    return np.concatenate(arrays) if arrays else None
+    return np.concatenate(arrays) if len(arrays) == len(parts) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ def test_merging_diagram_prints_what_its_command_prints(
 ) -> None:
     """Shares of merged pairs would be known to the command alone."""
     path = tmp_path / "diagram.h5"
-    options = ("--tokens", "4", "--dimension", "3", "--replicas", "2", "--until", "1")
+    options = ("--tokens", "4", "--dimension", "3", "--runs", "2", "--until", "1")
     more = ("--save", "2", "-o", path, "--quiet", "--workers", "1")
     shown = printed(capsys, "diagram", "--beta", "1", *options, *more)
     assert shown == f"{mf.load(path)}\n"
@@ -104,7 +104,7 @@ def test_prediction_prints_what_predict_prints(capsys: pytest.CaptureFixture[str
         "none",
         "--samples",
         "50",
-        "--corrected-samples",
+        "--runs",
         "0",
     )
     shown = printed(capsys, "predict", "--beta", "4", "--tokens", "100", *options)

@@ -1,4 +1,4 @@
-"""Ctrl-C as in a terminal, for all tests of outputs."""
+"""Ctrl-C as in a terminal, for all tests of files."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_moments_are_powers_of_the_radius(flow: str, angle: float, verified: Cal
     run = mf.simulate(problem, until=8.0, save=times, tolerance=1e-12)
     k = np.arange(13)
     expected = poisson_radius(np.array(times), 0.1)[:, None] ** k * np.exp(-1j * k * angle)
-    # StudyOrigin are 1e-9 while resolved.
+    # The requirement is 1e-9 while resolved.
     what = "Poisson density, circle, moments until r = 0.984"
     verified("exact solutions", what, run.moments - expected, 5e-12)
 

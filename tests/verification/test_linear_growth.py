@@ -88,7 +88,7 @@ def test_every_order_of_a_degree_grows_at_the_printed_rate(
     rate = mf.growth_rates(problem)[degree]
     orders = np.eye(harmonics(name, degree))
     found = np.array([fitted_rate(problem, degree, 1e-8 * order) for order in orders])
-    # StudyOrigin are 1e-9; DOP853 at 16 steps an e-fold leaves rounding.
+    # The requirement is 1e-9; DOP853 at 16 steps an e-fold leaves rounding.
     what = f"growth of every order of a degree, {name}, relative"
     verified("exact solutions", what, found / rate - 1, 1e-14)
     paper = found * (1.0 if normalized else np.exp(5.0))

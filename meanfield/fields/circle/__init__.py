@@ -26,12 +26,12 @@ exponential_velocity = pairs.exponential_velocity_circle
 pairwise_velocity = pairs.pairwise_velocity
 
 
-def transport(field_degree: Interaction, max_degree: int) -> Transport:
+def transport(interaction: Interaction, max_degree: int) -> Transport:
     """One compiled call: up to a thousand degrees NumPy's would take as long as the rest."""
     return partial(
         kernels.transport,
-        field_degree.potential_multipliers,
-        field_degree.attention_multipliers,
+        interaction.potential_multipliers,
+        interaction.attention_multipliers,
         max_degree,
         product_sizes(max_degree),
     )

@@ -20,12 +20,12 @@ exponential_velocity = pairs.exponential_velocity_sphere
 pairwise_velocity = pairs.pairwise_velocity
 
 
-def transport(field_degree: Interaction, max_degree: int) -> Transport:
+def transport(interaction: Interaction, max_degree: int) -> Transport:
     """Transforms by rings, with arrays that are used again."""
     scratch = Scratch()
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
-        field = field_degree.field(density)
+        field = interaction.field(density)
         if field.partition is None and perturbation:
             density = density.copy()
             density[0] = 0.0

@@ -39,7 +39,7 @@ def test_moments_follow_the_radius(flow: str, axis: str, verified: Callable) -> 
     for snapshot in trajectory(problem, carrier, times, tolerance=1e-13):
         radius = float(hyperbolic_poisson_radius(snapshot.time, 0.1))
         expected = poisson(radius, AXES[axis], 8)
-        # StudyOrigin are 1e-8; ten times the tolerance of the run.
+        # The requirement is 1e-8; ten times the tolerance of the run.
         what = "hyperbolic Poisson density, sphere, moments until r = 0.58"
         verified("exact solutions", what, snapshot.moments - expected, 2e-12)
 
