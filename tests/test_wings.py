@@ -38,7 +38,8 @@ print(repr(mf.simulate(problem, until=1.0, save=2)))
 tokens = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA)
 print(repr(mf.simulate(tokens, until=0.5, save=2, representation="particles", tokens=20)))
 print(mf.growth_rates(problem, 4), mf.linear_operator(problem))
-print(repr(mf.run("run.toml")))
+print(repr(mf.run("run.toml", output="run.h5")))
+print(len(mf.load("run.h5")._repr_html_()) > 1000)
 """
 
 RUN = """

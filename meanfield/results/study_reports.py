@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.papers.merging_results import MergingDiagram
 from meanfield.results.report import Report, facts, table
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+
+if TYPE_CHECKING:
+    from meanfield.papers.merging_results import MergingDiagram
 
 _MOST_TIMES = 9
 _MOST_BETAS = 10

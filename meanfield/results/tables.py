@@ -10,15 +10,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
-from meanfield.models.replay import Replay
 from meanfield.observables import OBSERVABLES
-from meanfield.papers.merging_results import MergingDiagram
 from meanfield.problem import TERMS, Problem
 from meanfield.results.sparklines import Sparkline, bars, curve
 from meanfield.results.words import attention_words
@@ -29,13 +27,17 @@ from meanfield.runs import (
 )
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor
-from meanfield.stationary.states import StationaryState
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.studies.sweep_results import Sweep, summary
+
+if TYPE_CHECKING:
+    from meanfield.models.replay import Replay
+    from meanfield.papers.merging_results import MergingDiagram
+    from meanfield.stationary.states import StationaryState
+    from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 Pairs = Iterable[tuple[str, Any]]
 

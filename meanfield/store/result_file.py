@@ -8,32 +8,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, cast
 
 from meanfield.checks import checked
-from meanfield.models.replay import Replay
-from meanfield.papers.merging_results import MergingDiagram
 from meanfield.runs import Run
-from meanfield.store.comparison_file import load_comparison
-from meanfield.store.ensemble_file import load_ensemble
-from meanfield.store.merging_file import load_merging
 from meanfield.store.reading import opened
-from meanfield.store.replay_file import load_replay
 from meanfield.store.run_file import read_run
 from meanfield.store.study_file import Kind, study_kind
 from meanfield.store.sweep_file import is_sweep, load_sweep
-from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.sweep_results import Sweep
 
-Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay | Sweep
+if TYPE_CHECKING:
+    from meanfield.models.replay import Replay
+    from meanfield.papers.merging_results import MergingDiagram
+    from meanfield.studies.convergence_results import ConvergenceStudy
+    from meanfield.studies.ensemble_results import Ensemble
+    from meanfield.studies.sweep_results import Sweep
 
-_STUDIES: dict[Kind, Callable[[str | os.PathLike[str]], Result]] = {
-    "comparison": load_comparison,
-    "ensemble": load_ensemble,
-    "diagram": load_merging,
-    "replay": load_replay,
+    Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay | Sweep
+
+# Wings have studies of their own: each file is loaded when it is read.
+_STUDIES: dict[Kind, tuple[str, str]] = {
+    "comparison": ("comparison_file", "load_comparison"),
+    "ensemble": ("ensemble_file", "load_ensemble"),
+    "diagram": ("merging_file", "load_merging"),
+    "replay": ("replay_file", "load_replay"),
 }
 
 
@@ -71,4 +70,5 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
         if kind is None:
             # At once: its checksum is over the whole file, which may be large.
             return read_run(path, file, states)
-    return _STUDIES[kind](path)
+    module, function = _STUDIES[kind]
+    return cast("Result", getattr(import_module(f"meanfield.store.{module}"), function)(path))
