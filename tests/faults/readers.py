@@ -65,7 +65,7 @@ class Reader:
         """Where the file lies."""
         return self.folder / "file.h5"
 
-    def told(self, name: str) -> tuple[Any, str]:
+    def summary(self, name: str) -> tuple[Any, str]:
         """Answer of a command, and the hash of the results in the file after it."""
         if name == "load":
             return self.commands.load(self.path, self.file.kind), ""
