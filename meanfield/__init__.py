@@ -229,6 +229,7 @@ _MAKERS = {
     "Run.to_xarray": "results.dataset:to_xarray",
     "Run.view": "figures.view:view",
     "StationaryState.html": "results.tables:state_html",
+    "Study.complete": "studies.complete:complete_call",
     "Sweep.html": "results.tables:sweep_html",
     "Sweep.plot": "figures.draw.sweep:sweep_figure",
     "Sweep.run": "store.run_file:load",

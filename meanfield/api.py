@@ -53,6 +53,7 @@ _ARGUMENTS = {
     "--resume": "resume=True",
     "--overwrite": "overwrite=True",
     "--allow-code": "allow_code=True",
+    "--runs ": "runs=",
     "-o ": "output=",
 }
 

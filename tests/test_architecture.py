@@ -44,7 +44,7 @@ FLOORS = [
     "runfile",
     "recording",
     "api",
-    "studies.sweeps",
+    "studies.complete studies.sweeps",
     "commands explore",
     "__main__",
 ]

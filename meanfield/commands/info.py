@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from meanfield.commands.streams import say
-from meanfield.commands.studies import runs_of_each
 from meanfield.models.replay import Replay
 from meanfield.papers.merging_results import MergingDiagram
 from meanfield.results.replay_report import replay_report
@@ -22,6 +21,7 @@ from meanfield.store.result_file import load
 from meanfield.store.result_hash import result_hash, run_results
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.store.wall_time import seconds_by_phase
+from meanfield.studies.complete import runs_of_each
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.sweep_results import Sweep

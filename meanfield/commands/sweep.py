@@ -9,13 +9,14 @@ from pathlib import Path
 from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
-from meanfield.commands.studies import StudyOrigin, pool, run_missing
+from meanfield.commands.studies import pool, with_bar
 from meanfield.results.sweep_report import sweep_report
 from meanfield.runfile import Config
 from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of
 from meanfield.store.sweep_file import load_sweep, write_sweep
 from meanfield.store.wall_time import WallTime
+from meanfield.studies.complete import run_missing
 from meanfield.studies.sweep_results import Sweep
 from meanfield.studies.sweeps.start import held, planned
 
@@ -46,9 +47,14 @@ def execute(options: argparse.Namespace) -> int:
         table = plan.empty() if stored is None else plan.resumed(stored)
         left = len(plan.missing(table))
         if left or stored is None:
-            origin = StudyOrigin(first.text, first.title, source.stem)
+            origin, follow = (
+                (first.text, first.title),
+                with_bar(options, first.title or source.stem),
+            )
             with pool(options, left, first.problem) as executor:
-                run_missing(plan, stored, write_sweep, output, origin, options, spent, executor)
+                run_missing(plan, stored, write_sweep, output, origin, executor, follow, spent)
+            if not options.quiet:
+                say(f"{output.path} holds the results.")
         elif not options.quiet:
             say(f"{folder} holds all the runs asked for: nothing to do.")
     sweep = load_sweep(folder)

@@ -14,10 +14,14 @@ Euler step whose clock lags behind the flow's.
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -33,9 +37,10 @@ from meanfield.fields.blocks import (
     tangential,
     unit_vectors,
 )
+from meanfield.files.replacing import OutputError
 from meanfield.papers.merging_results import MergingDiagram, MergingTable
 from meanfield.schemes.replicas import Numbers, replicas_at
-from meanfield.studies.study import Runs, Study, check_runs, rng_of
+from meanfield.studies.study import Execution, Runs, Study, check_runs, rng_of, run_study
 from meanfield.terms.attention import Attention, Head, HeadMatrices
 
 Motion = Literal["flow", "layers"]
@@ -195,6 +200,10 @@ def merging_diagram(
     step: float = 0.1,
     tolerance: float = DIAGRAM_TOLERANCE,
     seed: int = 0,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> MergingDiagram:
@@ -226,10 +235,8 @@ def merging_diagram(
         Largest error of a token in a step of the flow.
     seed : int
         Seed of the diagram.
-    executor : concurrent.futures.Executor, optional
-        Where to run; in this process by default. The result is the same to the bit.
-    progress : bool, optional
-        Show a bar; by default in notebooks.
+    output, resume, overwrite, workers, executor, progress
+        As in `meanfield.ensemble`; only runs may be added.
 
     Raises
     ------
@@ -269,7 +276,13 @@ def merging_diagram(
         tolerance,
         seed,
     )
-    return MergingPlan(options).completed(executor, progress)
+    return run_study(
+        "merging_diagram",
+        "diagram",
+        partial(MergingPlan, options),
+        options,
+        Execution(output, resume, overwrite, workers, executor, progress),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +339,23 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         table, values = self.empty(), stored.table
         table.done[:, : values.done.shape[1]] = values.done
         return MergingTable(table.done, values.sums.copy(), values.squares.copy())
+
+    def check_resumes(self, stored: MergingDiagram, path: Path, label: str) -> None:
+        """Only runs may grow."""
+        before = json.loads(stored.attributes["config"])
+        # As JSON has them, with lists in place of tuples.
+        for name, wanted in json.loads(json.dumps(self.options.facts())).items():
+            if before.get(name) != wanted:
+                raise OutputError(
+                    f"{path} has another {name}: --resume may only add runs. Use --overwrite to "
+                    "start again."
+                )
+        done, runs = stored.table.done.shape[1], self.options.runs
+        if done > runs:
+            raise OutputError(
+                f"--runs {runs} is fewer than the {done} of {path}: --resume may only add. Use "
+                "--overwrite to start again."
+            )
 
     def results(self, table: MergingTable) -> MergingDiagram:
         """Diagram of what was counted so far."""

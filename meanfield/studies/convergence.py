@@ -10,9 +10,12 @@ fast as perturbations grow, about uniform like e^{lambda_max t}.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import ClassVar, cast
 
 import numpy as np
@@ -25,6 +28,7 @@ from meanfield.carriers.step_limits import check_no_layers, check_step
 from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
+from meanfield.files.replacing import OutputError
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
@@ -32,7 +36,16 @@ from meanfield.runs import problem_attributes
 from meanfield.simulation import timing
 from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
+from meanfield.studies.study import (
+    Execution,
+    Runs,
+    Study,
+    as_problem,
+    check_runs,
+    initial_density,
+    rng_of,
+    run_study,
+)
 from meanfield.trajectory import trajectory
 
 # Relative width of a bracket: below what systems of one size differ by, whose distances are of
@@ -115,6 +128,10 @@ def convergence_study(
     max_degree: int | None = None,
     unit: str = "scaled",
     step: float | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> ConvergenceStudy:
@@ -140,10 +157,8 @@ def convergence_study(
         As in `Options`, of the density run; the particle systems step with the same tolerance.
     step : float, optional
         Time step of noisy particle systems, in `unit`; they need one.
-    executor : concurrent.futures.Executor, optional
-        Where to run the particle systems; in this process by default. The result is the same.
-    progress : bool, optional
-        Show a bar; by default in notebooks.
+    output, resume, overwrite, workers, executor, progress
+        As in `meanfield.ensemble`.
 
     Returns
     -------
@@ -171,14 +186,28 @@ def convergence_study(
     """
     problem = as_problem(problem)
     times, scaled_step = timing(problem, until, save, unit=unit, step=step)
-    return comparison(
-        problem,
-        times,
-        StudyOptions(tuple(int(n) for n in tokens), runs, metric, seed),
-        tolerance=tolerance,
-        max_degree=max_degree,
-        step=scaled_step,
-    ).completed(executor, progress)
+    options = StudyOptions(tuple(int(n) for n in tokens), runs, metric, seed)
+    usual = tolerance == DEFAULT_TOLERANCE
+    saved = save if isinstance(save, int) else [float(time) for time in save]
+    return run_study(
+        "convergence_study",
+        "comparison",
+        lambda: comparison(
+            problem, times, options, tolerance=tolerance, max_degree=max_degree, step=scaled_step
+        ),
+        options,
+        Execution(output, resume, overwrite, workers, executor, progress),
+        problem=problem,
+        settings=Options(tolerance=None if usual else tolerance, max_degree=max_degree),
+        time={"end": float(until), "unit": unit, "save": saved, "step": step},
+        left=partial(systems_left, options),
+    )
+
+
+def systems_left(options: StudyOptions, stored: ConvergenceStudy | None) -> int:
+    """Number of particle systems that a stored study lacks."""
+    finished = 0 if stored is None else int(stored.finished.sum())
+    return len(options.tokens) * options.runs - finished
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +267,11 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
             values = np.stack([stored.distances[i], stored.widths[i]], axis=-1)
             table[self.options.tokens.index(n), : len(values)] = values
         return table
+
+    def check_resumes(self, stored: ConvergenceStudy, path: Path, label: str) -> None:
+        """Times end where the density is resolved."""
+        if len(stored.times) != len(self.reference.times):
+            raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
 
     def results(self, table: FloatArray) -> ConvergenceStudy:
         """Study of the distances measured so far."""

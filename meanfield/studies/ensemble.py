@@ -16,9 +16,12 @@ cut there too: it is right where there is mass, which is all that tokens feel.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -37,6 +40,7 @@ from meanfield.carriers.step_limits import (
 from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.lost_digits import partition_cancels
+from meanfield.files.replacing import OutputError
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
@@ -54,7 +58,16 @@ from meanfield.studies.ensemble_results import (
     put,
     table_of,
 )
-from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
+from meanfield.studies.study import (
+    Execution,
+    Runs,
+    Study,
+    as_problem,
+    check_runs,
+    initial_density,
+    rng_of,
+    run_study,
+)
 from meanfield.trajectory import trajectory
 
 ENSEMBLE_TOLERANCE = 1e-6
@@ -118,6 +131,10 @@ def ensemble(
     representation: str = "particles",
     seed: int = 0,
     tolerance: float = ENSEMBLE_TOLERANCE,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Ensemble:
@@ -141,8 +158,15 @@ def ensemble(
         Seed of the ensemble.
     tolerance : float
         Of the time steps.
+    output : path, optional
+        File (.h5) that keeps the study, whole at every instant; `mf.load` reads it.
+    resume, overwrite : bool
+        Run what the file lacks, or replace the file. Only sizes and runs may be added.
+    workers : int, optional
+        Local processes; one, this process, by default. A script with more needs
+        `if __name__ == "__main__":`.
     executor : concurrent.futures.Executor, optional
-        Where to run; in this process by default. The result is the same.
+        Where to run; takes the place of `workers`. The result is the same.
     progress : bool, optional
         Show a bar; by default in notebooks.
 
@@ -176,8 +200,17 @@ def ensemble(
     options = EnsembleOptions(
         tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), representation, seed
     )
-    return ensemble_plan(as_problem(problem), options, tolerance=tolerance).completed(
-        executor, progress
+    problem = as_problem(problem)
+    usual = tolerance == ENSEMBLE_TOLERANCE
+    return run_study(
+        "ensemble",
+        "ensemble",
+        partial(ensemble_plan, problem, options, tolerance=tolerance),
+        options,
+        Execution(output, resume, overwrite, workers, executor, progress),
+        problem=problem,
+        settings=Options(tolerance=None if usual else tolerance),
+        time={"end": 1.0},
     )
 
 
@@ -251,6 +284,14 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
             self.predicted,
             problem_attributes(self.problem) | facts,
         )
+
+    def check_resumes(self, stored: Ensemble, path: Path, label: str) -> None:
+        """Defaults of a run and of an ensemble differ: equal texts may mean other steps."""
+        if stored.attributes["tolerance"] != self.tolerance:
+            raise OutputError(
+                f"{label}: [representation] tolerance differs from that of {path}, which "
+                "--resume continues. Use --overwrite to start again."
+            )
 
     def block_length(self, size: int) -> int:
         """Number of runs that take a few tenths of a second."""

@@ -7,20 +7,23 @@ on other runs. A study that is resumed, or grows, equals the study that runs at 
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.checks import check_returned
+from meanfield.checks import at_least, check_returned
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
+from meanfield.views import VIEWS
 
 # What was measured in them is held in memory.
 _MOST_RUNS = 1_000_000
@@ -35,6 +38,28 @@ class Runs:
 
     size: Any  # number of tokens, or what else the rows of a study differ in
     numbers: range  # which of the runs of this size
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where a call in Python runs a study, and the file that keeps it."""
+
+    output: str | os.PathLike[str] | None = None  # None keeps the study in memory
+    resume: bool = False
+    overwrite: bool = False
+    workers: int | None = None  # processes; None and 1 are this one
+    executor: Executor | None = None  # takes the place of workers
+    progress: bool | None = None  # bar; None shows one in notebooks
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            at_least(1, workers=self.workers)
+            if self.executor is not None:
+                raise ValueError("workers and executor both say where runs are made: give one.")
+        if self.resume and self.overwrite:
+            raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
+        if self.output is None and (self.resume or self.overwrite):
+            raise ValueError("resume and overwrite need output=, the file that they speak of.")
 
 
 class Study(ABC, Generic[Table, Results]):
@@ -100,18 +125,25 @@ class Study(ABC, Generic[Table, Results]):
         """Results of runs as they come, for the file `output` (an `OutputFile`)."""
         return finished(self.run, missing, executor)
 
+    def check_resumes(self, stored: Results, path: Path, label: str) -> None:
+        """Refuse a stored study that this one does not continue; errors begin with `label`."""
+
     def completed(self, executor: Executor | None = None, progress: bool | None = None) -> Results:
         """Results of all runs, made here or by an executor; progress is a bar of the work done."""
         table = self.empty()
         missing = self.missing(table)
         done = finished(self.run, missing, executor)
         if wants_bar(progress):
-            # Hundredths, for work is in tokens.
-            work = sum(map(self.work, missing)) / 100.0
-            done = followed(done, 100, self.unit, weight=lambda pair: self.work(pair[0]) / work)
+            share = self.share(missing)
+            done = followed(done, 100, self.unit, weight=lambda pair: share(pair[0]))
         for runs, part in done:
             table = self.placed(table, runs, part)
         return self.results(table)
+
+    def share(self, missing: Sequence[Runs]) -> Callable[[Runs], float]:
+        """Share of some runs in the work of the missing ones, in hundredths."""
+        work = sum(map(self.work, missing)) / 100.0
+        return lambda runs: self.work(runs) / work
 
     def index(self, runs: Runs) -> tuple[int, slice]:
         """Index of runs in a table."""
@@ -126,6 +158,24 @@ class Study(ABC, Generic[Table, Results]):
     def work(self, runs: Runs) -> float:
         """Work of some runs, in tokens."""
         return float(len(runs.numbers) * (runs.size + self.overhead))
+
+
+def run_study(
+    function: str,
+    kind: str,
+    plan: Callable[[], Study[Any, Results]],
+    options: Any,
+    execution: Execution,
+    **origin: Any,
+) -> Results:
+    """Results of a study that a function of Python is asked for.
+
+    - function, kind: names of the function, and of the kind of its file.
+    - options: with `facts()`, if there is no problem.
+    - origin: problem, settings and time, which a run file would say; `left` of a slow plan.
+    """
+    results: Results = VIEWS["Study.complete"](function, kind, plan, options, execution, **origin)
+    return results
 
 
 def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.api import python_words
 from meanfield.carriers import Options
 from meanfield.checks import checked
 from meanfield.files.replacing import replace_bytes
@@ -26,9 +25,10 @@ from meanfield.runfile.python_file import Permission
 from meanfield.runfile.written import written
 from meanfield.store.locks import check_own
 from meanfield.store.output_file import OutputFile
-from meanfield.store.provenance import origin_attributes
-from meanfield.store.study_file import record_study
 from meanfield.store.sweep_file import load_sweep, write_sweep
+from meanfield.store.wall_time import WallTime
+from meanfield.studies.complete import python_call, run_missing
+from meanfield.studies.study import Runs
 from meanfield.studies.sweep_results import Parameter, Sweep
 from meanfield.studies.sweeps.start import RUN_FILE, held, planned
 from meanfield.terms.kernels import KERNELS
@@ -104,6 +104,10 @@ def sweep(
     4 runs, 4 completed (2, 2)
     """
     place = Path(folder)
+
+    def follow(done: Iterable[Runs], study: Any, missing: Sequence[Runs]) -> Iterable[Runs]:
+        return followed(done, len(missing), "sweep") if wants_bar(progress) else done
+
     if resume and overwrite:
         raise ValueError("resume goes on with the folder and overwrite replaces it: give one.")
     sections = {
@@ -120,7 +124,7 @@ def sweep(
     ]
     if observables is not None:
         fixed.append(f"output.observables={toml_value(list(observables))}")
-    with python_words():
+    with python_call():
         parameters = _parameters(over, fixed)
         text = _text_of(of) if isinstance(of, Problem) else None
         code: Permission = "anywhere" if allow_code else "inside"
@@ -132,19 +136,10 @@ def sweep(
             held(plan, first, resume=resume, overwrite=overwrite) as (output, stored),
             _run_file(plan.source, text, output),
         ):
-            table = plan.empty() if stored is None else plan.resumed(stored)
-            missing = plan.missing(table)
-            if missing or stored is None:
-                attributes = None if stored is None else stored.attributes
-                parts = plan.parts(missing, executor, output)
-                facts = origin_attributes(first.text, first.title, attributes)
-                done = record_study(output, write_sweep, plan, table, parts, facts)
-                with closing(done):
-                    finished_parts = (
-                        followed(done, len(missing), "sweep") if wants_bar(progress) else done
-                    )
-                    for _ in finished_parts:
-                        pass
+            if stored is None or plan.missing(plan.resumed(stored)):
+                origin = first.text, first.title
+                spent = WallTime()
+                run_missing(plan, stored, write_sweep, output, origin, executor, follow, spent)
     return load_sweep(place)
 
 

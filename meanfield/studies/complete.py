@@ -1,0 +1,253 @@
+"""The driver of studies: run what is missing, and record it in a file.
+
+A command and a call in Python make a `Request`. `complete` reads the file where a study goes on,
+refuses the file of another study, and runs what is missing: in this process, or by an executor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from meanfield.api import python_words
+from meanfield.carriers.options import Options
+from meanfield.engines.threads import threads
+from meanfield.papers.merging_results import MergingDiagram
+from meanfield.problem import Problem
+from meanfield.progress import followed, wants_bar
+from meanfield.runfile import ConfigError
+from meanfield.runfile.config import check_continues
+from meanfield.runfile.output import check_path
+from meanfield.runfile.written import written
+from meanfield.status import COMPLETED
+from meanfield.store.comparison_file import load_comparison, write_comparison
+from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.locks import output_lock
+from meanfield.store.merging_file import load_merging, write_merging
+from meanfield.store.output_file import OutputFile
+from meanfield.store.provenance import origin_attributes
+from meanfield.store.study_file import STUDY_COMMANDS, Kind, record_study
+from meanfield.store.wall_time import WallTime, seconds_by_phase
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.study import Execution, Runs, Study
+
+AnyStudy = Study[Any, Any]
+Write = Callable[[Path | OutputFile, Any], None]
+Follow = Callable[[Iterable[Runs], AnyStudy, Sequence[Runs]], Iterable[Runs]]
+"""Passes finished runs through and shows progress: (finished, study, missing runs)."""
+
+FILES: dict[Kind, tuple[Callable[[Path], Any], Write]] = {
+    "comparison": (load_comparison, write_comparison),
+    "ensemble": (load_ensemble, write_ensemble),
+    "diagram": (load_merging, write_merging),
+}
+"""Kind of a study file -> its reader and its writer."""
+
+# Relative difference of growth rates, far above changes between versions of libraries.
+_SAME_RATES = 1e-9
+
+
+@dataclass(frozen=True)
+class Request:
+    """A study that is asked for, and what a file must agree with to go on."""
+
+    kind: Kind
+    plan: Callable[[], AnyStudy]
+    options: Any  # sizes, `runs`, and what else the section of a run file says
+    text: str  # the run file, or what stands for it
+    title: str = ""
+    label: str = ""  # errors begin with it: the run file, or the function
+    tables: dict[str, Any] | None = None  # document of a run file; None without a problem
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys that cannot act
+    # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
+    left: Callable[[Any], int] | None = None
+
+
+def complete(
+    request: Request,
+    output: OutputFile,
+    *,
+    resume: bool,
+    pool: Callable[[int], AbstractContextManager[Executor | None]],
+    follow: Follow,
+) -> bool:
+    """Complete the study of a file; False if nothing is missing.
+
+    output: locked by the caller; pool: number of tasks -> executor, None for this process.
+    """
+    spent, path = WallTime(), output.path
+    read, write = FILES[request.kind]
+
+    @cache
+    def plan() -> AnyStudy:
+        with spent.during("setup"):
+            return request.plan()
+
+    if request.left is None:
+        plan()
+    stored = read(path) if resume and path.exists() else None
+    if stored is not None and request.tables is not None:
+        _check_document(request, request.tables, stored, path)
+    if request.left is None:
+        _check_plan(request, plan(), stored, path)
+        left = len(plan().missing(_table(plan(), stored)))
+    else:
+        left = request.left(stored)
+    if stored is not None and not left and stored.attributes.get("status") == COMPLETED:
+        return False
+    # The pool first: its errors must not wait for a plan that takes long.
+    with pool(left) as executor:
+        _check_plan(request, plan(), stored, path)
+        origin = request.text, request.title
+        run_missing(plan(), stored, write, output, origin, executor, follow, spent)
+    return True
+
+
+def run_missing(
+    study: AnyStudy,
+    stored: Any,
+    write: Write,
+    output: OutputFile,
+    origin: tuple[str, str],
+    executor: Executor | None,
+    follow: Follow,
+    spent: WallTime,
+) -> None:
+    """Run and record what a stored study lacks, all if it is None; origin: text and title."""
+    attributes = None if stored is None else stored.attributes
+    spent.add(seconds_by_phase(attributes or {}))
+    table = _table(study, stored)
+    missing = study.missing(table)
+    facts = origin_attributes(*origin, attributes)
+    parts = study.parts(missing, executor, output)
+    try:
+        with closing(record_study(output, write, study, table, parts, facts, spent)) as done:
+            for _ in follow(done, study, missing):
+                pass
+    except KeyboardInterrupt:
+        kept = "stays as it was" if output.earlier else "keeps what was finished, --resume goes on"
+        raise KeyboardInterrupt(f"interrupted; {output.path} {kept}") from None
+
+
+def complete_call(
+    function: str,
+    kind: Kind,
+    plan: Callable[[], AnyStudy],
+    options: Any,
+    execution: Execution,
+    *,
+    problem: Problem | None = None,
+    settings: Options | None = None,
+    time: Mapping[str, Any] | None = None,
+    left: Callable[[Any], int] | None = None,
+) -> Any:
+    """Results of a study that a function of Python is asked for; see `study.run_study`."""
+
+    def follow(done: Iterable[Runs], study: AnyStudy, missing: Sequence[Runs]) -> Iterable[Runs]:
+        if not wants_bar(execution.progress):
+            return done
+        return followed(done, 100, study.unit, weight=study.share(missing))
+
+    if execution.output is None:
+        study = plan()
+        with _pool(execution, len(study.missing(study.empty()))) as executor:
+            return study.completed(executor, execution.progress)
+    if problem is None:
+        tables, text = None, json.dumps(options.facts())
+    else:
+        tables = written(problem, settings or Options(), time or {})
+        tables[STUDY_COMMANDS[kind]] = _changed(options)
+        text = tomli_w.dumps(tables)
+    request = Request(kind, plan, options, text, label=function, tables=tables, left=left)
+    path, resume = Path(execution.output), execution.resume
+    with python_call():
+        check_path(f"output={path}", path, ())
+        with output_lock(path, resume=resume, overwrite=execution.overwrite) as output:
+            pool = partial(_pool, execution)
+            complete(request, output, resume=resume, pool=pool, follow=follow)
+        return FILES[kind][0](path)
+
+
+@contextmanager
+def python_call() -> Iterator[None]:
+    """Errors and interrupts in the words of a call, not of the command."""
+    try:
+        with python_words():
+            yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(str(error).replace("--resume", "resume=True")) from None
+
+
+def runs_of_each(study: ConvergenceStudy | Ensemble | MergingDiagram) -> int:
+    """How many runs of each size a study has, or asks for."""
+    if isinstance(study, MergingDiagram):
+        return int(study.table.done.shape[1])
+    return int((study.counts if isinstance(study, Ensemble) else study.distances).shape[1])
+
+
+def _check_document(request: Request, tables: dict[str, Any], stored: Any, path: Path) -> None:
+    """Refuse to resume a study of another run file, or one that would shrink."""
+    section, wanted = STUDY_COMMANDS[request.kind], request.options
+    # A study may only grow, and the sections of others do not act on it.
+    free: dict[str, tuple[str, ...] | None] = {"compare": None, "ensemble": None, "output": None}
+    free |= {section: ("tokens", "runs")} | ({"time": None} if section == "ensemble" else {})
+    check_continues(request.label, tables, request.idle, stored.attributes, path, free)
+    lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
+    if lost or runs_of_each(stored) > wanted.runs:
+        what = f"tokens lacks {lost[0]}, which" if lost else f"runs = {wanted.runs} is fewer than"
+        raise ConfigError(
+            f"{request.label}: [{section}] {what} {path} holds: --resume may only add. "
+            "Use --overwrite to start again."
+        )
+
+
+def _check_plan(request: Request, study: AnyStudy, stored: Any, path: Path) -> None:
+    """Refuse a stored study whose plan differs, though its document may be equal."""
+    if stored is None:
+        return
+    study.check_resumes(stored, path, request.label)
+    # The function of a kernel may have changed; rates of degrees may not exist.
+    facts = study.results(study.empty()).attributes, stored.attributes
+    mine, theirs = (float(each.get("growth_rate_max", np.nan)) for each in facts)
+    if abs(mine - theirs) > _SAME_RATES * abs(mine):
+        raise ConfigError(
+            f"{request.label}: [problem] attention is another function than that of {path}, which "
+            "--resume continues. Use --overwrite to start again."
+        )
+
+
+def _table(study: AnyStudy, stored: Any) -> Any:
+    """Table of a study, with the results that are stored."""
+    return study.empty() if stored is None else study.resumed(stored)
+
+
+def _changed(options: Any) -> dict[str, Any]:
+    """Options that differ from their defaults, as a section of a run file."""
+    values = {each.name: (getattr(options, each.name), each.default) for each in fields(options)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, (value, default) in values.items()
+        if value != default
+    }
+
+
+@contextmanager
+def _pool(execution: Execution, left: int) -> Iterator[Executor | None]:
+    """Executor of a call, or as many processes as it asks for, but no more than tasks."""
+    if execution.executor is not None:
+        yield execution.executor
+        return
+    workers = max(1, min(execution.workers or 1, left))
+    with worker_pool(workers, max(1, threads() // workers)) as local:
+        yield local

@@ -1,0 +1,238 @@
+"""The driver of studies, from Python: files, resuming, executors, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.papers.merging import MergingPlan
+from meanfield.studies.convergence import Comparison
+from meanfield.studies.ensemble import EnsemblePlan
+from meanfield.studies.study import Runs
+
+LAW = mf.perturbed_uniform([[3, 0.1, 0.0]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
+
+
+def ensemble(problem: mf.Problem = PROBLEM, runs: int = 6, **options: Any) -> mf.Ensemble:
+    """A small one."""
+    return mf.ensemble(problem, **{"tokens": (20, 60), "runs": runs} | options)
+
+
+def comparison(beta: float = 5.0, runs: int = 4, **options: Any) -> mf.ConvergenceStudy:
+    """A small one."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, LAW)
+    options = {"until": 2.0, "save": 2, "tokens": (5, 20), "tolerance": 1e-6} | options
+    return mf.convergence_study(problem, runs=runs, **options)
+
+
+def diagram(beta: float = 5.0, runs: int = 6, **options: Any) -> mf.MergingDiagram:
+    """A small one."""
+    return mf.merging_diagram(6, 3, betas=[1.0, beta], times=[1.0, 2.0], runs=runs, **options)
+
+
+def numbers(study: Any) -> list[np.ndarray]:
+    """All that was measured."""
+    if isinstance(study, mf.Ensemble):
+        return [study.counts, study.mass, study.centre]
+    if isinstance(study, mf.MergingDiagram):
+        return [study.table.done, study.table.sums, study.table.squares]
+    return [study.distances, study.widths]
+
+
+def assert_same(first: Any, second: Any) -> None:
+    """Equal to the bit."""
+    for one, other in zip(numbers(first), numbers(second), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+STUDIES = pytest.mark.parametrize(
+    ("study", "plan"), [(ensemble, EnsemblePlan), (comparison, Comparison), (diagram, MergingPlan)]
+)
+
+
+@STUDIES
+def test_interrupted_study_resumes_to_the_same_numbers(
+    study: Callable[..., Any], plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupt would lose runs, or a resumed study draw other numbers."""
+    path, honest = tmp_path / "study.h5", plan.run
+    monkeypatch.setattr(plan, "block_length", lambda self, size: 1)
+    ran: list[Runs] = []
+
+    def interrupted(self: Any, runs: Runs) -> Any:
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        ran.append(runs)
+        return honest(self, runs)
+
+    monkeypatch.setattr(plan, "run", interrupted)
+    message = "study.h5 keeps what was finished, resume=True goes on"
+    with pytest.raises(KeyboardInterrupt, match=message):
+        study(output=path)
+    assert mf.load(path).attributes["status"].startswith("interrupted with 3 of ")
+    first, ran[:] = list(ran), []
+    monkeypatch.setattr(plan, "run", lambda self, runs: ran.append(runs) or honest(self, runs))
+    resumed = study(output=path, resume=True)
+    assert ran and not any(runs in first for runs in ran)
+    assert_same(resumed, study())
+    assert_same(resumed, mf.load(path))
+    assert resumed.attributes["status"] == "completed" and resumed.attributes["sessions"] == 2
+
+
+@STUDIES
+def test_a_study_grows_and_a_whole_one_runs_nothing(
+    study: Callable[..., Any], plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More runs would not be those of a study that has them at once."""
+    path = tmp_path / "study.h5"
+    study(output=path, runs=2)
+    grown = study(output=path, resume=True)
+    assert_same(grown, study())
+    before = path.read_bytes()
+    monkeypatch.setattr(plan, "run", None)
+    assert_same(study(output=path, resume=True), grown)
+    assert path.read_bytes() == before
+
+
+def test_a_whole_comparison_runs_no_density(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a finished study again would cost its density run."""
+    path = tmp_path / "study.h5"
+    study = comparison(output=path)
+    monkeypatch.setattr("meanfield.studies.convergence.density_reference", None)
+    assert_same(comparison(output=path, resume=True), study)
+
+
+@STUDIES
+def test_any_executor_writes_the_same(study: Callable[..., Any], plan: Any, tmp_path: Path) -> None:
+    """Where runs are made would show in the file."""
+    with ThreadPoolExecutor(2) as executor:
+        there = study(output=tmp_path / "a.h5", executor=executor, progress=True)
+    here = study(output=tmp_path / "b.h5", workers=1)
+    assert_same(there, here)
+    assert there.attributes["result_hash"] == here.attributes["result_hash"]
+
+
+@pytest.mark.slow
+@STUDIES
+def test_two_processes_give_the_same(study: Callable[..., Any], plan: Any, tmp_path: Path) -> None:
+    """The number of processes would show in the result, in memory or in a file."""
+    here = study()
+    assert_same(study(workers=2), here)
+    assert_same(study(workers=2, output=tmp_path / "study.h5"), here)
+
+
+def test_the_command_goes_on_with_a_study_of_python(tmp_path: Path) -> None:
+    """A study begun in a notebook could not be completed on a cluster, or give other numbers."""
+    path, config = tmp_path / "study.h5", tmp_path / "run.toml"
+    config.write_text(
+        "problem = {manifold = 'circle', beta = 5, normalization = 'none'}\n"
+        "ensemble = {tokens = [20, 60], runs = 6}\n"
+    )
+    ensemble(output=path, runs=2)
+    command = ["ensemble", str(config), "-o", str(path), "--workers", "1", "--quiet"]
+    assert main([*command, "--resume"]) == 0
+    made = mf.load(path)
+    assert_same(made, ensemble())
+    assert_same(ensemble(output=path, resume=True), made)
+    assert main([*command, "--overwrite"]) == 0
+    again = mf.load(path)
+    assert again.attributes["result_hash"] == made.attributes["result_hash"]
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        (lambda **file: ensemble(seed=1, **file), r"ensemble: \[ensemble\] seed differs"),
+        (lambda **file: ensemble(runs=5, **file), "runs = 5 is fewer than .* resume=True may only"),
+        (lambda **file: ensemble(tokens=60, **file), r"\[ensemble\] tokens lacks 20, which"),
+        (
+            lambda **file: ensemble(tolerance=1e-7, **file),
+            r"\[representation\] tolerance differs .* Use overwrite=True to start again\.$",
+        ),
+        (
+            lambda **file: ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), **file),
+            r"ensemble: \[problem\] beta differs .*, which resume=True continues\.",
+        ),
+        (
+            lambda **file: ensemble(
+                mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.from_values(np.ones(8))),
+                **file,
+            ),
+            r"\[initial\] .* differs",
+        ),
+        (lambda **file: comparison(**file), "is not a comparison of format"),
+        (lambda **file: ensemble(**file | {"resume": False}), "exists: use overwrite=True"),
+    ],
+)
+def test_another_study_is_not_resumed(
+    study: Callable[..., Any], message: str, tmp_path: Path
+) -> None:
+    """Runs of two problems would be mixed in one file, or some be dropped."""
+    path = tmp_path / "study.h5"
+    ensemble(output=path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=message) as error:
+        study(output=path, resume=True)
+    assert "\n" not in str(error.value) and path.read_bytes() == before
+    assert_same(ensemble(output=path, overwrite=True), ensemble())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": 4.0}, "has another betas: resume=True may only add runs"),
+        ({"seed": 1}, "has another seed"),
+        ({"runs": 5}, r"runs=5 is fewer than the 6 of .*: resume=True may only add\."),
+    ],
+)
+def test_another_diagram_is_not_resumed(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """Pairs of two diagrams would be added up."""
+    diagram(output=tmp_path / "d.h5")
+    with pytest.raises(ValueError, match=message):
+        diagram(output=tmp_path / "d.h5", resume=True, **change)
+
+
+def test_a_kernel_that_changed_is_not_resumed(tmp_path: Path) -> None:
+    """Two functions of one name would be mixed: a file has only the name."""
+
+    def study(slope: float, **options: Any) -> mf.Ensemble:
+        def own(s: np.ndarray) -> np.ndarray:
+            return np.exp(slope * s)
+
+        return ensemble(mf.Problem(mf.Circle(), mf.zonal(own), mf.USA), 2, **options)
+
+    path = tmp_path / "study.h5"
+    study(3.0, output=path)
+    study(3.0, output=path, resume=True)
+    message = r"\[problem\] attention is another function than that of .*resume=True"
+    with pytest.raises(ValueError, match=message):
+        study(4.0, output=path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers must be at least 1, got 0"),
+        ({"workers": 2, "executor": ThreadPoolExecutor(1)}, "workers and executor both say"),
+        ({"resume": True}, "resume and overwrite need output="),
+        ({"overwrite": True}, "resume and overwrite need output="),
+        ({"output": "x.h5", "resume": True, "overwrite": True}, "give one"),
+        ({"output": "x.txt"}, "output=x.txt"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+    """One of two options would be ignored silently, before a study that takes hours."""
+    with pytest.raises(ValueError, match=message):
+        ensemble(**options)
