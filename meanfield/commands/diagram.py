@@ -11,7 +11,7 @@ from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.studies import execute_study
 from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
 from meanfield.results.study_reports import merging_report
-from meanfield.studies.complete import Request
+from meanfield.studies.study import Request
 from meanfield.terms.attention import Head
 
 
@@ -19,7 +19,8 @@ def execute(options: argparse.Namespace) -> int:
     """Make the diagram."""
     asked = _asked(options)
     # The text has all options but the number of runs.
-    request = Request("diagram", lambda: MergingPlan(asked), asked, json.dumps(asked.facts()))
+    text = json.dumps(asked.facts())
+    request = Request("diagram", lambda: MergingPlan(asked), asked, "diagram", text=text)
     return execute_study(request, options, merging_report)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import Forgiving, say
@@ -18,24 +18,33 @@ from meanfield.results.report import Report
 from meanfield.runfile import Config
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import check_welcome, output_lock
-from meanfield.store.study_file import STUDY_COMMANDS, Kind
-from meanfield.studies.complete import FILES, AnyStudy, Follow, Request, complete
-from meanfield.studies.study import Runs
+from meanfield.store.study_file import STUDY_COMMANDS
+from meanfield.studies.complete import FILES, AnyStudy, Follow, complete
+from meanfield.studies.study import Request, Runs
 
 
 def study_request(
-    config: Config, kind: Kind, plan: Callable[[], AnyStudy], left: Any = None
-) -> Request:
+    config: Config,
+    kind: Literal["comparison", "ensemble"],
+    plan: Callable[[], AnyStudy],
+    left: Any = None,
+) -> Request[Any]:
     """Study of a run file; left as in `Request`."""
-    source, tables = str(config.source), config.tables
-    options = getattr(config, STUDY_COMMANDS[kind])
     return Request(
-        kind, plan, options, config.text, config.title, source, tables, config.idle, left
+        kind,
+        plan,
+        getattr(config, STUDY_COMMANDS[kind]),
+        str(config.source),
+        text=config.text,
+        title=config.title,
+        tables=config.tables,
+        idle=config.idle,
+        left=left,
     )
 
 
 def execute_study(
-    request: Request,
+    request: Request[Any],
     options: argparse.Namespace,
     report: Callable[[Any, Path], Report],
     config: Config | None = None,

@@ -20,7 +20,6 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -40,7 +39,7 @@ from meanfield.fields.blocks import (
 from meanfield.files.replacing import OutputError
 from meanfield.papers.merging_results import MergingDiagram, MergingTable
 from meanfield.schemes.replicas import Numbers, replicas_at
-from meanfield.studies.study import Execution, Runs, Study, check_runs, rng_of, run_study
+from meanfield.studies.study import Execution, Request, Runs, Study, check_runs, rng_of
 from meanfield.terms.attention import Attention, Head, HeadMatrices
 
 Motion = Literal["flow", "layers"]
@@ -276,13 +275,8 @@ def merging_diagram(
         tolerance,
         seed,
     )
-    return run_study(
-        "merging_diagram",
-        "diagram",
-        partial(MergingPlan, options),
-        options,
-        Execution(output, resume, overwrite, workers, executor, progress),
-    )
+    request = Request("diagram", lambda: MergingPlan(options), options, "merging_diagram")
+    return request.results(Execution(output, resume, overwrite, workers, executor, progress))
 
 
 @dataclass(frozen=True, eq=False)

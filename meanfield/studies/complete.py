@@ -1,16 +1,16 @@
 """The driver of studies: run what is missing, and record it in a file.
 
-A command and a call in Python make a `Request`. `complete` reads the file where a study goes on,
+A command, or a call in Python, makes a `Request`. `complete` reads the file where a study goes on,
 refuses the file of another study, and runs what is missing: in this process, or by an executor.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import fields, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,8 @@ import numpy as np
 import tomli_w
 
 from meanfield.api import python_words
-from meanfield.carriers.options import Options
 from meanfield.engines.threads import threads
 from meanfield.papers.merging_results import MergingDiagram
-from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.runfile import ConfigError
 from meanfield.runfile.config import check_continues
@@ -35,19 +33,19 @@ from meanfield.store.locks import output_lock
 from meanfield.store.merging_file import load_merging, write_merging
 from meanfield.store.output_file import OutputFile
 from meanfield.store.provenance import origin_attributes
-from meanfield.store.study_file import STUDY_COMMANDS, Kind, record_study
+from meanfield.store.study_file import STUDY_COMMANDS, record_study
 from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.processes import worker_pool
-from meanfield.studies.study import Execution, Runs, Study
+from meanfield.studies.study import Execution, Request, Runs, Study
 
 AnyStudy = Study[Any, Any]
 Write = Callable[[Path | OutputFile, Any], None]
 Follow = Callable[[Iterable[Runs], AnyStudy, Sequence[Runs]], Iterable[Runs]]
 """Passes finished runs through and shows progress: (finished, study, missing runs)."""
 
-FILES: dict[Kind, tuple[Callable[[Path], Any], Write]] = {
+FILES: dict[str, tuple[Callable[[Path], Any], Write]] = {
     "comparison": (load_comparison, write_comparison),
     "ensemble": (load_ensemble, write_ensemble),
     "diagram": (load_merging, write_merging),
@@ -58,24 +56,8 @@ FILES: dict[Kind, tuple[Callable[[Path], Any], Write]] = {
 _SAME_RATES = 1e-9
 
 
-@dataclass(frozen=True)
-class Request:
-    """A study that is asked for, and what a file must agree with to go on."""
-
-    kind: Kind
-    plan: Callable[[], AnyStudy]
-    options: Any  # sizes, `runs`, and what else the section of a run file says
-    text: str  # the run file, or what stands for it
-    title: str = ""
-    label: str = ""  # errors begin with it: the run file, or the function
-    tables: dict[str, Any] | None = None  # document of a run file; None without a problem
-    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys that cannot act
-    # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
-    left: Callable[[Any], int] | None = None
-
-
 def complete(
-    request: Request,
+    request: Request[Any],
     output: OutputFile,
     *,
     resume: bool,
@@ -140,19 +122,8 @@ def run_missing(
         raise KeyboardInterrupt(f"interrupted; {output.path} {kept}") from None
 
 
-def complete_call(
-    function: str,
-    kind: Kind,
-    plan: Callable[[], AnyStudy],
-    options: Any,
-    execution: Execution,
-    *,
-    problem: Problem | None = None,
-    settings: Options | None = None,
-    time: Mapping[str, Any] | None = None,
-    left: Callable[[Any], int] | None = None,
-) -> Any:
-    """Results of a study that a function of Python is asked for; see `study.run_study`."""
+def complete_call(request: Request[Any], execution: Execution) -> Any:
+    """Results of a study that a function of Python is asked for."""
 
     def follow(done: Iterable[Runs], study: AnyStudy, missing: Sequence[Runs]) -> Iterable[Runs]:
         if not wants_bar(execution.progress):
@@ -160,23 +131,22 @@ def complete_call(
         return followed(done, 100, study.unit, weight=study.share(missing))
 
     if execution.output is None:
-        study = plan()
+        study = request.plan()
         with _pool(execution, len(study.missing(study.empty()))) as executor:
             return study.completed(executor, execution.progress)
-    if problem is None:
-        tables, text = None, json.dumps(options.facts())
+    if request.problem is None:
+        request = replace(request, text=json.dumps(request.options.facts()))
     else:
-        tables = written(problem, settings or Options(), time or {})
-        tables[STUDY_COMMANDS[kind]] = _changed(options)
-        text = tomli_w.dumps(tables)
-    request = Request(kind, plan, options, text, label=function, tables=tables, left=left)
+        tables = written(request.problem, request.settings, request.time)
+        tables[STUDY_COMMANDS[request.kind]] = _changed(request.options)
+        request = replace(request, text=tomli_w.dumps(tables), tables=tables)
     path, resume = Path(execution.output), execution.resume
     with python_call():
         check_path(f"output={path}", path, ())
         with output_lock(path, resume=resume, overwrite=execution.overwrite) as output:
             pool = partial(_pool, execution)
             complete(request, output, resume=resume, pool=pool, follow=follow)
-        return FILES[kind][0](path)
+        return FILES[request.kind][0](path)
 
 
 @contextmanager
@@ -196,7 +166,7 @@ def runs_of_each(study: ConvergenceStudy | Ensemble | MergingDiagram) -> int:
     return int((study.counts if isinstance(study, Ensemble) else study.distances).shape[1])
 
 
-def _check_document(request: Request, tables: dict[str, Any], stored: Any, path: Path) -> None:
+def _check_document(request: Request[Any], tables: dict[str, Any], stored: Any, path: Path) -> None:
     """Refuse to resume a study of another run file, or one that would shrink."""
     section, wanted = STUDY_COMMANDS[request.kind], request.options
     # A study may only grow, and the sections of others do not act on it.
@@ -212,7 +182,7 @@ def _check_document(request: Request, tables: dict[str, Any], stored: Any, path:
         )
 
 
-def _check_plan(request: Request, study: AnyStudy, stored: Any, path: Path) -> None:
+def _check_plan(request: Request[Any], study: AnyStudy, stored: Any, path: Path) -> None:
     """Refuse a stored study whose plan differs, though its document may be equal."""
     if stored is None:
         return

@@ -38,13 +38,13 @@ from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import (
     Execution,
+    Request,
     Runs,
     Study,
     as_problem,
     check_runs,
     initial_density,
     rng_of,
-    run_study,
 )
 from meanfield.trajectory import trajectory
 
@@ -189,19 +189,19 @@ def convergence_study(
     options = StudyOptions(tuple(int(n) for n in tokens), runs, metric, seed)
     usual = tolerance == DEFAULT_TOLERANCE
     saved = save if isinstance(save, int) else [float(time) for time in save]
-    return run_study(
-        "convergence_study",
+    request = Request(
         "comparison",
         lambda: comparison(
             problem, times, options, tolerance=tolerance, max_degree=max_degree, step=scaled_step
         ),
         options,
-        Execution(output, resume, overwrite, workers, executor, progress),
-        problem=problem,
-        settings=Options(tolerance=None if usual else tolerance, max_degree=max_degree),
-        time={"end": float(until), "unit": unit, "save": saved, "step": step},
+        "convergence_study",
+        problem,
+        Options(tolerance=None if usual else tolerance, max_degree=max_degree),
+        {"end": float(until), "unit": unit, "save": saved, "step": step},
         left=partial(systems_left, options),
     )
+    return request.results(Execution(output, resume, overwrite, workers, executor, progress))
 
 
 def systems_left(options: StudyOptions, stored: ConvergenceStudy | None) -> int:

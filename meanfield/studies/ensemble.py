@@ -60,13 +60,13 @@ from meanfield.studies.ensemble_results import (
 )
 from meanfield.studies.study import (
     Execution,
+    Request,
     Runs,
     Study,
     as_problem,
     check_runs,
     initial_density,
     rng_of,
-    run_study,
 )
 from meanfield.trajectory import trajectory
 
@@ -202,16 +202,16 @@ def ensemble(
     )
     problem = as_problem(problem)
     usual = tolerance == ENSEMBLE_TOLERANCE
-    return run_study(
-        "ensemble",
+    request = Request(
         "ensemble",
         partial(ensemble_plan, problem, options, tolerance=tolerance),
         options,
-        Execution(output, resume, overwrite, workers, executor, progress),
-        problem=problem,
-        settings=Options(tolerance=None if usual else tolerance),
-        time={"end": 1.0},
+        "ensemble",
+        problem,
+        Options(tolerance=None if usual else tolerance),
+        {"end": 1.0},
     )
+    return request.results(Execution(output, resume, overwrite, workers, executor, progress))
 
 
 @dataclass(frozen=True, eq=False)

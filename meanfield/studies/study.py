@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.carriers.options import Options
 from meanfield.checks import at_least, check_returned
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
@@ -160,22 +161,30 @@ class Study(ABC, Generic[Table, Results]):
         return float(len(runs.numbers) * (runs.size + self.overhead))
 
 
-def run_study(
-    function: str,
-    kind: str,
-    plan: Callable[[], Study[Any, Results]],
-    options: Any,
-    execution: Execution,
-    **origin: Any,
-) -> Results:
-    """Results of a study that a function of Python is asked for.
+@dataclass(frozen=True)
+class Request(Generic[Results]):
+    """A study that is asked for, and what a file must agree with to go on."""
 
-    - function, kind: names of the function, and of the kind of its file.
-    - options: with `facts()`, if there is no problem.
-    - origin: problem, settings and time, which a run file would say; `left` of a slow plan.
-    """
-    results: Results = VIEWS["Study.complete"](function, kind, plan, options, execution, **origin)
-    return results
+    kind: Literal["comparison", "ensemble", "diagram"]  # of its file
+    plan: Callable[[], Study[Any, Results]]
+    options: Any  # sizes, `runs`, and what else a run file says; `facts()` without a problem
+    label: str  # errors begin with it: the run file, or the function
+    # A call has these, from which its run file is made.
+    problem: Problem | None = None
+    settings: Options = Options()
+    time: Mapping[str, Any] = field(default_factory=dict)
+    # A command has these: the run file, or what stands for it.
+    text: str = ""
+    title: str = ""
+    tables: dict[str, Any] | None = None  # its document; None without a problem
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys that cannot act
+    # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
+    left: Callable[[Any], int] | None = None
+
+    def results(self, execution: Execution) -> Results:
+        """Results of a call in Python, see `studies.complete`."""
+        results: Results = VIEWS["Request.results"](self, execution)
+        return results
 
 
 def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.commands import progress, studies
+from meanfield.commands import progress
 from meanfield.commands.main import main
 from meanfield.store.ensemble_file import load_ensemble
 from meanfield.studies import corrected_law
@@ -70,7 +70,7 @@ def test_ensemble_survives_a_killed_worker(
     assert main(["ensemble", str(config), "-o", str(here), "--workers", "1", "--json"]) == 0
     expected = json.loads(capfd.readouterr().out)
     killing = Killing(cluster, 6)
-    monkeypatch.setattr(studies, "finished", killing)
+    monkeypatch.setattr("meanfield.studies.study.finished", killing)
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 1e6)
     place = ("-o", str(there), "--scheduler", cluster.address, "--json")
     assert main(["ensemble", str(config), *place]) == 0

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands import compare, progress, studies
+from meanfield.commands import compare, progress
 from meanfield.commands.arguments import add_pool_arguments
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
@@ -92,7 +92,7 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
                 lost.append(cluster.kill_a_busy_worker())
             yield done
 
-    monkeypatch.setattr(studies, "finished", killing)
+    monkeypatch.setattr("meanfield.studies.study.finished", killing)
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", np.inf)
     capfd.readouterr()
     place = ("--scheduler", cluster.address, "--quiet")
