@@ -287,7 +287,13 @@ class _Evolution:
         return False
 
     def saved_inside(self, time: float) -> Snapshot:
-        return self.saved(time, self._state_inside(time))
+        state = self._state_inside(time)
+        if self._problem.changes:
+            # Parameters may have a peak between the stages of the step that was accepted.
+            reason = self.representation.failure(time, state)
+            if reason is not None:
+                raise self.ended(reason)
+        return self.saved(time, state)
 
     def _state_inside(self, time: float) -> State:
         stepper = self._taken

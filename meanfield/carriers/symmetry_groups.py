@@ -12,6 +12,7 @@ from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 from meanfield.spaces.polyhedra import rotation_group
 from meanfield.terms.fixed import total_field
+from meanfield.terms.moving import moves
 
 ROUNDING = 2e-14
 """Differences of coefficients and points that are rounding of a law."""
@@ -66,11 +67,15 @@ def turned_coefficients(space: Manifold, c: ModalArray, matrix: FloatArray) -> M
 def respects(problem: Problem, matrix: FloatArray) -> bool:
     """True if a map commutes with the velocity: B and V of all heads, fixed fields, frequencies.
 
-    g^T B g = B and g V = V g; kernels of <x, y>, diffusion and layers commute with all maps.
+    g^T B g = B and g V = V g; kernels of <x, y>, diffusion and layers commute with all maps, and
+    so do numbers that are functions of time.
     """
     if problem.frequencies is not None and np.linalg.det(matrix) < 0.0:
         return False
-    if problem.changes:
+    turning = [part for name, part, _ in problem.moving if name not in ("kernel", "flow")]
+    turning += [part for _, part, _ in problem.moving if moves(getattr(part, "heads", None))]
+    if problem.own_terms or turning:
+        # Nothing proves that a function, or a term of the user's own, commutes at all times.
         return False
     for stage in problem.staged:
         heads = (stage.heads or ()) if stage.attention is not None else ()

@@ -33,6 +33,7 @@ def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
     """Quartiles of the scaled time of the next merge, of configurations counted at a time.
 
     Mass beside the clusters is shared out among them. Infinite beyond `LATEST` times the time.
+    Empty for beta < 0 or repulsion: clusters then rest apart, which no explicit step follows long.
 
     Examples
     --------
@@ -44,7 +45,9 @@ def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
     >>> bool(abs(times[1] / exact - 1.0) < 1e-3)
     True
     """
-    space, quartiles = problem.space, {}
+    space, quartiles = problem.space, MergeTimes()
+    if problem.beta < 0.0 or problem.flow.strength < 0.0:
+        return quartiles
     for count in sorted({each.count for each in clusters if each.count > 1}):
         chosen = [each for each in clusters if each.count == count]
         points = np.stack([space.vectors(each.centre) for each in chosen])

@@ -49,3 +49,10 @@ def test_each_number_of_clusters_has_its_own_quartiles() -> None:
     assert found.keys() == {2, 3} and np.isfinite(found[3]).all()
     assert np.isfinite(found[2][0]) and np.isinf(found[2][1:]).all()
     assert found[2][0] < LATEST
+
+
+def test_clusters_that_rest_apart_have_no_next_merge() -> None:
+    """Explicit steps towards a stable configuration would not end."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.USA)
+    groups = [Clusters(np.array([0.5, 0.5]), np.array([0.0, np.pi]))]
+    assert next_merges(problem, groups, 5.0) == {}
