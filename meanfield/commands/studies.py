@@ -54,12 +54,12 @@ def execute_study(
 
     config: the run file of a study that has one; things: what it consists of, for messages.
     """
-    command = stem = STUDY_COMMANDS[request.kind]
+    command = label = STUDY_COMMANDS[request.kind]
     path, problem = options.output, None
     inputs: Sequence[Path] = ()
     if config is not None:
-        stem = config.source.stem
-        path = path or config.source.with_name(f"{stem}-{command}.h5")
+        label = request.title or config.source.stem
+        path = path or config.source.with_name(f"{config.source.stem}-{command}.h5")
         inputs, problem = config.inputs, config.problem
     path = Path(path)
     check_path(f"-o {path}", path, inputs)
@@ -75,7 +75,7 @@ def execute_study(
             output,
             resume=options.resume,
             pool=lambda left: pool(options, left, problem),
-            follow=with_bar(options, request.title or stem),
+            follow=with_bar(options, label),
         )
     if not options.quiet:
         done = "the results." if begun else f"all the {things} asked for: nothing to do."

@@ -20,7 +20,6 @@ import tomli_w
 
 from meanfield.api import python_words
 from meanfield.engines.threads import threads
-from meanfield.papers.merging_results import MergingDiagram
 from meanfield.progress import followed, wants_bar
 from meanfield.runfile import ConfigError
 from meanfield.runfile.config import check_continues
@@ -160,10 +159,8 @@ def python_call() -> Iterator[None]:
         raise KeyboardInterrupt(str(error).replace("--resume", "resume=True")) from None
 
 
-def runs_of_each(study: ConvergenceStudy | Ensemble | MergingDiagram) -> int:
+def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
     """How many runs of each size a study has, or asks for."""
-    if isinstance(study, MergingDiagram):
-        return int(study.table.done.shape[1])
     return int((study.counts if isinstance(study, Ensemble) else study.distances).shape[1])
 
 
