@@ -269,6 +269,14 @@ def test_docstrings_refer_to_equations_that_exist() -> None:
             assert {first, last or first} <= set(tags[name]), path
 
 
+@pytest.mark.parametrize("name", ["verification.md", "robustness.md"])
+def test_tests_that_a_page_names_are_there(name: str) -> None:
+    """A reader of a row would look for its test in vain."""
+    named = re.findall(r"`(?:tests/)?((?:\w+/)+test_\w+\.py)", page(name))
+    assert named
+    assert not [path for path in named if not (DOCS.parent / "tests" / path).exists()]
+
+
 @pytest.mark.parametrize(
     "path", sorted({*DOCS.glob("*.md")} - UNWRAPPED), ids=lambda path: path.name
 )
