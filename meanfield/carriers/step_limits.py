@@ -173,7 +173,7 @@ def noisy_series(noise: float, allowed: float, diffusivity: float) -> str:
 def under_resolved(what: str, degree: int, diffusivity: float) -> str:
     """Reason to end where a density of this degree does not show the measure."""
     # With diffusion nobody can take over.
-    other = 'take "auto" with enough max_nodes'
+    other = 'take "characteristics", or "auto" with enough max_nodes'
     if diffusivity:
         other = "raise the diffusivity"
     return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"

@@ -125,7 +125,7 @@ def test_under_resolved_run_fails_and_keeps_what_is_valid(
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert line.startswith("meanfield: under-resolved: spectral tail ")
-    assert '; raise max_degree, or take "auto"' in line
+    assert '; raise max_degree, or take "characteristics"' in line
     assert "small.h5 is valid up to then" in line
     assert "(stopped at t = " in line
     output = config.with_suffix(".h5")
