@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from meanfield.kinds import describe
 from meanfield.terms.attention import kernel_of
 from meanfield.terms.kernels import Kernel
 
@@ -20,6 +23,13 @@ def moves(part: Any) -> bool:
     return is_dataclass(part) and any(moves(getattr(part, each.name)) for each in fields(part))
 
 
+def _number(name: str, value: Any, time: float) -> float:
+    """Value of a function of time, as a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name}(t) must give a number, got {describe(value)} at t = {time:g}.")
+    return float(value)
+
+
 def now(part: Any, time: float) -> Any:
     """The part with the values that its functions have at a time.
 
@@ -32,7 +42,7 @@ def now(part: Any, time: float) -> Any:
     if not moves(part):
         return part
     if isinstance(part, Kernel):
-        return kernel_of(float(part.beta(time)))  # type: ignore[operator]
+        return kernel_of(_number("beta", part.beta(time), time))  # type: ignore[operator]
     if isinstance(part, tuple):
         return tuple(now(each, time) for each in part)
     if not callable(part):

@@ -329,3 +329,10 @@ def test_a_peak_between_stages_ends_a_run_where_a_saved_state_is_wrong() -> None
     reason = 'under-resolved: .* take "characteristics"'
     with pytest.raises(mf.SimulationError, match=reason):
         mf.simulate(problem, until=10.0, save=11, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("value", ["4", None, (1.0,)])
+def test_functions_that_give_no_number_are_named(value: object) -> None:
+    """An error of Python would name neither the parameter nor the time."""
+    with pytest.raises(TypeError, match=r"beta\(t\) must give a number, got .* at t = 0"):
+        mf.Problem(mf.Circle(), mf.exponential(lambda t: value), mf.SA)
