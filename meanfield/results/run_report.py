@@ -154,6 +154,8 @@ def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         facts["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
     else:
         facts.pop("heads", None)
+    if attributes.get("functions"):
+        facts["functions"] = f"{attributes['functions']}; values above are those of time 0"
     names = (
         "title status manifold kernel heads beta normalization mask strength terms functions "
         "layers frequencies stages symmetry"

@@ -254,6 +254,7 @@ def test_run_files_name_functions_and_resume_to_the_bit(
     again = record(folder, *overrides, resume=True)
     assert again.attributes["result_hash"] == whole.attributes["result_hash"]
     assert "drift" in again.attributes["functions"]
+    assert "values above are those of time 0" in str(again)
     with pytest.raises(ValueError, match=r"has .*functions .*that its file does not store"):
         _ = again.problem
 
