@@ -126,12 +126,13 @@ def cases() -> Iterator[tuple[str, str, list[str]]]:
                 section = f"ensemble = {{ tokens = [{count:.0f}], runs = 4, times = [0.05] }}"
                 command = ["ensemble", "--workers", f"{workers}"]
                 yield f"{label} ensemble {count:.0e} x {workers}", study(space, section), command
-        section = 'ensemble = { tokens = [1000000], runs = 4, times = [0.05], carrier = "density" }'
+        carried = 'times = [0.05], representation = "density"'
+        section = f"ensemble = {{ tokens = [1000000], runs = 4, {carried} }}"
         yield f"{label} ensemble density x 1", study(space, section), ["ensemble", "--workers", "1"]
         for count, workers in ((1e3, 1), (1e5, 1), (1e5, 2)) + (
             ((1e6, 1),) if space == CIRCLE else ()
         ):
-            section = f"compare = {{ tokens = [{count:.0f}], repetitions = 2 }}"
+            section = f"compare = {{ tokens = [{count:.0f}], runs = 2 }}"
             command = ["compare", "--workers", f"{workers}"]
             yield f"{label} compare {count:.0e} x {workers}", study(space, section), command
     # Clusters are looked for on a grid as fine as beta asks for, whatever the degree.

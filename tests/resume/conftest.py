@@ -26,7 +26,7 @@ from meanfield.store import recorder, study_file
 from meanfield.studies import ensemble
 recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
 ensemble._MOST_BLOCKED = 1
-real = run.shown
+real = run.with_progress
 
 def work(arguments, after, how):
     def shown(stream, *others, **options):
@@ -36,7 +36,7 @@ def work(arguments, after, how):
                 os._exit(9)
             if i == after:
                 raise KeyboardInterrupt
-    run.shown = studies.shown = shown
+    run.with_progress = studies.with_progress = shown
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         return main(arguments)
 

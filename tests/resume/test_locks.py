@@ -42,7 +42,7 @@ def held(stream, *others, **options):
         sys.stdin.read()
         yield item
 
-run.shown = studies.shown = held
+run.with_progress = studies.with_progress = held
 sys.exit(main())
 """
 
