@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meanfield.store.layout import arrays, check_increasing
+from meanfield.store.layout import arrays, check_increasing, check_sizes
 from meanfield.store.output_file import OutputFile
 from meanfield.store.study_file import read_study, write_study
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -112,7 +112,7 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
         axes = {name: of for name, of in _AXES.items() if name in file or name not in _LATER}
         table = arrays(file, axes, ("tokens", "repetition", "bound"))
         check_increasing("time", table["time"])
-        check_increasing("tokens", table["tokens"], 1)
+        check_sizes("tokens", table["tokens"])
         if np.any(table["distances"] < 0):
             raise ValueError("distances holds negative numbers")
         return ConvergenceStudy(

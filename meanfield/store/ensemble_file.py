@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.store.layout import arrays, check_counts, check_increasing
+from meanfield.store.layout import arrays, check_counts, check_increasing, check_sizes
 from meanfield.store.output_file import OutputFile
 from meanfield.store.study_file import read_study, write_study
 from meanfield.studies.ensemble_results import Ensemble
@@ -102,7 +102,7 @@ def load_ensemble(path: str | os.PathLike[str]) -> Ensemble:
     with read_study(path, "ensemble", ENSEMBLE_FORMAT_VERSION) as (file, attributes):
         table = arrays(file, _axes("component" in file), _INTEGERS)
         check_increasing("time", table["time"])
-        check_increasing("tokens", table["tokens"], 1)
+        check_sizes("tokens", table["tokens"])
         # -1 where not yet run.
         check_counts("counts", table["counts"] + 1, len(table["cluster"]) + 1)
         return Ensemble(

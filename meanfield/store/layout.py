@@ -136,6 +136,13 @@ def check_increasing(name: str, values: Any, least: int = 0) -> None:
         raise ValueError(f"{name} holds other numbers than finite ones, increasing from {least}")
 
 
+def check_sizes(name: str, values: Any) -> None:
+    """Refuse numbers of tokens that are not finite, positive and different from each other."""
+    check_increasing(name, values, 1)
+    if np.any(np.diff(values) == 0):
+        raise ValueError(f"{name} holds the same number twice")
+
+
 def check_indices(name: str, values: Any, most: int) -> None:
     """Refuse indices that are not increasing, or beyond the last of `most`."""
     if len(values) and not (values[0] >= 0 and values[-1] < most and np.all(np.diff(values) > 0)):

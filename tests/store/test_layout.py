@@ -19,6 +19,7 @@ from meanfield.store.layout import (
     check_grows,
     check_increasing,
     check_indices,
+    check_sizes,
     checked_attribute,
     dataset,
     increasing_times,
@@ -134,6 +135,13 @@ def test_numbers_out_of_range_are_named(
     check("x", np.zeros(0, int), 3)
     with pytest.raises(ValueError, match=message):
         check("x", np.array(values), 3)
+
+
+def test_numbers_of_tokens_stand_once() -> None:
+    """A fit over sizes that are all the same would divide by zero."""
+    check_sizes("tokens", np.array([1, 2]))
+    with pytest.raises(ValueError, match="tokens holds the same number twice"):
+        check_sizes("tokens", np.array([5, 5]))
 
 
 def test_arrays_fit_their_axes(file: h5py.File) -> None:
