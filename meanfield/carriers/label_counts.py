@@ -88,7 +88,7 @@ def too_few_labels(labels: Labels, error: float, allowed: float) -> TooFewLabels
     """Reason with both errors."""
     return TooFewLabels(
         f"{len(labels.values)} {_PLURAL[labels.name]} resolve moments to {allowed:.1g} until here, "
-        f"then to {error:.1g}"
+        f"then to {error:.2g}"
     )
 
 

@@ -52,7 +52,13 @@ LAYERS = options(
     "time=",
 )
 CAUSAL = options("problem.normalization=softmax", "problem.mask=causal")
-FREQUENCIES = options("frequencies={law='lorentzian', width=0.1}", "time.end=2.0", "time.save=5")
+# A start that does not fall off with the frequency is resolved to no smaller tolerance.
+FREQUENCIES = options(
+    "frequencies={law='lorentzian', width=0.1}",
+    "time.end=2.0",
+    "time.save=5",
+    "representation.tolerance=1e-3",
+)
 AXIAL = options("problem.manifold=sphere:8", "initial.modes=[[1, 0.3], [2, 0.2]]")
 MANY = options("problem.manifold=sphere:16", "initial={name='normal_tokens', tokens=20}")
 FLAT = options("problem.manifold=space:2", "problem.normalization=softmax")
@@ -223,7 +229,8 @@ def failed(run: Chain, k: int, error: str) -> str:
         return "harmless"
     end.check(1, 2)
     if left is not None:
-        assert left.status == "running" and not len(left.time) or "at t = " in left.status
+        whole = left.status == "completed" and len(left.time) == len(run.reference.time)
+        assert whole or left.status == "running" and not len(left.time) or "at t = " in left.status
     run.finish()
     return "told"
 
