@@ -42,17 +42,12 @@ from meanfield.runs import Run
 class ActionBound:
     """Distances of a run beside the bound by its energy: consecutive saves, and first to last.
 
-    Attributes
-    ----------
-    starts, times : ndarray, shape (k,)
-        Scaled times s and t of each pair of saves.
-    squared_distance : ndarray, shape (k,)
-        W_2(mu_s, mu_t)^2, of a bracket the lower end; of tokens in other dimensions than
-        1 and 2 the mean squared angle between where each was and is, for which the bound holds too.
-    bound : ndarray, shape (k,)
-        (t - s) (E(t) - E(s)) / min Z.
-    allowance : ndarray, shape (k,)
-        What the tolerance and rounding may do to the two.
+    - starts, times (k,): scaled times s and t of each pair of saves.
+    - squared_distance (k,): W_2(mu_s, mu_t)^2, of a bracket the lower end; of tokens in other
+      dimensions than 1 and 2 the mean squared angle between where each was and is, for which the
+      bound holds too.
+    - bound (k,): (t - s) (E(t) - E(s)) / min Z.
+    - allowance (k,): what the tolerance and rounding may do to the two.
     """
 
     starts: FloatArray

@@ -46,23 +46,15 @@ _OPEN = 1e-9
 class Collapse:
     """A proof that a measure becomes one cluster.
 
-    Attributes
-    ----------
-    reason : str
-        "arc", "cosine" or "hemisphere".
-    start : float
-        Scaled time of the measure from which it follows.
-    spread : float
-        Largest angle between two of its points then; of "hemisphere" twice the angle about
-        its centre.
-    within : float
-        Angle.
-    by : float
-        Scaled time from which no two points are further apart than `within`; infinite
-        where no time is proved.
-    rate : float
-        From then on the largest chord falls at least like e^{-rate t}, scaled time; 0
-        where nothing is proved.
+    - reason: "arc", "cosine" or "hemisphere".
+    - start: scaled time of the measure from which it follows.
+    - spread: largest angle between two of its points then; of "hemisphere" twice the angle about
+      its centre.
+    - within: angle.
+    - by: scaled time from which no two points are further apart than `within`; infinite where no
+      time is proved.
+    - rate: from then on the largest chord falls at least like e^{-rate t}, scaled time; 0 where
+      nothing is proved.
     """
 
     reason: str

@@ -47,19 +47,14 @@ State = Density | Measure
 class CertifiedRadius:
     """Distance of two runs, and between which values it is certified to lie.
 
-    Attributes
-    ----------
-    p : int
-        Of W_p.
-    times : ndarray, shape (k,)
-        Scaled times that both runs saved.
-    distance : ndarray, shape (k, 2)
-        W_p measured, between two ends, which are the same where it is exact; of tokens in
-        other dimensions than 1 and 2, where it is not known, that of each to its own partner.
-    lower, upper : ndarray, shape (k,)
-        Certified from the distance at the first time; lower is 0 where nothing is proved.
-    tolerance : float
-        How far a mean position may be off, radians.
+    - p: of W_p.
+    - times (k,): scaled times that both runs saved.
+    - distance (k, 2): W_p measured, between two ends, which are the same where it is exact; of
+      tokens in other dimensions than 1 and 2, where it is not known, that of each to its own
+      partner.
+    - lower, upper (k,): certified from the distance at the first time; lower is 0 where nothing is
+      proved.
+    - tolerance: how far a mean position may be off, radians.
     """
 
     p: int

@@ -10,8 +10,6 @@ derivative contracted with C. Without noise all randomness is in the start, and 
 measure solves the equation of the limit itself. Density, C and eta are one system, stepped by
 DOP853.
 
-References
-----------
 Braun, Hepp, The Vlasov dynamics and its fluctuations in the 1/N limit of interacting classical
 particles, Comm. Math. Phys. 56 (1977), 101-113.
 """

@@ -10,8 +10,6 @@ the lengths of stages, and int w F is differentiated with respect to all of them
 What they owe to p are differences of order six, taken once, without a run: the sweep costs the same
 whatever the number of parameters.
 
-References
-----------
 Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58 (2016), 3-33.
 """
 
@@ -46,23 +44,14 @@ _LEAST_SHARE = 1e-2
 class Gradient:
     """An observable at the end of a run, and its derivatives.
 
-    Attributes
-    ----------
-    parameters : ndarray, shape (n,)
-        p.
-    value : float
-        J.
-    gradient : ndarray, shape (n,)
-        dJ/dp_i.
-    degree : int
-        Of the density and the backward sweep.
-    steps : int
-        Steps of the run, twelve stages each.
-    memory : int
-        Bytes of the states that were kept: of at most 512 steps, and as many as lie
-        between two of them, 16 bytes a coefficient.
-    tail : float
-        What truncation leaves out of the sweep, as a share.
+    - parameters (n,): p.
+    - value: J.
+    - gradient (n,): dJ/dp_i.
+    - degree: of the density and the backward sweep.
+    - steps: steps of the run, twelve stages each.
+    - memory: bytes of the states that were kept: of at most 512 steps, and as many as lie between
+      two of them, 16 bytes a coefficient.
+    - tail: what truncation leaves out of the sweep, as a share.
     """
 
     parameters: FloatArray

@@ -9,8 +9,6 @@ tokens drawn from mu_0 have J = J(mu_t) + (1/N) sum_i psi(x_i) + O(1/N). Their v
 
     N Var J -> int psi^2 dmu_0 + 2 diffusivity int_0^t int |grad psi_s|^2 dmu_s ds.
 
-References
-----------
 Hampel, The influence curve and its role in robust estimation, J. Amer. Statist. Assoc. 69 (1974).
 """
 
@@ -39,21 +37,12 @@ from meanfield.spaces.manifold import Manifold
 class Influence:
     """Influence functions of observables of a run.
 
-    Attributes
-    ----------
-    problem : Problem
-    time : float
-        Scaled time t of the observables.
-    values : ndarray, shape (k,)
-        J in the limit.
-    coefficients : ndarray, shape (k, coefficients)
-        psi at time 0, with int psi dmu_0 = 0.
-    variances : ndarray, shape (k,)
-        lim N Var J over tokens that are drawn from the initial law.
-    covariance : ndarray, shape (k, k)
-        lim N Cov of the observables.
-    tail : float
-        Largest coefficient among the top tenth of degrees, a share of the largest.
+    - time: scaled time t of the observables.
+    - values (k,): J in the limit.
+    - coefficients (k, coefficients): psi at time 0, with int psi dmu_0 = 0.
+    - variances (k,): lim N Var J over tokens that are drawn from the initial law.
+    - covariance (k, k): lim N Cov of the observables.
+    - tail: largest coefficient among the top tenth of degrees, a share of the largest.
     """
 
     problem: Problem

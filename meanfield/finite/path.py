@@ -15,8 +15,6 @@ of that for a field psi,
 So int psi g is the same before and after a step, to rounding: the backward sweep gives the exact
 derivative of what the forward one computes.
 
-References
-----------
 Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 (DOP853).
 Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58 (2016), 3-33.
 """

@@ -119,19 +119,11 @@ class EncoderLayer:
 class Encoder:
     """A trained encoder: how tokens begin, and its layers.
 
-    Attributes
-    ----------
-    name : str
-    words, positions, segments : ndarray, shape (., e)
-        Embeddings; of segments only the first is used.
-    norm : LayerNorm
-        LN_0.
-    widened : Affine or None
-        e -> d where these differ (ALBERT).
-    layers : tuple of EncoderLayer
-        Of ALBERT the same several times.
-    pieces : WordPiece or None
-        Reads texts; without it tokens are given by their numbers.
+    - words, positions, segments (., e): embeddings; of segments only the first is used.
+    - norm (LayerNorm): LN_0.
+    - widened (Affine or None): e -> d where these differ (ALBERT).
+    - layers (tuple of EncoderLayer): of ALBERT the same several times.
+    - pieces (WordPiece or None): reads texts; without it tokens are given by their numbers.
     """
 
     name: str

@@ -77,15 +77,10 @@ class HeadTable:
     with R^2 = 1 - |s - beta c|^2 / |s|^2 of each, rows centred: the share of the scores that are
     beta times a cosine; negative where beta says less than a constant does.
 
-    Attributes
-    ----------
-    beta_norm, beta_fit, beta_entropy : ndarray
-    r2_norm, r2_fit, r2_entropy : ndarray
-    attended_tokens : ndarray
-        e^{entropy of a row}, its mean: how many tokens a token attends to.
-    symmetric : ndarray
-        |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B means nothing:
-        where 2 k < d it has k positive and k negative eigenvalues, whatever they are (Sylvester).
+    - attended_tokens: e^{entropy of a row}, its mean: how many tokens a token attends to.
+    - symmetric: |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B means
+      nothing: where 2 k < d it has k positive and k negative eigenvalues, whatever they are
+      (Sylvester).
     """
 
     beta_norm: FloatArray

@@ -42,20 +42,15 @@ head."""
 class Ladder:
     """The rungs for one text.
 
-    Attributes
-    ----------
-    cosine : ndarray, shape (4, layers + 1)
-        Mean cosine of pairs of tokens on each of `RUNGS`, at each depth.
-    distance : ndarray, shape (4, layers + 1)
-        Root mean square of |u - u'| over tokens, u their directions on a rung, u' the model's; 0
-        of the model, NaN of equiangular tokens, sqrt(2) of directions that have nothing in common.
-    step_distance : ndarray, shape (4, layers)
-        The same after one layer from the model's own state: of tokens that stay where they are, of
-        the model's normalisations LN_2(LN_1(x)), of attention and these, of one head. What
-        attention explains is seen against the second.
-    beta, strength, share : ndarray, shape (layers,)
-        The one head: beta, c, and R^2 of its outputs against the model's attention, about 0 and
-        not their mean; NaN where attention adds nothing.
+    - cosine (4, layers + 1): mean cosine of pairs of tokens on each of `RUNGS`, at each depth.
+    - distance (4, layers + 1): root mean square of |u - u'| over tokens, u their directions on a
+      rung, u' the model's; 0 of the model, NaN of equiangular tokens, sqrt(2) of directions that
+      have nothing in common.
+    - step_distance (4, layers): the same after one layer from the model's own state: of tokens that
+      stay where they are, of the model's normalisations LN_2(LN_1(x)), of attention and these, of
+      one head. What attention explains is seen against the second.
+    - beta, strength, share (layers,): the one head: beta, c, and R^2 of its outputs against the
+      model's attention, about 0 and not their mean; NaN where attention adds nothing.
     """
 
     cosine: FloatArray

@@ -29,12 +29,8 @@ _LONGEST_HEADER = 100_000_000
 class Tensors(Mapping[str, FloatArray]):
     """Arrays of a safetensors file by name, read when they are asked for, in double precision.
 
-    References
-    ----------
     https://huggingface.co/docs/safetensors (format).
 
-    Examples
-    --------
     >>> Tensors("nothing.safetensors")
     Traceback (most recent call last):
     ...

@@ -43,28 +43,14 @@ def causal_pair_cosine(
     c' = strength (1 - c^2) / (1 + e^{beta (1 - c)}) under SA, and with a(c) / 2 in place of the
     last factor under USA: `equiangular_cosine` of two tokens at half the time.
 
-    Parameters
-    ----------
-    problem : Problem
-        In any dimension, with an exponential or the linear kernel, a positive strength and without
-        diffusion; it says no mask, and its initial measure is not used.
-    times : float or ndarray
-        Scaled times, not negative.
-    start : float
-        Cosine at time 0, between -1 and 1.
+    - problem: in any dimension, with an exponential or the linear kernel, a positive strength and
+      without diffusion; it says no mask, and its initial measure is not used.
+    - times (float or ndarray): scaled times, not negative.
+    - start: cosine at time 0, between -1 and 1.
 
-    Returns
-    -------
-    float or ndarray, shape of times
-        What was gained has a relative error of rounding.
+    Returns (float or ndarray, shape of times): what was gained has a relative error of rounding.
+    ValueError as `equiangular_cosine`.
 
-    Raises
-    ------
-    ValueError
-        As `equiangular_cosine`.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=1.0), mf.SA)
     >>> causal_pair_cosine(problem, np.array([0.5, 1.0, 2.0]))
@@ -87,20 +73,11 @@ def causal_pair_time(
 
     evaluated as `equiangular_time` is, without losing digits.
 
-    Parameters
-    ----------
-    problem, start
-        As for `causal_pair_cosine`, errors as for `equiangular_time`.
-    until : float or ndarray
-        Cosines, from start to 1.
+    - problem, start: as for `causal_pair_cosine`, errors as for `equiangular_time`.
+    - until (float or ndarray): cosines, from start to 1.
 
-    Returns
-    -------
-    float or ndarray, shape of until
-        In scaled time; infinite for the cosine 1.
+    Returns (float or ndarray, shape of until): in scaled time; infinite for the cosine 1.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=1.0), mf.SA)
     >>> round(causal_pair_time(problem, 0.5791953369111), 11)
@@ -114,20 +91,11 @@ def causal_pair_time(
 def causal_amplification(exponent: float, power: float) -> float:
     """Growth e^{lambda t / (p + 1)} of moments near uniform that begin as s^p along the positions.
 
-    Parameters
-    ----------
-    exponent : float
-        lambda t, lambda of `growth_rates`.
-    power : float
-        p, above -1: 0 grows at the full rate, 1 at half of it.
+    - exponent: lambda t, lambda of `growth_rates`.
+    - power: p, above -1: 0 grows at the full rate, 1 at half of it.
 
-    Raises
-    ------
-    ValueError
-        If power <= -1: the tokens that come first have no mean then.
+    ValueError if power <= -1: the tokens that come first have no mean then.
 
-    Examples
-    --------
     >>> round(float(np.log(causal_amplification(2.1, 2.0))), 12)
     0.7
     """
@@ -145,26 +113,12 @@ def causal_response(exponent: float, source: float, positions: FloatArray) -> Fl
     and 0 before, so that c(t, s) = c(0, s) + int_0^s g(s; s_0) c(0, s_0) ds_0 solves
     d_t c = lambda (1 / s) int_0^s c ds'. For lambda < 0 it is -sqrt(|lambda| t / Y) J_1 / s.
 
-    Parameters
-    ----------
-    exponent : float
-        lambda t.
-    source : float
-        s_0, positive.
-    positions : ndarray
-        s, positive.
+    - exponent: lambda t.
+    - source: s_0, positive.
+    - positions: s, positive.
 
-    Returns
-    -------
-    ndarray, shape of positions
+    Returns (shape of positions). ValueError if a position is not positive.
 
-    Raises
-    ------
-    ValueError
-        If a position is not positive.
-
-    Examples
-    --------
     >>> causal_response(1.7 * 1.3, 0.3, [0.2, 0.5, 1.0]).round(7)
     array([0.       , 7.4311053, 6.7852218])
     """
@@ -196,35 +150,17 @@ def causal_poisson(
     int e^{ik theta} dmu = zeta(s)^k. Polynomials in s at the nodes of Gauss and Legendre, of which
     the mean up to s is exact, and DOP853 in time; the degree is doubled until it is enough.
 
-    Parameters
-    ----------
-    problem : Problem
-        On the circle, with the linear kernel or heads whose scores are 0, without diffusion; that
-        it is causal, and its initial measure, are not asked.
-    profile : callable
-        zeta(0, s) for an array of positions, |zeta| <= 1; smooth on [0, 1].
-    times : ndarray, shape (saves,)
-        Scaled times, not negative, in order.
-    positions : ndarray, shape (m,)
-        From 0, the first tokens, to 1.
+    - problem: on the circle, with the linear kernel or heads whose scores are 0, without diffusion;
+      that it is causal, and its initial measure, are not asked.
+    - profile: zeta(0, s) for an array of positions, |zeta| <= 1; smooth on [0, 1].
+    - times (saves,): scaled times, not negative, in order.
+    - positions (m,): from 0, the first tokens, to 1.
 
-    Returns
-    -------
-    ndarray of complex, shape (saves, m)
-        Error some 1e-11.
+    Returns (saves, m): error some 1e-11. ValueError if a number is out of range, the problem has
+    scores, or polynomials of degree 127 do not resolve the profile, or what becomes of it.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range, the problem has scores, or polynomials of degree 127 do not
-        resolve the profile, or what becomes of it.
-
-    References
-    ----------
     Ott, Antonsen, Chaos 18 (2008), 037113, and Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
     >>> def profile(s):

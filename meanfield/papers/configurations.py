@@ -17,8 +17,6 @@ For h = sum_l h_l P_l <= f(s) = e^{beta (s - 1)} on [-1, 1], h_l >= 0 for l >= 1
 
 and the best h of some degree solves a linear programme.
 
-References
-----------
 Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20 (2007),
 theorem 1.2 and table 1. Delsarte, Goethals, Seidel, Geom. Dedicata 6 (1977) (designs). Yudin,
 Discrete Math. Appl. 3 (1993) (the bound).
@@ -65,18 +63,12 @@ _ROOT5 = float(np.sqrt(5.0))
 class Sharp:
     """A configuration that is optimal for every beta > 0, by its cosines.
 
-    Attributes
-    ----------
-    name : str
-        A name of `meanfield.configuration`.
-    dimension : int
-        d of R^d.
-    tokens : int
-        n.
-    cosines : tuple of float
-        Between a point and the others.
-    multiplicities : tuple of int
-        How many others have each, from every point; their sum is n - 1.
+    - name: a name of `meanfield.configuration`.
+    - dimension: d of R^d.
+    - tokens: n.
+    - cosines (tuple of float): between a point and the others.
+    - multiplicities (tuple of int): how many others have each, from every point; their sum is n -
+      1.
     """
 
     name: str
@@ -152,13 +144,8 @@ def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
 
     Polygons on the circle, simplices of n <= d + 1, cross-polytopes of n = 2 d points, and `SHARP`.
 
-    Raises
-    ------
-    ValueError
-        If d or n is below 2.
+    ValueError if d or n is below 2.
 
-    Examples
-    --------
     >>> found = sharp_configuration(3, 6)
     >>> found.name, found.design, round(found.energy(5.0), 12)
     ('cross_polytope', 3, 0.171166197988)
@@ -188,8 +175,6 @@ def energy_of(pair_energy: float, tokens: int) -> float:
 def uniform_energy(dimension: int, beta: float) -> float:
     """Energy a_0 of the uniform measure, below eps_n of any tokens; dimension d of R^d.
 
-    Examples
-    --------
     >>> round(uniform_energy(24, 5.0), 12) < sharp_configuration(24, 196560).energy(5.0)
     True
     """
@@ -199,8 +184,6 @@ def uniform_energy(dimension: int, beta: float) -> float:
 def pair_energy(vectors: FloatArray, beta: float) -> float:
     """P of unit vectors (n, d), each pair once: right to its last digits however small it is.
 
-    Examples
-    --------
     >>> square = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
     >>> bool(np.isclose(pair_energy(square, 2.0), 4 * np.exp(-2) + 2 * np.exp(-4), rtol=1e-15))
     True
@@ -233,20 +216,11 @@ def polynomials(dimension: int, cosines: FloatArray, max_degree: int) -> FloatAr
 def design_strength(points: FloatArray, *, most: int = 24) -> int:
     """Largest t <= most for which points are a t-design, in any dimension.
 
-    Parameters
-    ----------
-    points : array, shape (n,) or (n, d)
-        Angles in radians, or vectors of any length but zero.
-    most : int
-        Where to stop looking.
+    - points (n,) or (n, d): angles in radians, or vectors of any length but zero.
+    - most: where to stop looking.
 
-    Raises
-    ------
-    ValueError
-        If there is no point, a vector is zero or not finite, or most is below 1.
+    ValueError if there is no point, a vector is zero or not finite, or most is below 1.
 
-    Examples
-    --------
     >>> design_strength(2 * np.pi * np.arange(5) / 5)
     4
     """
@@ -290,8 +264,6 @@ def relaxation_gap(measure: Measure, beta: float) -> float:
     A negative gap is a direction in which P falls. beta is positive, at most 300: beyond, P is
     below the smallest numbers.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.from_points(np.concatenate([np.eye(3), -np.eye(3)]))
     >>> round(relaxation_gap(law.build(mf.Sphere()), 5.0), 8)
@@ -342,14 +314,9 @@ def _rotations(manifold: Manifold, points: FloatArray, frames: FloatArray) -> Fl
 class PairEnergyBound:
     """A lower bound of P for all configurations of n points of S^{d-1}.
 
-    Attributes
-    ----------
-    value : float
-        The bound, not below 0.
-    coefficients : ndarray, shape (degree + 1,)
-        h_l of the polynomial, h_l >= 0 for l >= 1.
-    shift : float
-        h - shift is proved to be below e^{beta (s - 1)} on [-1, 1], rounding included.
+    - value: the bound, not below 0.
+    - coefficients (degree + 1,): h_l of the polynomial, h_l >= 0 for l >= 1.
+    - shift: h - shift is proved to be below e^{beta (s - 1)} on [-1, 1], rounding included.
     """
 
     value: float
@@ -370,24 +337,13 @@ def pair_energy_bound(
     with the remainder (sum_l h_l P_l'''(1) + max f''') r^3 / 6, proves h - f <= shift on each.
     Then n (n - 1) shift is taken off.
 
-    Parameters
-    ----------
-    dimension : int
-        d of R^d, at least 2.
-    tokens : int
-        n, at least 2.
-    beta : float
-        Positive.
-    degree : int
-        Of h, at least 1.
+    - dimension: d of R^d, at least 2.
+    - tokens: n, at least 2.
+    - beta: positive.
+    - degree: of h, at least 1.
 
-    Raises
-    ------
-    ValueError
-        If a number is too small.
+    ValueError if a number is too small.
 
-    Examples
-    --------
     >>> bound = pair_energy_bound(3, 5, 5.0)
     >>> round(bound.value, 7), bound.shift < 1e-12
     (0.0332737, True)

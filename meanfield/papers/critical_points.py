@@ -46,32 +46,18 @@ _FAILS_BELOW = -2.0 / 3.0
 class CriticalPoints:
     """Critical points found, highest energy first, each once up to rotations and reflections.
 
-    Attributes
-    ----------
-    beta : float
-    tokens, starts, seed : int
-        What was searched: Newton's method from so many random starts.
-    converged : int
-        Starts from which it found a critical point.
-    angles : ndarray, shape (points, tokens)
-        Radians, in order, from the first token.
-    energy : ndarray, shape (points,)
-        Mean over all pairs of [a(cos) - a(-1)] / [a(1) - a(-1)]: 1 for one cluster.
-    index : ndarray, shape (points,)
-        Number of positive eigenvalues.
-    nullity : ndarray, shape (points,)
-        Number of those that are 0 up to rounding, but for rotations: points that are not
-        isolated, or not decided.
-    smallest : ndarray, shape (points,)
-        Smallest positive eigenvalue, scaled time; NaN at a maximum.
-    largest : ndarray, shape (points,)
-        Largest eigenvalue, the escape rate of v; 0 or rounding at a maximum.
-    multiplicities : tuple of tuples
-        Tokens in each cluster, going round, of every point.
-    labelled : tuple of int
-        In how many ways n labelled tokens take each, up to rotations.
-    hits : ndarray, shape (points,)
-        Starts that led there.
+    - tokens, starts, seed: what was searched: Newton's method from so many random starts.
+    - converged: starts from which it found a critical point.
+    - angles (points, tokens): radians, in order, from the first token.
+    - energy (points,): mean over all pairs of [a(cos) - a(-1)] / [a(1) - a(-1)]: 1 for one cluster.
+    - index (points,): number of positive eigenvalues.
+    - nullity (points,): number of those that are 0 up to rounding, but for rotations: points that
+      are not isolated, or not decided.
+    - smallest (points,): smallest positive eigenvalue, scaled time; NaN at a maximum.
+    - largest (points,): largest eigenvalue, the escape rate of v; 0 or rounding at a maximum.
+    - multiplicities (tuple of tuples): tokens in each cluster, going round, of every point.
+    - labelled (tuple of int): in how many ways n labelled tokens take each, up to rotations.
+    - hits (points,): starts that led there.
     """
 
     beta: float
@@ -358,15 +344,10 @@ def _ways(angles: FloatArray) -> int:
 class SingleClusterProof:
     """Theorems on whether n equal tokens become one cluster.
 
-    Attributes
-    ----------
-    proved : bool or None
-        True: from almost every start. False: not so, an open set of starts does not.
-        None: not known.
-    statements : tuple of (str, str)
-        Theorems that apply, each with its source.
-    probability : float
-        Proved lower bound for independent uniform tokens: 1, or that of a hemisphere.
+    - proved (bool or None): true: from almost every start. False: not so, an open set of starts
+      does not. None: not known.
+    - statements (tuple of (str, str)): theorems that apply, each with its source.
+    - probability: proved lower bound for independent uniform tokens: 1, or that of a hemisphere.
     """
 
     proved: bool | None

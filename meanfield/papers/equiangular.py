@@ -246,8 +246,6 @@ def equiangular_gap(
     Parameters and errors as for `equiangular_cosine`. An error eps of the time causes a relative
     error 2 eps t of the gap.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
     >>> print(f"{equiangular_gap(problem, 8, 50.0):.8e}")
@@ -319,8 +317,6 @@ def log_late_gap(problem: Problem, tokens: int, start: float = 0.0) -> float:
 
     Parameters and errors as for `equiangular_cosine`. The result is infinite beyond 1e308.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
     >>> round(math.exp(log_late_gap(problem, 8)), 7)

@@ -50,27 +50,13 @@ def full_support_velocity(
     Whatever the measure is: linear transport. Zero for B = V = 1, where all that moves softmax
     attention is slower.
 
-    Parameters
-    ----------
-    space : Manifold
-        mf.Circle() or mf.Sphere(d).
-    points : ndarray
-        Where, as the space stores points.
-    score, value : number or array, (d,) or (d, d)
-        B = Q^T K and V, as `mf.Head` has them.
+    - space: mf.Circle() or mf.Sphere(d).
+    - points: where, as the space stores points.
+    - score, value (number or array, (d,) or (d, d)): B = Q^T K and V, as `mf.Head` has them.
 
-    Returns
-    -------
-    ndarray
-        As the space stores velocities: (n,) on the circle, (n, d) on spheres.
+    Returns: as the space stores velocities: (n,) on the circle, (n, d) on spheres. ValueError if
+    the space is R^d, or B^T x = 0, where every direction is a largest.
 
-    Raises
-    ------
-    ValueError
-        If the space is R^d, or B^T x = 0, where every direction is a largest.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> full_support_velocity(mf.Circle(), [0.1, 0.7], score=[1.0, -1.0]).round(6)
     array([-0.198669, -0.98545 ])
@@ -92,12 +78,8 @@ def uniform_velocity(
 
     Other parameters, result and errors as for `full_support_velocity`; beta is positive.
 
-    References
-    ----------
     NIST DLMF 10.32.2 (the integral of e^{kappa <m, y>} y over a sphere).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> slow = uniform_velocity(mf.Circle(), [0.7], 80.0, score=[1.0, -1.0])
     >>> (slow / full_support_velocity(mf.Circle(), [0.7], score=[1.0, -1.0])).round(6)
@@ -137,20 +119,11 @@ def two_pole_density(angles: FloatArray, time: float) -> FloatArray:
 
     From the uniform measure: its mass gathers at 0 and pi.
 
-    Parameters
-    ----------
-    angles : ndarray, shape (n,)
-        Radians.
-    time : float
-        At least 0; papers' time, which softmax runs have as scaled time.
+    - angles (n,): radians.
+    - time: at least 0; papers' time, which softmax runs have as scaled time.
 
-    Returns
-    -------
-    ndarray, shape (n,)
-        Relative to d theta / 2 pi.
+    Returns (n,): relative to d theta / 2 pi.
 
-    Examples
-    --------
     >>> angles = 2.0 * np.pi / 128 * np.arange(128)
     >>> f = two_pole_density(angles, 0.5)
     >>> bool(abs(f.mean() - 1.0) < 1e-14)
@@ -176,21 +149,12 @@ def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> Fl
 
     which these solve.
 
-    Parameters
-    ----------
-    max_degree : int
-        Largest degree.
-    time : float
-        At least 0; papers' time, which softmax runs have as scaled time.
-    beta : float
-        Positive.
+    - max_degree: largest degree.
+    - time: at least 0; papers' time, which softmax runs have as scaled time.
+    - beta: positive.
 
-    Returns
-    -------
-    ndarray, shape (max_degree + 1,)
+    Returns (max_degree + 1,).
 
-    Examples
-    --------
     >>> two_pole_moments(4, 0.5).round(6)
     array([1.      , 0.      , 0.462117, 0.      , 0.213552])
     >>> two_pole_moments(4, 0.5, beta=80.0).round(4)  # softmax: 0.4589 and 0.2057
@@ -223,30 +187,14 @@ def inclusion_distance(
     It is the least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|. Here y runs over the convex hull of
     the tokens whose score with token i is the largest.
 
-    Parameters
-    ----------
-    space : Manifold
-        mf.Circle(), mf.Sphere(d) or mf.Space(d).
-    tokens : ndarray
-        As the space stores points.
-    velocities : ndarray, shape (n, d)
-        As vectors, on the circle, too.
-    score, value : number or array, (d,) or (d, d)
-        B = Q^T K and V, as `mf.Head` has them.
-    tolerance : float
-        Scores tie that differ by less than this times |B| times the largest |x_j|^2.
+    - space: mf.Circle(), mf.Sphere(d) or mf.Space(d).
+    - tokens: as the space stores points.
+    - velocities (n, d): as vectors, on the circle, too.
+    - score, value (number or array, (d,) or (d, d)): B = Q^T K and V, as `mf.Head` has them.
+    - tolerance: scores tie that differ by less than this times |B| times the largest |x_j|^2.
 
-    Returns
-    -------
-    ndarray, shape (n,)
+    Returns (n,). ValueError if the shapes do not fit.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-
-    Examples
-    --------
     From the ridge x_1 = 0 between two corners all three velocities solve (Example 9.3):
 
     >>> import meanfield as mf

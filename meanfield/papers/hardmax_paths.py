@@ -55,19 +55,12 @@ _PLACES = 0.5 * (1.0 - np.cos(np.pi * np.arange(1, 15) / 14))
 class Switch:
     """A token changes whom it attends to.
 
-    Attributes
-    ----------
-    time : float
-    token : int
-        Its number.
-    before, after : tuple of int
-        Tokens that it attended to, and attends to: one, or several while it slides along a
-        ridge. `before` is empty of tokens that begin on a ridge.
-    tied : tuple of int
-        Tokens that share the largest score at the time.
-    choices : int
-        How many velocities solve the inclusion: 1 where nothing was chosen. Where many
-        tokens are on ridges together, the most of one of them while others keep theirs.
+    - token: its number.
+    - before, after (tuple of int): tokens that it attended to, and attends to: one, or several
+      while it slides along a ridge. `before` is empty of tokens that begin on a ridge.
+    - tied (tuple of int): tokens that share the largest score at the time.
+    - choices: how many velocities solve the inclusion: 1 where nothing was chosen. Where many
+      tokens are on ridges together, the most of one of them while others keep theirs.
     """
 
     time: float
@@ -90,21 +83,14 @@ class _Piece(NamedTuple):
 class HardmaxRun:
     """Tokens under hardmax attention.
 
-    Attributes
-    ----------
-    space : Manifold
-    score, value : ndarray, shape (d, d)
-        B = Q^T K and V.
-    ridge : str
-        "corner" or "midpoint".
-    time : ndarray, shape (n_times,)
-        Saved times, papers' time.
-    points : ndarray, shape (n_times, n) on the circle, else (n_times, n, d)
-        Tokens at these times, as the space stores points.
-    attended : ndarray of int, shape (n_times, n)
-        Whom each token attends to, most of several; of equal tokens the first.
-    events : tuple of Switch
-        In the order of time; those at time 0 are ridges on which tokens begin.
+    - score, value (d, d): B = Q^T K and V.
+    - ridge: "corner" or "midpoint".
+    - time (n_times,): saved times, papers' time.
+    - points (n_times, n) on the circle, else (n_times, n, d): tokens at these times, as the space
+      stores points.
+    - attended (n_times, n): whom each token attends to, most of several; of equal tokens the first.
+    - events (tuple of Switch): in the order of time; those at time 0 are ridges on which tokens
+      begin.
     """
 
     space: Manifold

@@ -62,16 +62,10 @@ _Pace = Callable[[FloatArray, FloatArray], FloatArray]
 class PolygonLifetime:
     """How long an even polygon of equal clusters lives, whose error grows like e^{rate t}.
 
-    Attributes
-    ----------
-    clusters : int
-        Their number k, even.
-    gap : float
-        Geodesic angle at which two have met.
-    rate : float
-        Lambda, in scaled time.
-    constant : float
-        C of rate x time = ln(1 / error) + C + O(error^2).
+    - clusters: their number k, even.
+    - gap: geodesic angle at which two have met.
+    - rate: lambda, in scaled time.
+    - constant: c of rate x time = ln(1 / error) + C + O(error^2).
     """
 
     clusters: int
@@ -83,15 +77,9 @@ class PolygonLifetime:
     def time(self, error: float) -> float:
         """Scaled time until pairs have met, from gaps of 2 pi / k -+ error in turn; exact.
 
-        Parameters
-        ----------
-        error : float
-            Radians, above 0; 0 if it leaves no more than `gap`.
+        error: radians, above 0; 0 if it leaves no more than `gap`.
 
-        Raises
-        ------
-        ValueError
-            If error is not positive.
+        ValueError if error is not positive.
         """
         if not error > 0.0:
             raise ValueError(f"error must be positive, got {error:g}: a polygon stays one.")
@@ -257,23 +245,13 @@ def meeting_share(
     m_1 b / (m_2 + m_1 b). Far apart that is as m_2^2 : m_1^2. It would be the share for large beta
     but for the last stretch, some beta^{-1/2} long, which is as m_2 : m_1.
 
-    Parameters
-    ----------
-    problem : Problem
-        On a sphere of any dimension, with exponential(beta) or linear(), without diffusion; its
-        initial measure is not used.
-    angle, until : float
-        Geodesic angles between them, radians, 0 <= until < angle <= pi.
-    masses : (float, float)
-        As for `two_cluster_time`.
+    - problem: on a sphere of any dimension, with exponential(beta) or linear(), without diffusion;
+      its initial measure is not used.
+    - angle, until: geodesic angles between them, radians, 0 <= until < angle <= pi.
+    - masses (float, float): as for `two_cluster_time`.
 
-    Raises
-    ------
-    ValueError
-        If angles or masses are out of range, the kernel is another, or there is diffusion.
+    ValueError if angles or masses are out of range, the kernel is another, or there is diffusion.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> for beta in (10.0, 40.0, 81.0, 1e6):
     ...     steep = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
@@ -323,27 +301,16 @@ def log_pair_time(
     It leaves out the next power of 1 / beta, and a few units of time. Where that may be more than
     a tenth it refuses.
 
-    Parameters
-    ----------
-    problem : Problem
-        On a sphere of any dimension, with exponential(beta), beta > 0, a positive strength and
-        without diffusion; its initial measure is not used.
-    angle : float
-        Between 0 and pi, radians, and well beyond beta^{-1/2}.
-    masses : (float, float)
-        As for `two_cluster_time`.
-    orders : int
-        Terms, 1 to 4.
+    - problem: on a sphere of any dimension, with exponential(beta), beta > 0, a positive strength
+      and without diffusion; its initial measure is not used.
+    - angle: between 0 and pi, radians, and well beyond beta^{-1/2}.
+    - masses (float, float): as for `two_cluster_time`.
+    - orders: terms, 1 to 4.
 
-    Raises
-    ------
-    ValueError
-        If angle, masses or orders are out of range, the terms do not fall (beta is too small for
-        the angle), the time is below e^4 (as of a light cluster under SA, which is pulled in
-        whatever beta is), or the problem is another.
+    ValueError if angle, masses or orders are out of range, the terms do not fall (beta is too small
+    for the angle), the time is below e^4 (as of a light cluster under SA, which is pulled in
+    whatever beta is), or the problem is another.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=81.0), mf.USA)
     >>> exact = math.log(mf.two_cluster_time(problem, 1.2, 0.01))

@@ -49,17 +49,12 @@ _MOST_HULL = 6
 class Limits:
     """Properties of V and S that determine a limit shape.
 
-    Attributes
-    ----------
-    theorem : str
-        A name of `THEOREMS`.
-    rate : float
-        lambda, the real part of the largest eigenvalue of V.
-    basis : ndarray, shape (d, m)
-        Orthonormal basis of F, on which V is lambda; with simple lambda its eigenvector
-        phi, the largest component positive; empty where no theorem applies.
-    functional : ndarray, shape (m, d)
-        Coordinates in F of a vector, along the other invariant space: phi* if m = 1.
+    - theorem: a name of `THEOREMS`.
+    - rate: lambda, the real part of the largest eigenvalue of V.
+    - basis (d, m): orthonormal basis of F, on which V is lambda; with simple lambda its eigenvector
+      phi, the largest component positive; empty where no theorem applies.
+    - functional (m, d): coordinates in F of a vector, along the other invariant space: phi* if m =
+      1.
     """
 
     theorem: str
@@ -72,13 +67,8 @@ class Limits:
 def listed_limits(problem: Problem) -> Limits:
     """Which theorem applies to the tokens of a problem on R^d.
 
-    Raises
-    ------
-    ValueError
-        If tokens live on a sphere, or more moves them than one softmax head.
+    ValueError if tokens live on a sphere, or more moves them than one softmax head.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> head = mf.Head(value=[1.0, 0.4])
     >>> problem = mf.Problem(mf.Space(2), mf.Attention([head], beta=1.0))
@@ -154,13 +144,8 @@ def _eigenspace(matrix: FloatArray, value: float, scale: float) -> FloatArray:
 def rescaled(problem: Problem, points: FloatArray, time: float) -> FloatArray:
     """Tokens z = e^{-tV} x, shape (n, d), however far x has gone.
 
-    Raises
-    ------
-    ValueError
-        As `listed_limits`; or if directions part by more than numbers hold.
+    ValueError as `listed_limits`; or if directions part by more than numbers hold.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Space(1), mf.Attention([mf.Head(value=2.0)], beta=1.0))
     >>> rescaled(problem, np.array([[np.exp(20.0)]]), 10.0).round(12)
@@ -356,8 +341,6 @@ def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
     Up to dimension 6 by Qhull; above, and where points lie in a plane, one linear programme a
     token.
 
-    Examples
-    --------
     >>> hull_vertices(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
     array([0, 1, 3])
     """
@@ -382,8 +365,6 @@ def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
 def hull_volume(points: FloatArray) -> float:
     """Volume of the convex hull of points (n, m): length, area, ...; NaN above dimension 6.
 
-    Examples
-    --------
     >>> hull_volume(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
     0.5
     """

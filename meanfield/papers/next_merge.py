@@ -41,17 +41,12 @@ _TOLERANCE = 1e-9
 class MergeEstimate:
     """Which two clusters meet first, and when, in the field of the others; scaled time.
 
-    Attributes
-    ----------
-    pair : (int, int) or None
-        Indices of the two in the measure, smaller first; None if no pair meets
-        before 1e308.
-    time : float
-        When they will have met; infinite if no pair does.
-    runner_up : (int, int) or None
-        The pair that would be next; None if there is no other that meets.
-    runner_up_time : float
-        Its time. If it is not several times `time`, do not trust the order.
+    - pair (int, int) or None: indices of the two in the measure, smaller first; None if no pair
+      meets before 1e308.
+    - time: when they will have met; infinite if no pair does.
+    - runner_up (int, int) or None: the pair that would be next; None if there is no other that
+      meets.
+    - runner_up_time: its time. If it is not several times `time`, do not trust the order.
     """
 
     pair: tuple[int, int] | None

@@ -49,16 +49,10 @@ _NEWTON_STEPS = 100
 class EquiangularLayers:
     """Tokens at equal angles, from layer to layer.
 
-    Attributes
-    ----------
-    times : ndarray, shape (saves,)
-        Scaled times: step times the number of the layer.
-    cosine : ndarray, shape (saves,)
-        Cosine gamma of every two tokens.
-    gap : ndarray, shape (saves,)
-        1 - gamma, which keeps its digits.
-    radius : ndarray, shape (saves,)
-        Length r of the tokens; constant where each layer normalises.
+    - times (saves,): scaled times: step times the number of the layer.
+    - cosine (saves,): cosine gamma of every two tokens.
+    - gap (saves,): 1 - gamma, which keeps its digits.
+    - radius (saves,): length r of the tokens; constant where each layer normalises.
     """
 
     times: FloatArray
@@ -225,22 +219,13 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
     (ngpt), where h is the step times |A|: strength under SA, strength a(1) under USA. A flow has
     e^{-2h}.
 
-    Parameters
-    ----------
-    problem : Problem
-        As for `equiangular_layers`, in any dimension, with its layers; "mix" ends as pre does.
-    depth : float
-        Of that layer, t, for "depth_scaled".
-    radius : float
-        Before that layer.
+    - problem: as for `equiangular_layers`, in any dimension, with its layers; "mix" ends as pre
+      does.
+    - depth: of that layer, t, for "depth_scaled".
+    - radius: before that layer.
 
-    Returns
-    -------
-    float
-        For any tokens in a tight cluster, not only for those at equal angles.
+    Returns: for any tokens in a tight cluster, not only for those at equal angles.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> layers = mf.Layers(step=0.5)
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA, layers=layers)
@@ -273,8 +258,6 @@ def initial_cosine_speed(problem: Problem, tokens: int, start: float = 0.0) -> f
 
     Parameters as for `equiangular_layers`, whatever the step; "mix" begins as post does.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> layers = mf.Layers(placement="peri")
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA, layers=layers)
@@ -304,8 +287,6 @@ def late_gap_constant(problem: Problem, tokens: int, start: float = 0.0) -> floa
 
     Parameters as for `equiangular_layers`; pre and peri, SA and USA have one curve r(gamma).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
     >>> print(f"{math.exp(late_gap_constant(problem, 8)):.10f}")
@@ -334,20 +315,12 @@ def radius_at_cosine(
                                                          - E1(beta gamma + beta / (n - 1))]
                                  - (n - 1) ln(1 - gamma) - ln(1 + (n - 1) gamma) }.
 
-    Parameters
-    ----------
-    problem, tokens, start
-        As for `equiangular_layers`; as h -> 0, pre and peri, SA and USA have one curve.
-    cosines : ndarray
-        From start to 1.
+    - problem, tokens, start: as for `equiangular_layers`; as h -> 0, pre and peri, SA and USA have
+      one curve.
+    - cosines: from start to 1.
 
-    Returns
-    -------
-    ndarray, shape of cosines
-        Infinite for the cosine 1.
+    Returns (shape of cosines): infinite for the cosine 1.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
     >>> radius_at_cosine(problem, 8, [0.0, 0.5, 0.999]).round(6)

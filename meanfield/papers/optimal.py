@@ -59,24 +59,14 @@ _SADDLE = 1e-9
 class Configuration:
     """The configuration of n equal tokens with the least energy that was found.
 
-    Attributes
-    ----------
-    manifold : Manifold
-    beta : float
-    points : ndarray, shape (n,) on the circle, (n, d) on spheres
-        Angles in radians, or unit vectors.
-    pair_energy : float
-        P = sum_{i < j} e^{beta (<x_i, x_j> - 1)}.
-    gradient : float
-        Largest |grad_i P| / (beta P).
-    starts, found : int
-        And derived: how many of the random starts came to this energy.
-    minima : tuple of (float, int)
-        Pair energies of all local minima that were met, the least first, and from how many
-        starts each.
-    sharp : Sharp or None
-        The configuration that is proved to be optimal for every beta, if one is known: the
-        points are it.
+    - points (n,) on the circle, (n, d) on spheres: angles in radians, or unit vectors.
+    - pair_energy: P = sum_{i < j} e^{beta (<x_i, x_j> - 1)}.
+    - gradient: largest |grad_i P| / (beta P).
+    - starts, found: random starts, and how many of them came to this energy.
+    - minima (tuple of (float, int)): pair energies of all local minima that were met, the least
+      first, and from how many starts each.
+    - sharp (Sharp or None): the configuration that is proved to be optimal for every beta, if one
+      is known: the points are it.
     """
 
     manifold: Manifold

@@ -24,8 +24,6 @@ Three closures, each a function of the same form:
 The first two are expansions about uniform: they end where the linear phase does, at the onset time
 ln N / (2 lambda_max). Times are scaled times.
 
-References
-----------
 Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
 arXiv:2312.10794, section 8. Kirkwood, Statistical mechanics of fluid mixtures, J. Chem. Phys. 3
 (1935), 300-313.
@@ -70,28 +68,14 @@ def linear_closure(
     its leading order. It fails when psi - 1 is of order one, at the onset time; how far it is off
     before, `next_order_share` estimates.
 
-    Parameters
-    ----------
-    problem : Problem
-        On the circle or the sphere; its initial measure is not used.
-    tokens : int
-        N, at least 2.
-    times : sequence of float
-        Scaled times, not negative and in order.
-    max_degree : int, optional
-        By default that of the kernel, at least 12.
+    - problem: on the circle or the sphere; its initial measure is not used.
+    - tokens: N, at least 2.
+    - times (sequence of float): scaled times, not negative and in order.
+    - max_degree: by default that of the kernel, at least 12.
 
-    Returns
-    -------
-    ndarray, shape (n_times, max_degree + 1)
+    Returns (n_times, max_degree + 1). ValueError if a value is out of range, the manifold another,
+    or a time far beyond the linear phase.
 
-    Raises
-    ------
-    ValueError
-        If a value is out of range, the manifold another, or a time far beyond the linear phase.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     >>> linear_closure(problem, 100, [0.0, 2.0], 3).round(4)
@@ -118,8 +102,6 @@ def third_cumulant_closure(
     Parameters, result and errors as for `linear_closure`; on the circle, without normalisation and
     diffusion.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     >>> third_cumulant_closure(problem, 100, [2.0], 3).round(4)
@@ -149,8 +131,6 @@ def kirkwood_closure(
     result is NaN once psi is too narrow for its series, which has at least 256 degrees and at least
     twice max_degree.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     >>> kirkwood_closure(problem, 100, [2.0])[:, :4].round(4)
@@ -208,8 +188,6 @@ def linear_growth(
 
     Parameters, result and errors as for `linear_closure`; 1 for degree 0.
 
-    Examples
-    --------
     At its critical diffusivity a degree fluctuates ever more; one without coupling as at the start:
 
     >>> import meanfield as mf
@@ -249,8 +227,6 @@ def next_order(
 
     Parameters, result and errors as for `third_cumulant_closure`; 0 for degree 0.
 
-    Examples
-    --------
     Half a unit of the papers' time:
 
     >>> import meanfield as mf
@@ -299,12 +275,8 @@ def next_order_share(
     The linear phase of a degree is one only while this is small: N above |S_l| / C_l. Parameters
     and errors as for `third_cumulant_closure`.
 
-    Returns
-    -------
-    ndarray, shape (n_times, max_degree + 1)
+    Returns (n_times, max_degree + 1).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     >>> next_order_share(problem, 100, [0.5 * np.exp(2.0)], 3).round(3)
@@ -326,8 +298,6 @@ def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None)
     Parameters as for `linear_closure`; the result has shape (max_degree + 1,). ValueError if the
     flow is normalised: 1/Z of few tokens is not that of uniform.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     >>> initial_slopes(problem, 2, 2).round(6)
@@ -355,8 +325,6 @@ def mean_energy(problem: Problem, tokens: int, times: Sequence[float]) -> FloatA
 
     Parameters and errors as for `linear_closure`; the result has shape (n_times,).
 
-    Examples
-    --------
     Ten tokens at time 0: a tenth of the energy is that of each with itself.
 
     >>> import meanfield as mf

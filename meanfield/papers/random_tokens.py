@@ -79,8 +79,6 @@ def log_hemisphere_probability(manifold: Geometry, tokens: int) -> float:
 
     What is missing to 1 is the probability of n tokens in R^{n - d}: ask for its logarithm there.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(log_hemisphere_probability(mf.Circle(), 10_000), 8)  # n 2^{1-n}
     -6921.56831805
@@ -110,13 +108,8 @@ def cap_mass(manifold: Geometry, angle: float) -> float:
     I_{sin^2 angle}((d - 1) / 2, 1 / 2) / 2 up to pi / 2: angle / pi on the circle, sin^2(angle / 2)
     on S^2.
 
-    Raises
-    ------
-    ValueError
-        If the angle is not between 0 and pi.
+    ValueError if the angle is not between 0 and pi.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(cap_mass(mf.Circle(), 0.5) * np.pi, 12)
     0.5
@@ -138,30 +131,16 @@ def expected_centres(manifold: Geometry, tokens: int, separation: float) -> floa
     that angle. Causal attention of scale beta leaves such tokens with a separation of some
     beta^{-1/2} where they are, and others go to them.
 
-    Parameters
-    ----------
-    manifold : Circle or Sphere
-        The unit sphere of R^d, any d.
-    tokens : int
-        Their number n, at least 0.
-    separation : float
-        Angle, from 0 to pi.
+    - manifold (Circle or Sphere): the unit sphere of R^d, any d.
+    - tokens: their number n, at least 0.
+    - separation: angle, from 0 to pi.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    ValueError if a number is out of range.
 
-    See Also
-    --------
-    meanfield.observables.centres.strong_centres : the centres of one sequence of tokens.
+    See `meanfield.observables.centres.strong_centres`: the centres of one sequence of tokens.
 
-    References
-    ----------
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(expected_centres(mf.Circle(), 200, 0.5), 6)
     6.283185
@@ -179,25 +158,11 @@ def log_pair_tail(manifold: Geometry, cosine: float) -> float:
 
     ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2, in any dimension.
 
-    Parameters
-    ----------
-    manifold : Circle or Sphere
-        The unit sphere of R^d, any d.
-    cosine : float
-        c, from 0 to 1.
+    - manifold (Circle or Sphere): the unit sphere of R^d, any d.
+    - cosine: c, from 0 to 1.
 
-    Returns
-    -------
-    float
-        Relative error some 1e-14; -inf for c = 1.
+    Returns: relative error some 1e-14; -inf for c = 1. ValueError if cosine is not between 0 and 1.
 
-    Raises
-    ------
-    ValueError
-        If cosine is not between 0 and 1.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(math.exp(log_pair_tail(mf.Sphere(3), 0.3)), 12)  # 1 - c
     0.7
@@ -233,31 +198,15 @@ def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> 
     Below is the union bound; above that of Chung and Erdos for events of which every two are
     independent, as cosines are, even where the pairs share a token.
 
-    Parameters
-    ----------
-    manifold : Circle or Sphere
-        The unit sphere of R^d, any d.
-    tokens : int
-        Their number n, at least 2.
-    cosine : float
-        c, from 0 to 1.
+    - manifold (Circle or Sphere): the unit sphere of R^d, any d.
+    - tokens: their number n, at least 2.
+    - cosine: c, from 0 to 1.
 
-    Returns
-    -------
-    lower, upper : float
-        What they miss of 1 is N p for small N p: `log_pair_tail` has its logarithm.
+    Returns lower, upper: what they miss of 1 is N p for small N p: `log_pair_tail` has its
+    logarithm. ValueError if a number is out of range.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    References
-    ----------
     Chung, Erdos, On the application of the Borel-Cantelli lemma, Trans. AMS 72 (1952), 179-186.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> bounds = almost_orthogonal_bounds(mf.Sphere(1024), 32, 0.15)
     >>> [round(each, 6) for each in bounds]

@@ -175,8 +175,6 @@ def in_order(ridges: Mapping[int, Support]) -> list[dict[int, Support]]:
 
     How token i moves depends on the velocities of tokens that it may attend to.
 
-    Examples
-    --------
     >>> in_order({0: (4, 5), 1: (0, 2), 2: (1, 5)})
     [{0: (4, 5)}, {1: (0, 2), 2: (1, 5)}]
     """

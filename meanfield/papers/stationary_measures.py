@@ -53,18 +53,11 @@ Mode = tuple[float, int, str]
 class StationarySpectrum:
     """Rates of small displacements of a stationary measure, largest first, in scaled time.
 
-    Attributes
-    ----------
-    measure : str
-        The law.
-    rates : ndarray, shape (k,)
-        A displacement along a mode grows like e^{rate t}. Negative ones decay.
-    multiplicities : ndarray of int, shape (k,)
-        Of each: independent modes. Of points they are n (d - 1) in all.
-    modes : tuple of str
-        What moves.
-    closed : bool
-        Whether rates are formulas; else they are `cluster_rates`.
+    - measure: the law.
+    - rates (k,): a displacement along a mode grows like e^{rate t}. Negative ones decay.
+    - multiplicities (k,): of each: independent modes. Of points they are n (d - 1) in all.
+    - modes (tuple of str): what moves.
+    - closed: whether rates are formulas; else they are `cluster_rates`.
     """
 
     measure: str

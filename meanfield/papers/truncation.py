@@ -19,8 +19,6 @@ R_L(|z|) is a power series in |z| with positive coefficients: it is at most R_L(
 to degree L give e^{<z, y>} y up to degree L - 1 of the first factor. So outputs err by
 |V|_2 R_{L-1} at most, and Z by R_{L-1}.
 
-References
-----------
 Alberti, Dern, Thesing, Kutyniok, arXiv:2307.02301 (Sumformer).
 Choromanski et al., arXiv:2009.14794 (positive random features).
 Rahimi, Recht, NIPS 2007 (trigonometric ones).
@@ -49,17 +47,11 @@ _TINY = float(np.finfo(np.float64).tiny)
 class TruncatedHead(NamedTuple):
     """Truncation errors of one head.
 
-    Attributes
-    ----------
-    kernel_error : float
-        Bound of what its weights and its Z lose, its largest weight being 1.
-    output_error : float
-        Bound of what sum a(s) V y loses of its tangent part, in the weights of `size`.
-    size : float
-        |V|_2, of a kernel |strength|; without normalisation times e^{|S|_2 - s}, s the
-        largest |S|_2 of all heads.
-    sharpness : float
-        |S|_2, of a kernel |beta|.
+    - kernel_error: bound of what its weights and its Z lose, its largest weight being 1.
+    - output_error: bound of what sum a(s) V y loses of its tangent part, in the weights of `size`.
+    - size: |V|_2, of a kernel |strength|; without normalisation times e^{|S|_2 - s}, s the largest
+      |S|_2 of all heads.
+    - sharpness: |S|_2, of a kernel |beta|.
     """
 
     kernel_error: float
@@ -72,23 +64,15 @@ class TruncatedHead(NamedTuple):
 class Truncation:
     """Certified errors of moments up to a degree, in the scaled time of this package.
 
-    Attributes
-    ----------
-    degree : int
-        Largest degree L of the moments.
-    features : int
-        How many moments that are: C(L + d - 1, d - 1) + C(L + d - 2, d - 1), of the circle
-        2 L + 1, of the sphere (L + 1)^2.
-    heads : tuple of TruncatedHead
-        Of a kernel the one that it is.
-    normalized : bool
-        Whether weights are divided by Z.
-    largest_speed : float
-        That of any measure, max |strength| e^{beta (cos phi - 1)} sin phi without
-        normalisation and |strength| with it; of heads a bound, the sum of |V|_2.
-    rates : (float, float) or None
-        Rate at which tokens in one field separate, and Lipschitz constant of velocities in the
-        measure (times Z), see `flow_error`; None without a bound.
+    - degree: largest degree L of the moments.
+    - features: how many moments that are: C(L + d - 1, d - 1) + C(L + d - 2, d - 1), of the circle
+      2 L + 1, of the sphere (L + 1)^2.
+    - heads (tuple of TruncatedHead): of a kernel the one that it is.
+    - normalized: whether weights are divided by Z.
+    - largest_speed: that of any measure, max |strength| e^{beta (cos phi - 1)} sin phi without
+      normalisation and |strength| with it; of heads a bound, the sum of |V|_2.
+    - rates (float, float) or None: rate at which tokens in one field separate, and Lipschitz
+      constant of velocities in the measure (times Z), see `flow_error`; None without a bound.
     """
 
     degree: int
@@ -116,26 +100,14 @@ class Truncation:
         Bounds of several heads add up. The same holds with v and Z of all degrees in place of v_L
         and Z_L.
 
-        Parameters
-        ----------
-        partition : ndarray or float, optional
-            Z_L, or what it is never below; the largest weight is 1. n equal tokens with beta > 0
-            have Z >= 1/n at themselves. Default e^{-2 |S|_2}, the smallest weight.
-        output : ndarray or float
-            |v_L| for the strength 1: 1 is the largest.
+        - partition (ndarray or float): Z_L, or what it is never below; the largest weight is 1. n
+          equal tokens with beta > 0 have Z >= 1/n at themselves. Default e^{-2 |S|_2}, the smallest
+          weight.
+        - output (ndarray or float): |v_L| for the strength 1: 1 is the largest.
 
-        Returns
-        -------
-        ndarray, shape of the arguments
-            Infinite where Z_L <= R_L, where nothing is certified.
+        Returns (shape of the arguments): infinite where Z_L <= R_L, where nothing is certified.
+        ValueError if weights are not normalised: `velocity_error` is the bound then.
 
-        Raises
-        ------
-        ValueError
-            If weights are not normalised: `velocity_error` is the bound then.
-
-        Examples
-        --------
         >>> import meanfield as mf
         >>> kept = truncation(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA), 20)
         >>> kept.softmax_error([1 / 100, 1e-14])
@@ -160,26 +132,13 @@ class Truncation:
         along their way; eps is `softmax_error` there. Without normalisation z = 1, eps = V_L, and
         C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi.
 
-        Parameters
-        ----------
-        time : ndarray or float
-            Scaled time.
-        partition : ndarray or float, optional
-            As in `softmax_error`; of softmax alone.
+        - time (ndarray or float): scaled time.
+        - partition (ndarray or float): as in `softmax_error`; of softmax alone.
 
-        Returns
-        -------
-        ndarray, shape of the arguments
-            Geodesic distance, radians, of tokens that start in the same places.
+        Returns (shape of the arguments): geodesic distance, radians, of tokens that start in the
+        same places. ValueError if no rate is known: for heads, diffusion, and where more than
+        attention moves tokens; or a time is negative.
 
-        Raises
-        ------
-        ValueError
-            If no rate is known: for heads, diffusion, and where more than attention moves tokens;
-            or a time is negative.
-
-        Examples
-        --------
         >>> import meanfield as mf
         >>> circle, beta5 = mf.Circle(), mf.exponential(5.0)
         >>> f"{truncation(mf.Problem(circle, beta5, mf.USA), 10).flow_error(1.0):.3g}"
@@ -285,21 +244,12 @@ def trigonometric_variance(beta: float, s: FloatArray | float, frequencies: int)
     vectors omega of independent standard normals, which takes 2 D features. It is unbiased, and in
     every dimension errs by at most (2 D)^{-1/2} in root mean square.
 
-    Parameters
-    ----------
-    beta : float
-        Positive.
-    s : ndarray or float
-        Similarities <x, y>.
-    frequencies : int
-        How many, D.
+    - beta: positive.
+    - s (ndarray or float): similarities <x, y>.
+    - frequencies: how many, D.
 
-    References
-    ----------
     Rahimi, Recht, Random features for large-scale kernel machines, NIPS 2007.
 
-    Examples
-    --------
     >>> float(trigonometric_variance(5.0, -1.0, 5000)) ** 0.5 <= 1e-2
     True
     """
@@ -317,12 +267,8 @@ def positive_variance(beta: float, s: FloatArray | float, frequencies: int) -> F
 
     Parameters as for `trigonometric_variance`.
 
-    References
-    ----------
     Choromanski et al., Rethinking attention with Performers, arXiv:2009.14794, Lemma 2.
 
-    Examples
-    --------
     >>> print(f"{positive_variance(5.0, 1.0, 10_000) ** 0.5:.0f}")
     220
     """

@@ -50,17 +50,12 @@ _CONTINUED_DEGREE = 1000
 class SpecialPoint:
     """A point of a branch where something happens.
 
-    Attributes
-    ----------
-    kind : {"bifurcation", "saddle_node", "transition"}
-        Another branch crosses, the branch turns, or its free energy is that of uniform.
-    value : float
-        Diffusivity there.
-    order_parameter : float
-        As that of the branch.
-    free_energy : float
-        As that of the branch.
-    moments : ndarray, shape (n,)
+    - kind ({"bifurcation", "saddle_node", "transition"}): another branch crosses, the branch turns,
+      or its free energy is that of uniform.
+    - value: diffusivity there.
+    - order_parameter: as that of the branch.
+    - free_energy: as that of the branch.
+    - moments (n,)
     """
 
     kind: Kind
@@ -74,27 +69,17 @@ class SpecialPoint:
 class Branch:
     """Stationary states along a curve.
 
-    Attributes
-    ----------
-    problem : Problem
-        Its diffusivity is not used.
-    symmetry : Symmetry
-        Basis of the moments.
-    degree : int
-        The critical degree of the problem.
-    values : ndarray, shape (n_points,)
-        Diffusivity; it turns at saddle nodes.
-    moments : ndarray, shape (n_points, n)
-    free_energy : ndarray, shape (n_points,)
-        Above uniform at the same diffusivity; NaN if none is known.
-    order_parameter : ndarray, shape (n_points,)
-        Moment of the critical degree as a share of that of a Dirac: |int x dmu| for
-        degree 1, |int e^{ik theta} dmu| for degree k on the circle.
-    stable_within_symmetry : ndarray of bool, shape (n_points,)
-        Whether no perturbation of the symmetry grows; for all others see
-        `state(i).is_stable`.
-    special : tuple of SpecialPoint
-        In the order in which the branch passes them.
+    - problem: its diffusivity is not used.
+    - symmetry: basis of the moments.
+    - degree: the critical degree of the problem.
+    - values (n_points,): diffusivity; it turns at saddle nodes.
+    - moments (n_points, n)
+    - free_energy (n_points,): above uniform at the same diffusivity; NaN if none is known.
+    - order_parameter (n_points,): moment of the critical degree as a share of that of a Dirac: |int
+      x dmu| for degree 1, |int e^{ik theta} dmu| for degree k on the circle.
+    - stable_within_symmetry (n_points,): whether no perturbation of the symmetry grows; for all
+      others see `state(i).is_stable`.
+    - special (tuple of SpecialPoint): in the order in which the branch passes them.
     """
 
     problem: Problem
@@ -122,28 +107,13 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     state: for SA with beta < 0 it is densest where a*f vanishes. States are axisymmetric, and
     k-fold if degree k is the critical one on the circle (even, if k is on the sphere).
 
-    Parameters
-    ----------
-    problem : Problem
-        Its diffusivity and its initial measure are not used. On any sphere.
-    smallest : float
-        Share of D_# at which the branch ends, in (0, 1).
+    - problem: its diffusivity and its initial measure are not used. On any sphere.
+    - smallest: share of D_# at which the branch ends, in (0, 1).
 
-    Returns
-    -------
-    Branch
-        Its first point is uniform at D_#, a bifurcation.
+    Returns (Branch): its first point is uniform at D_#, a bifurcation. ValueError if nothing grows,
+    no equation for stationary states is known, or the kernel is so narrow that the branch would
+    take hours. ContinuationError if the branch cannot be followed to its end.
 
-    Raises
-    ------
-    ValueError
-        If nothing grows, no equation for stationary states is known, or the kernel is so narrow
-        that the branch would take hours.
-    ContinuationError
-        If the branch cannot be followed to its end.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA))
     >>> for point in branch.special:

@@ -85,8 +85,6 @@ def polyhedral(name: str, max_degree: int) -> Symmetry:
 
     Parameters, errors and the orientation as for `polyhedral_basis`, which also makes densities.
 
-    Examples
-    --------
     >>> polyhedral("tetrahedral", 8).degrees
     array([3, 4, 6, 6, 7, 8])
     """

@@ -37,25 +37,15 @@ _LOG_SERIES = np.array([(-1.0) ** (k + 1) / k for k in range(12, 1, -1)] + [0.0,
 class SelfConsistency:
     """The equation m = G(m) of stationary states with a symmetry.
 
-    Attributes
-    ----------
-    problem : Problem
-        Its diffusivity is not used: it is an argument of the methods.
-    symmetry : Symmetry
-        Holds every degree of the symmetry up to the kernel's.
-    coupling : ndarray, shape (n,)
-        A_j = strength w_l / z, z = 1 or a_0: uniform is unstable to degree l if D < A_j.
-    exponent : float or None
-        1 / c for normalised flows with the exponential kernel, None where V is linear.
+    - problem: its diffusivity is not used: it is an argument of the methods.
+    - symmetry: holds every degree of the symmetry up to the kernel's.
+    - coupling (n,): A_j = strength w_l / z, z = 1 or a_0: uniform is unstable to degree l if D <
+      A_j.
+    - exponent: 1 / c for normalised flows with the exponential kernel, None where V is linear.
 
-    Raises
-    ------
-    ValueError
-        If the symmetry is of another sphere, lacks degrees that act, or the flow is normalised
-        and its kernel neither exponential nor linear: its velocity is then no gradient.
+    ValueError if the symmetry is of another sphere, lacks degrees that act, or the flow is
+    normalised and its kernel neither exponential nor linear: its velocity is then no gradient.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> from meanfield.stationary.symmetry import axisymmetric
     >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.USA)

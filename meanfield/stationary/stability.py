@@ -44,14 +44,10 @@ _AGREEMENT, _ROUNDED_TERMS = 1e-11, 8.0
 class GrowthRate:
     """Growth of the perturbations of one order: they go like exp((rate + i frequency) t).
 
-    Attributes
-    ----------
-    order : int or None
-        Azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
-        states without an axis.
-    rate, frequency : float
-        In scaled time. The frequency is 0 for flows that are not normalised. Normalised flows
-        have no symmetric matrix, so perturbations may oscillate.
+    - order: azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
+      states without an axis.
+    - rate, frequency: in scaled time. The frequency is 0 for flows that are not normalised.
+      Normalised flows have no symmetric matrix, so perturbations may oscillate.
     """
 
     order: int | None

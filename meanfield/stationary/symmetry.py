@@ -30,21 +30,14 @@ SPARE_NODES = 32
 class Symmetry:
     """Fields with a symmetry, as sums of n basis functions; the constant 1 is left out.
 
-    Attributes
-    ----------
-    name : str
-        "axisymmetric", "3-fold", "tetrahedral", ...
-    dimension : int
-        Dimension of the sphere: circle 1, sphere 2, S^{d-1}: d - 1.
-    degrees : ndarray of int, shape (n,)
-        Degree of each basis function, not decreasing.
-    values : ndarray, shape (q, n)
-        Basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
-    log_weights : ndarray, shape (q,)
-        Logarithms of the quadrature weights for sigma, which underflow for d in the
-        hundreds.
-    angles : ndarray, shape (q,), or None
-        Polar angle theta of each node, radians; None if the fields are not axisymmetric.
+    - name: "axisymmetric", "3-fold", "tetrahedral", ...
+    - dimension: dimension of the sphere: circle 1, sphere 2, S^{d-1}: d - 1.
+    - degrees (n,): degree of each basis function, not decreasing.
+    - values (q, n): basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
+    - log_weights (q,): logarithms of the quadrature weights for sigma, which underflow for d in the
+      hundreds.
+    - angles (q,) or None: polar angle theta of each node, radians; None if the fields are not
+      axisymmetric.
     """
 
     name: str
@@ -92,29 +85,17 @@ def axisymmetric(
 
     The basis is p_l(cos theta), orthonormal, p_l(1) > 0; on the circle sqrt(2) cos(l theta).
 
-    Parameters
-    ----------
-    dimension : int
-        1 on the circle, 2 on the sphere, d - 1 on S^{d-1}.
-    max_degree : int
-        Largest degree of the basis, at least `fold`.
-    fold : int
-        Keeps the degrees fold, 2 fold, ...: any fold on the circle; 1, or 2 for even fields, above.
-    nodes : int, optional
-        Number of quadrature nodes; default 2 max_degree + dimension / 2 + 32. Sharp densities
-        need more, see `stationary_symmetry`.
+    - dimension: 1 on the circle, 2 on the sphere, d - 1 on S^{d-1}.
+    - max_degree: largest degree of the basis, at least `fold`.
+    - fold: keeps the degrees fold, 2 fold, ...: any fold on the circle; 1, or 2 for even fields,
+      above.
+    - nodes: number of quadrature nodes; default 2 max_degree + dimension / 2 + 32. Sharp densities
+      need more, see `stationary_symmetry`.
 
-    Raises
-    ------
-    ValueError
-        If the dimension or the fold is impossible, or there are too few nodes for the basis.
+    ValueError if the dimension or the fold is impossible, or there are too few nodes for the basis.
 
-    References
-    ----------
     NIST DLMF 18.9.1 (recurrence), 18.3 (density).
 
-    Examples
-    --------
     >>> sphere = axisymmetric(2, 3)
     >>> sphere.degrees
     array([1, 2, 3])

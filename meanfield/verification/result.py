@@ -70,8 +70,6 @@ def verdict(passed: bool, note: str) -> Check:
 class Verification:
     """Checks of a run.
 
-    Examples
-    --------
     >>> verification = Verification([Check("mass", True, 0.0, 1e-9, "|mass - 1|")])
     >>> verification.passed, verification["mass"].result
     (True, 'pass')

@@ -36,8 +36,6 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
 
     Returns (count,): their mean is the mass, 1.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> cell_means(mf.Measure(mf.Circle(), [-3.0, 0.1, 0.2]), 4).round(3)
     array([1.333, 0.   , 2.667, 0.   ])
@@ -82,8 +80,6 @@ def quantiles(measure: Density | Measure, count: int) -> FloatArray:
     Points of mass (i + 1/2) / count, shape (count,): of a density to the width of a cell
     squared, of points a choice among them.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> quantiles(mf.Density(mf.Circle(), [1.0]), 2).round(6)
     array([-1.570796,  1.570796])

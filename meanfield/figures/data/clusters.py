@@ -55,8 +55,6 @@ def clusters_picture(run: Run) -> ClustersPicture:
 def _middle(centres: FloatArray) -> int:
     """Longitude in degrees whose opposite is far from all centres (k, 3): 0, if that will do.
 
-    Examples
-    --------
     >>> _middle(np.array([[-1.0, 0.0, 0.0]])), _middle(np.array([[1.0, 0.0, 0.0]]))
     (-180, 0)
     """

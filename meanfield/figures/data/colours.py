@@ -15,8 +15,6 @@ _NEAR_UNIFORM = 1.25
 def colour_range(values: FloatArray) -> tuple[float, float]:
     """Lowest and highest density that have a colour of their own.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> colour_range(np.array([-1e-9, 0.3, 400.0])), colour_range(np.array([1.0, 1.01]))
     ((0.3, 30.0), (0.8, 1.25))

@@ -69,8 +69,6 @@ def label_order_picture(run: Run) -> LabelOrderPicture:
 def labels_picture(run: Run, limits: Limits = None) -> LabelsPicture:
     """Picture of the densities of all labels at up to three saved times.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> spread = mf.Gaussian(0.3)
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=spread)

@@ -52,8 +52,6 @@ def dispersion_picture(problem: Problem, max_degree: int | None = None) -> Rates
 def facts(problem: Problem) -> list[str]:
     r"""Consequences of the thresholds for this problem, one line each.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> facts(mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA))[0]
     'degree 4 is fastest for $6.2113 < \\beta < 10.2285$'

@@ -43,8 +43,6 @@ class Projection(Protocol):
 class Mollweide:
     """The whole sphere, equal areas; longitude 0 in the middle, east to the right.
 
-    Examples
-    --------
     >>> Mollweide().to_plane(np.array([0.0, 0.0, 1.0])).round(6)
     array([0.      , 1.414214])
     """
@@ -76,8 +74,6 @@ class Mollweide:
 class PlateCarree:
     """Longitude to the right and latitude up, in radians.
 
-    Examples
-    --------
     >>> PlateCarree().to_plane(np.array([0.0, -1.0, 0.0])).round(6)
     array([-1.570796,  0.      ])
     """
@@ -101,8 +97,6 @@ class PlateCarree:
 class Orthographic:
     """The half of the sphere that is seen from far away in a direction; north is up.
 
-    Examples
-    --------
     >>> Orthographic(np.array([1.0, 0.0, 0.0])).to_plane(np.array([0.0, 0.6, 0.8])).round(6)
     array([0.6, 0.8])
     """
@@ -140,8 +134,6 @@ class Orthographic:
 def directions(longitude: ArrayLike, latitude: ArrayLike) -> FloatArray:
     """Unit vectors (..., 3) of longitudes and latitudes in radians.
 
-    Examples
-    --------
     >>> directions(0.5 * np.pi, 0.0).round(6)
     array([0., 1., 0.])
     """

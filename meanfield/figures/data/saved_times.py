@@ -70,8 +70,6 @@ def saves_with_the_same_tokens(run: Run) -> int:
 def is_logarithmic(time: FloatArray) -> bool:
     """True if the saved times are spread over orders of magnitude.
 
-    Examples
-    --------
     >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
     (True, False)
     >>> is_logarithmic(np.array([0.0, 1.0, 1e60, 1e120]))
@@ -89,8 +87,6 @@ def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
 def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
     """Edges of columns: half way along the axis between times, and the first and the last.
 
-    Examples
-    --------
     >>> edges_between(np.array([1.0, 3.0, 5.0]), False)
     array([1., 2., 4., 5.])
     >>> edges_between(np.array([1.0, 16.0]), True).round(9)
@@ -111,8 +107,6 @@ def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> N
 
     The first and the last are among them, if `count` is 2 or more.
 
-    Examples
-    --------
     >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3), spread_evenly(np.linspace(0.0, 1.0, 8), 4)
     (array([ 0,  5, 10]), array([0, 3, 7]))
     """

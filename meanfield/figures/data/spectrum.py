@@ -105,8 +105,6 @@ def _mode(operator: LinearOperator, index: int, copies: int, angles: FloatArray)
 def subtitle(problem: Problem) -> str:
     r"""Manifold, heads and normalisation on one line.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> heads = [mf.Head(value=[1.0, 2.0]), mf.Head(query=2.0)]
     >>> subtitle(mf.Problem(mf.Circle(), mf.Attention(heads, beta=1.5)))

@@ -163,8 +163,6 @@ def _is_seed(parameter: Parameter) -> bool:
 def _has_ratios(places: FloatArray) -> bool:
     """True if increasing numbers are spread by ratios.
 
-    Examples
-    --------
     >>> _has_ratios(np.array([0.1, 1.0, 10.0])), _has_ratios(np.linspace(1.0, 20.0, 39))
     (True, False)
     """

@@ -182,8 +182,6 @@ def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
 def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
     """Indices of up to `count` tokens, evenly spread over their order on the circle.
 
-    Examples
-    --------
     >>> evenly_chosen(np.array([0.3, 0.1, 0.2, 0.4]), 2)
     array([2, 3])
     """
@@ -195,8 +193,6 @@ def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
 def refined(times: FloatArray, per_interval: int) -> FloatArray:
     """Times with per_interval - 1 more between neighbours.
 
-    Examples
-    --------
     >>> refined(np.array([0.0, 1.0, 3.0]), 2)
     array([0. , 0.5, 1. , 2. , 3. ])
     """

@@ -144,8 +144,6 @@ def _kept(run: Run, most: int) -> IntArray:
 def ends_and_between(times: FloatArray, most: int, logarithmic: bool) -> IntArray:
     """Indices of up to so many times, the first and the last, and others evenly between.
 
-    Examples
-    --------
     >>> ends_and_between(np.linspace(0.0, 1.0, 12), 4, False)
     array([ 0,  4,  7, 11])
     """
@@ -174,8 +172,6 @@ def _some(count: int, most: int) -> IntArray:
 def alike_order(vectors: FloatArray) -> IntArray:
     """Order of tokens in which those that are alike stand together.
 
-    Examples
-    --------
     >>> alike_order(np.eye(3)[[0, 1, 0, 1, 0]]).tolist()
     [1, 3, 4, 0, 2]
     """
@@ -337,8 +333,6 @@ def in_leading_axes(
 def principal_axes(points: FloatArray, count: int = 2) -> tuple[FloatArray, float]:
     """Leading axes (count, d) of points (n, d) about 0, and the share of squares that they hold.
 
-    Examples
-    --------
     >>> axes, share = principal_axes(np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 1.0, 0.0]]))
     >>> axes.round(12), round(share, 12)
     (array([[1., 0., 0.],

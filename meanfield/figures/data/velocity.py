@@ -93,8 +93,6 @@ class VelocityPicture:
 def velocity_picture(run: Run) -> VelocityPicture:
     """Picture of the velocity at up to three saved times, on the sphere at two by default.
 
-    Examples
-    --------
     Half the mass at 0 and half at pi / 2 draw everything, and rest themselves:
 
     >>> import meanfield as mf

@@ -67,8 +67,6 @@ class ViewPicture:
 def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
     """Picture of a run with its states, at up to so many saved times.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
     >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
@@ -119,8 +117,6 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
 def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: FloatArray) -> int:
     """Frame at which the first curve that changes has covered most of its path: clusters form.
 
-    Examples
-    --------
     >>> energy = np.array([0.1, 0.1, 0.3, 0.9, 1.0])
     >>> _telling_frame(np.arange(5.0), {"energy": energy}, np.arange(5.0))
     3

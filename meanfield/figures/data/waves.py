@@ -39,8 +39,6 @@ class Wave:
 def predicted_wave(run: Run) -> Wave | None:
     """Wave of a run on the circle; None if it has a kernel, starts far from uniform, or none turns.
 
-    Examples
-    --------
     Values turned by an angle of 0.6 turn the pattern that grows, at the velocity of its mode:
 
     >>> import meanfield as mf

@@ -201,8 +201,6 @@ def plot(
 
     Returns a canvas of its own, outside pyplot, or the canvas of `ax`.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> from meanfield.api import simulate
     >>> law = mf.perturbed_uniform([[1, 0.1, 0.0]])
@@ -355,8 +353,6 @@ def animate(
 
     Returns the file that was written; or the film itself, a GIF, which notebooks play.
 
-    Examples
-    --------
     >>> animate(None, "run.avi")
     Traceback (most recent call last):
     ...
@@ -394,8 +390,6 @@ def save_plot(
     - progress: of a film, see `animate`.
     - particles: of kind "fluctuations": runs of tokens that are drawn over them.
 
-    Examples
-    --------
     >>> save_plot(None, "run.bmp")
     Traceback (most recent call last):
     ...

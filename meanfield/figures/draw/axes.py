@@ -34,8 +34,6 @@ POINTS_PER_INCH = 72.0
 def number_label(value: float, digits: int = 4) -> str:
     r"""Return a number for a formula, with a power of ten where it is large or small.
 
-    Examples
-    --------
     >>> number_label(12.34567), number_label(2.5e60, 3), number_label(1e-7)
     ('12.35', '2.5 \\times 10^{60}', '10^{-7}')
     """
@@ -235,8 +233,6 @@ def label_ends(
 def spread(places: list[float], gap: float) -> list[float]:
     """Increasing places moved apart to at least `gap`, about where they were, none above 1.
 
-    Examples
-    --------
     >>> spread([0.0, 0.5, 0.5], 0.25)
     [0.0, 0.375, 0.625]
     """
@@ -260,8 +256,6 @@ def spread(places: list[float], gap: float) -> list[float]:
 def colour_ticks(low: float, high: float) -> list[float]:
     """Round values of the colour bar: 1, 2, 5 a decade, or the ends of a short range.
 
-    Examples
-    --------
     >>> colour_ticks(0.08, 30.0), colour_ticks(0.8, 1.25)
     ([0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [0.8, 1.0, 1.25])
     """

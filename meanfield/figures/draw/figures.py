@@ -56,8 +56,6 @@ def new_figure(
 def check_empty(axes: Axes) -> None:
     """Refuse axes on which something is drawn, as by a cell of a notebook that is run again.
 
-    Examples
-    --------
     >>> axes = Figure().subplots()
     >>> check_empty(axes)
     """
@@ -101,8 +99,6 @@ def make_room(axes: Axes) -> None:
 def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Suffix of a path if it is one of those known.
 
-    Examples
-    --------
     >>> check_suffix("figure.PNG")
     '.png'
     """
@@ -118,8 +114,6 @@ def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
 def check_figure(path: str | os.PathLike[str]) -> None:
     """Say before long work whether a figure could be written.
 
-    Examples
-    --------
     >>> check_figure("nowhere/figure.png")
     Traceback (most recent call last):
     ...

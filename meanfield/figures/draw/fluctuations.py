@@ -44,8 +44,6 @@ def draw_fluctuations(picture: FluctuationsPicture, axes: Axes) -> None:
 def panel_grid(count: int) -> tuple[int, int]:
     """Rows and columns of so many panels.
 
-    Examples
-    --------
     >>> panel_grid(3), panel_grid(6)
     ((1, 3), (2, 3))
     """

@@ -330,8 +330,6 @@ def plateau_words(mass: FloatArray, room: int) -> str:
 
     A bare number would be a mass: without room for "4 clusters" they are "n = 4".
 
-    Examples
-    --------
     >>> print(plateau_words(np.array([0.4, 0.35, 0.25]), 11))
     0.4, 0.35,
     0.25

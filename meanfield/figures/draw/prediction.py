@@ -176,8 +176,6 @@ def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> Non
 def _mean(mean: float, error: float) -> str:
     r"""Mean with as many digits as the error leaves.
 
-    Examples
-    --------
     >>> _mean(3.0312, 0.0042), _mean(1.0, 0.0)
     ('$3.031 \\pm 0.004$', '$1$')
     """

@@ -111,8 +111,6 @@ def _places(count: int, columns: int) -> list[tuple[float, float, float, float]]
 def place_label(point: FloatArray) -> str:
     """Longitude and latitude of a unit vector, whole degrees.
 
-    Examples
-    --------
     >>> place_label(np.array([0.0, -1.0, 0.0])), place_label(np.array([0.6, 0.0, 0.8]))
     ('90° W, 0°', '0°, 53° N')
     """
@@ -180,8 +178,6 @@ def draw_graticule(axes: Axes, projection: Projection) -> Any:
 def token_style(count: int) -> dict[str, Any]:
     """Size and opacity of dots: small and faint where they are many.
 
-    Examples
-    --------
     >>> token_style(20), token_style(2000)
     ({'s': 9.0, 'alpha': 0.9}, {'s': 1.5, 'alpha': 0.45})
     """

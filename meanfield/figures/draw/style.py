@@ -151,8 +151,6 @@ def _is_mathtext(text: str) -> bool:
 def facts_title(facts: Mapping[str, Any]) -> str:
     r"""Manifold, kernel and flow on one line.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> from meanfield.runs import problem_attributes
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow("none", strength=-1.0))
@@ -190,8 +188,6 @@ def facts_title(facts: Mapping[str, Any]) -> str:
 def shades(name: str, low: float, high: float, count: int) -> list[str]:
     """Colours from a part of a colour map, evenly from `low` to `high`.
 
-    Examples
-    --------
     >>> shades("viridis", 0.0, 1.0, 3)
     ['#440154', '#21918c', '#fde725']
     """
@@ -201,8 +197,6 @@ def shades(name: str, low: float, high: float, count: int) -> list[str]:
 def power_of_ten(n: int) -> str:
     r"""Powers of ten from 1,000 on, and their multiples, for mathtext; else the number.
 
-    Examples
-    --------
     >>> [power_of_ten(n) for n in (100, 1500, 10_000, 20_000)]
     ['100', '1500', '10^{4}', '2 \\times 10^{4}']
     """

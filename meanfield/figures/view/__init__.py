@@ -34,8 +34,6 @@ HEIGHT = 640
 class View:
     """A run to be looked at; the last line of a notebook's cell shows it.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
     >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)

@@ -7,8 +7,6 @@
 Each array has the first frame and the differences from frame to frame, modulo 256 or 65,536, where
 their numbers agree. Points at rest have zeros, which gzip removes.
 
-References
-----------
 Z. H. Cigolle et al., "A survey of efficient representations for independent unit vectors", JCGT
 3(2), 2014 (octahedral coordinates).
 """
@@ -32,8 +30,6 @@ _LARGEST = 32767
 def pack(picture: ViewPicture, source: Mapping[str, str]) -> tuple[dict[str, Any], bytes]:
     """Header and bytes of a picture; `source` says where it is from.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> from meanfield.figures.data.view import view_picture
     >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
@@ -115,8 +111,6 @@ def quantisation(picture: ViewPicture) -> list[str]:
 def quantised(values: FloatArray, colours: Sequence[float]) -> NDArray[np.uint8]:
     """Bytes on a logarithmic scale between two densities; NaN as what is least.
 
-    Examples
-    --------
     >>> quantised(np.array([0.0, 0.1, 1.0, 10.0, 99.0]), (0.1, 10.0)).tolist()
     [0, 0, 128, 255, 255]
     """
@@ -128,8 +122,6 @@ def quantised(values: FloatArray, colours: Sequence[float]) -> NDArray[np.uint8]
 def coded_points(points: FloatArray, shape: str, scale: float) -> NDArray[np.int16]:
     """Points (n, k) as integers of 16 bits: octahedral of a globe, angles, or coordinates.
 
-    Examples
-    --------
     >>> coded_points(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), GLOBE, 1.0).tolist()
     [[0, 0], [32767, 32767]]
     """
@@ -149,8 +141,6 @@ def _rounded(shares: FloatArray) -> NDArray[np.int16]:
 def differences(frames: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The first frame, and each less the one before where their shapes agree, modulo their range.
 
-    Examples
-    --------
     >>> differences([np.uint8([1, 5]), np.uint8([0, 6])])
     [array([1, 5], dtype=uint8), array([255,   1], dtype=uint8)]
     """

@@ -38,33 +38,16 @@ def wasserstein_axial(
 
     Exact to rounding between rings; with densities to about 1e-12 of the distance.
 
-    Parameters
-    ----------
-    first, second : Measure or Density
-        On the same `Axial(d)`.
-    p : int
-        1 or 2.
-    cost : str
-        "geodesic" only.
-    tolerance : float
-        Not used.
+    - first, second: on the same `Axial(d)`.
+    - p: 1 or 2.
+    - cost: "geodesic" only.
+    - tolerance: not used.
 
-    Returns
-    -------
-    float
-        In radians, at most pi.
+    Returns: in radians, at most pi. ValueError if p is not 1 or 2, the cost is another one, or
+    rounding is all of a density.
 
-    Raises
-    ------
-    ValueError
-        If p is not 1 or 2, the cost is another one, or rounding is all of a density.
-
-    References
-    ----------
     Villani, Topics in Optimal Transportation (2003), theorem 2.18 (the line).
 
-    Examples
-    --------
     The mean of |theta - pi/2| of uniform is 1/2 pi - 1 on S^2:
 
     >>> import meanfield as mf

@@ -34,36 +34,19 @@ def wasserstein_circle(
     are, without a grid of their own; where one is negative by rounding or truncation, by a mass of
     1e-3 at most, W_p^p is right to some pi^p times that mass.
 
-    Parameters
-    ----------
-    first, second : Measure or Density
-        Measures on the circle. Cost O(n log n) for n points, O(K log K) for degree K.
-    p : int
-        1 or 2.
-    cost : str
-        "geodesic" only.
-    tolerance : float
-        Not used: the distance is exact.
+    - first, second: measures on the circle. Cost O(n log n) for n points, O(K log K) for degree K.
+    - p: 1 or 2.
+    - cost: "geodesic" only.
+    - tolerance: not used: the distance is exact.
 
-    Returns
-    -------
-    float
-        W_p itself, not its power, in radians: at most pi.
+    Returns: W_p itself, not its power, in radians: at most pi. ValueError if p is not 1 or 2, the
+    cost is another one, or a density is negative.
 
-    Raises
-    ------
-    ValueError
-        If p is not 1 or 2, the cost is another one, or a density is negative.
-
-    References
-    ----------
     .. [1] Rabin, Delon, Gousseau, Transportation distances on the circle, J. Math. Imaging
        Vision 41 (2011), 147-167.
     .. [2] Delon, Salomon, Sobolevski, Fast transport optimization for Monge costs on the circle,
        SIAM J. Appl. Math. 70 (2010), 2239-2258.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> dirac = mf.Measure(mf.Circle(), [0.3])
     >>> uniform = mf.Density(mf.Circle(), [1.0])

@@ -12,8 +12,6 @@ tree cannot cycle) [1]_. Flows are integers: nothing is rounded, ties are ties.
 Where the plan falls into several trees, each hangs from the root by an arc that can never carry
 flow, at the dual that was given for it.
 
-References
-----------
 .. [1] Ahuja, Magnanti, Orlin, Network Flows, Prentice Hall 1993, chapter 11.
 """
 
