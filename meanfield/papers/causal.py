@@ -24,7 +24,6 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.bases.legendre import gauss_legendre, interpolation, to_coefficients
 from meanfield.checks import checked
-from meanfield.papers.equiangular import equiangular_cosine, equiangular_time
 from meanfield.papers.saved_states import saved_states
 from meanfield.problem import Problem
 from meanfield.spectrum.cluster_rates import check_no_diffusion
@@ -32,76 +31,6 @@ from meanfield.spectrum.cluster_rates import check_no_diffusion
 # Degrees of polynomials in s, and what their last eighth may be beside 1.
 _ORDERS = (16, 32, 64, 128)
 _TAIL = 1e-12
-
-
-@checked
-def causal_pair_cosine(
-    problem: Problem, times: float | FloatArray, start: float = 0.0
-) -> float | FloatArray:
-    """Cosine c(t) of the first two tokens under causal attention with V = B = 1.
-
-    c' = strength (1 - c^2) / (1 + e^{beta (1 - c)}) under SA, and with a(c) / 2 in place of the
-    last factor under USA: `equiangular_cosine` of two tokens at half the time.
-
-    - problem: in any dimension, with an exponential or the linear kernel, a positive strength and
-      without diffusion; it says no mask, and its initial measure is not used.
-    - times (float or ndarray): scaled times, not negative.
-    - start: cosine at time 0, between -1 and 1.
-
-    Returns (float or ndarray, shape of times): what was gained has a relative error of rounding.
-    ValueError as `equiangular_cosine`.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=1.0), mf.SA)
-    >>> causal_pair_cosine(problem, np.array([0.5, 1.0, 2.0]))
-    array([0.140492  , 0.28951807, 0.57919534])
-    """
-    half = 0.5 * np.asarray(times, dtype=np.float64)
-    return equiangular_cosine(problem, 2, half if half.ndim else float(half), start)
-
-
-@checked
-def causal_pair_time(
-    problem: Problem, until: float | FloatArray, start: float = 0.0
-) -> float | FloatArray:
-    """Time in which the first two tokens come from the cosine `start` to the cosine c: the inverse.
-
-    Under SA
-
-        t = artanh c - artanh c_0 + (Ei(beta (1 - c_0)) - Ei(beta (1 - c))) / 2
-            + e^{2 beta} (E1(beta (1 + c_0)) - E1(beta (1 + c))) / 2,
-
-    evaluated as `equiangular_time` is, without losing digits.
-
-    - problem, start: as for `causal_pair_cosine`, errors as for `equiangular_time`.
-    - until (float or ndarray): cosines, from start to 1.
-
-    Returns (float or ndarray, shape of until): in scaled time; infinite for the cosine 1.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=1.0), mf.SA)
-    >>> round(causal_pair_time(problem, 0.5791953369111), 11)
-    2.0
-    """
-    time = 2.0 * np.asarray(equiangular_time(problem, 2, until, start))
-    return time if time.ndim else float(time)
-
-
-@checked
-def causal_amplification(exponent: float, power: float) -> float:
-    """Growth e^{lambda t / (p + 1)} of moments near uniform that begin as s^p along the positions.
-
-    - exponent: lambda t, lambda of `growth_rates`.
-    - power: p, above -1: 0 grows at the full rate, 1 at half of it.
-
-    ValueError if power <= -1: the tokens that come first have no mean then.
-
-    >>> round(float(np.log(causal_amplification(2.1, 2.0))), 12)
-    0.7
-    """
-    if power <= -1.0:
-        raise ValueError(f"power must be above -1, got {power:g}.")
-    return float(np.exp(exponent / (power + 1.0)))
 
 
 @checked

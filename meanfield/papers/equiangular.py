@@ -238,24 +238,6 @@ def equiangular_cosine(
 
 
 @checked
-def equiangular_gap(
-    problem: Problem, tokens: int, times: float | FloatArray, start: float = 0.0
-) -> float | FloatArray:
-    """Gap 1 - gamma(t) of `equiangular_cosine`, to relative accuracy.
-
-    Parameters and errors as for `equiangular_cosine`. An error eps of the time causes a relative
-    error 2 eps t of the gap.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
-    >>> print(f"{equiangular_gap(problem, 8, 50.0):.8e}")
-    1.11154484e-42
-    """
-    path, distance = _at(problem, tokens, times, start)
-    return _shaped(path.remains(distance))
-
-
-@checked
 def equiangular_time(
     problem: Problem, tokens: int, until: float | FloatArray, start: float = 0.0
 ) -> float | FloatArray:

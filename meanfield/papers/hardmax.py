@@ -111,33 +111,10 @@ def _effective_points(
 
 
 @checked
-def two_pole_density(angles: FloatArray, time: float) -> FloatArray:
-    """Density at angles of hardmax attention with B = diag(1, -1), V = 1 on the circle.
-
-        theta' = -sin 2 theta,    tan theta(t) = e^{-2t} tan theta(0),
-        f(t, theta) = 1 / (cosh 2t - sinh 2t cos 2 theta)
-
-    From the uniform measure: its mass gathers at 0 and pi.
-
-    - angles (n,): radians.
-    - time: at least 0; papers' time, which softmax runs have as scaled time.
-
-    Returns (n,): relative to d theta / 2 pi.
-
-    >>> angles = 2.0 * np.pi / 128 * np.arange(128)
-    >>> f = two_pole_density(angles, 0.5)
-    >>> bool(abs(f.mean() - 1.0) < 1e-14)
-    True
-    >>> bool(abs((f * np.cos(2 * angles)).mean() - two_pole_moments(2, 0.5)[2]) < 1e-14)
-    True
-    """
-    at_least(0.0, time=time)
-    return np.asarray(1.0 / (np.cosh(2 * time) - np.sinh(2 * time) * np.cos(2.0 * angles)))
-
-
-@checked
 def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> FloatArray:
-    """Moments c_0 ... c_max_degree of `two_pole_density`, and to first order at large beta.
+    """Moments c_0 ... c_max_degree on the circle from uniform, B = diag(1, -1), V = 1.
+
+    At large beta to first order,
 
         c_{2k} = tanh^k t - (k^2 tanh^k t - k t tanh^{k-1} t / (2 cosh^2 t)) / beta + O(beta^-2)
 

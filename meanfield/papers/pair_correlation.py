@@ -314,32 +314,6 @@ def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None)
     return np.asarray(2.0 * rates / tokens * (1.0 - 1.0 / tokens))
 
 
-@checked
-def mean_energy(problem: Problem, tokens: int, times: Sequence[float]) -> FloatArray:
-    """Mean interaction energy of N tokens in the linear phase, in the unit of `interaction_energy`.
-
-        E[E_N] = 1/2 sum_l N_l w_l E|c_l|^2,    E|c_l|^2 = C_l / N
-
-    Exact for every N at time 0, right to O(1/N) later. After clusters have formed it is the weight
-    of the peak of psi at angle 0, for large beta.
-
-    Parameters and errors as for `linear_closure`; the result has shape (n_times,).
-
-    Ten tokens at time 0: a tenth of the energy is that of each with itself.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
-    >>> uniform = problem.zonal.kernel.attention_multipliers(1, 0)
-    >>> float((mean_energy(problem, 10, [0.0]) - 0.1 - 0.9 * uniform)[0].round(15)) + 0.0
-    0.0
-    """
-    at_least(2, tokens=tokens)
-    zonal = _zonal(problem)
-    moments = linear_growth(problem, times, zonal.degree) / tokens
-    moments[:, 0] = 1.0
-    return np.asarray(moments @ pair_energies(problem, zonal.degree))
-
-
 def pair_energies(problem: Problem, max_degree: int) -> FloatArray:
     """Energy of |c_l|^2 = 1 by degree, N_l w_l in the unit of `interaction_energy`.
 

@@ -12,41 +12,12 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.observables.centres import greedy_centres, strong_centres
 from meanfield.papers.causal import (
-    causal_amplification,
-    causal_pair_cosine,
-    causal_pair_time,
     causal_poisson,
     causal_response,
 )
 from meanfield.papers.random_tokens import expected_centres
 
 LINEAR = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
-
-
-@pytest.mark.parametrize(
-    ("beta", "start", "known"),
-    [
-        (1.0, 0.0, [0.1404919968406, 0.2895180669865, 0.5791953369111]),
-        (1.0, -0.5, [-0.4263042579019, -0.3410038912212, -0.1299127586589]),
-        (4.0, 0.3, [0.3271896471027, 0.3568047593837, 0.4247745088700]),
-    ],
-)
-def test_second_token_has_a_law(beta: float, start: float, known: list[float]) -> None:
-    """Printed cosines, and times that lead back to them."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
-    times = np.array([0.5, 1.0, 2.0])
-    found = causal_pair_cosine(problem, times, start)
-    np.testing.assert_allclose(found, known, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(causal_pair_time(problem, found, start), times, rtol=1e-13)
-
-
-def test_second_token_without_softmax_sees_two() -> None:
-    """The sum over j <= 2 is divided by 2 = k, not by Z."""
-    problem = mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.Flow("none", strength=1.5))
-    run = solve_ivp(
-        lambda t, c: 1.5 * (1 - c**2) * np.exp(2.0 * c - 2.0) / 2, (0, 3), [0.1], rtol=1e-11, atol=0
-    )
-    assert causal_pair_cosine(problem, 3.0, 0.1) == pytest.approx(run.y[0, -1], rel=1e-10)
 
 
 def test_response_of_positions_is_printed() -> None:
@@ -68,7 +39,7 @@ def test_powers_of_the_position_grow_alone(exponent: float, power: float) -> Non
 
     response = quad(part, 0, 60, epsabs=1e-14, limit=200)[0]
     assert s**power + response == pytest.approx(
-        s**power * causal_amplification(exponent, power), abs=1e-11
+        s**power * math.exp(exponent / (power + 1)), abs=1e-11
     )
 
 
@@ -145,7 +116,6 @@ def test_centres_are_as_many_as_expected() -> None:
 @together(
     ("call", "message"),
     [
-        (lambda: causal_amplification(1.0, -1.0), "power must be above -1"),
         (lambda: causal_response(1.0, 0.0, np.ones(1)), "must be positive"),
         (
             lambda: causal_poisson(LINEAR, lambda s: np.abs(s - 0.3), np.ones(1), np.ones(1)),

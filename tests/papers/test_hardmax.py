@@ -7,7 +7,6 @@ import meanfield as mf
 from meanfield.papers.hardmax import (
     full_support_velocity,
     inclusion_distance,
-    two_pole_density,
     two_pole_moments,
     uniform_velocity,
 )
@@ -29,20 +28,6 @@ def test_moments_of_softmax_runs_approach_those_of_two_poles() -> None:
             assert found == pytest.approx(printed[beta], abs=2e-9)
         off[beta] = beta**2 * (found - two_pole_moments(4, 0.5, beta)[[2, 4]])
     assert off[320.0] == pytest.approx(off[80.0], rel=0.1)
-
-
-def test_two_pole_density_is_transported_by_the_field() -> None:
-    """Moments of the density, and df/dt + d(f v)/dtheta = 0, to rounding."""
-    angles = 2.0 * np.pi / 256 * np.arange(256)
-    f = two_pole_density(angles, 0.7)
-    moments = np.fft.rfft(f).real[:9] / 256
-    assert moments == pytest.approx(two_pole_moments(8, 0.7), abs=1e-14)
-    flux = f * full_support_velocity(mf.Circle(), angles, score=POLES)
-    divergence = np.fft.irfft(1j * np.arange(129) * np.fft.rfft(flux))
-    h = 1e-3
-    ahead = [two_pole_density(angles, 0.7 + k * h) for k in (-2, -1, 1, 2)]
-    rate = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * h)
-    assert rate == pytest.approx(-divergence, abs=1e-9)
 
 
 @pytest.mark.parametrize("d", [2, 3])

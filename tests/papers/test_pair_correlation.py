@@ -14,7 +14,6 @@ from meanfield.papers.pair_correlation import (
     kirkwood_closure,
     linear_closure,
     linear_growth,
-    mean_energy,
     next_order,
     next_order_share,
     third_cumulant_closure,
@@ -113,13 +112,6 @@ def test_noise_feeds_every_degree(manifold: mf.Circle | mf.Sphere) -> None:
     np.testing.assert_allclose((after - before) / (2 * h), expected, atol=1e-7)
 
 
-def test_energy_of_independent_tokens() -> None:
-    """Of N tokens each is with itself in one pair of N."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA)
-    uniform = problem.zonal.kernel.attention_multipliers(2, 0)[0]
-    assert mean_energy(problem, 7, [0.0])[0] == pytest.approx(1 / 7 + 6 / 7 * uniform, rel=1e-13)
-
-
 def test_kirkwood_says_where_it_ends() -> None:
     """Its psi becomes a peak, which no series carries."""
     end = mf.onset_time(USA, 100)
@@ -145,4 +137,4 @@ def test_what_is_not_known_is_told() -> None:
     with pytest.raises(ValueError, match="this flow is normalised"):
         initial_slopes(softmax, 10)
     with pytest.raises(ValueError, match="tokens must be at least 2"):
-        mean_energy(USA, 1, [0.0])
+        linear_closure(USA, 1, [0.0])
