@@ -12,6 +12,7 @@ eigenvalue, and to a great circle that turns where a pair a +- ib is the largest
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.special import ive
@@ -23,7 +24,7 @@ from meanfield.laws.initial import from_points
 from meanfield.problem import Problem
 from meanfield.spaces import Sphere
 from meanfield.terms.attention import Attention, Head
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, token_paths
 
 BETA, TOKENS = 30.0, 400
@@ -64,7 +65,7 @@ def compute(
         limit /= np.linalg.norm(limit, axis=1, keepdims=True)
         gap = np.arccos(np.clip(np.sum(found[1] * limit, axis=1), -1.0, 1.0)).mean()
         numbers.append(
-            Number(f"{name}: mean angle from the linear flow, $t = 1$", 0.0, float(gap), 3.0 / BETA,
+            Claim(f"{name}: mean angle from the linear flow, $t = 1$", 0.0, float(gap), 3.0 / BETA,
                    "the limit: angles are of order $1/\\beta$")
         )  # fmt: skip
     pair, circle = (paths[name] for name in VALUES)
@@ -74,11 +75,11 @@ def compute(
     )
     slower = "exact for a uniform ring: $I_1(\\beta) / I_0(\\beta)$; the limit is 1"
     numbers += [
-        Number("pair: rate of approach", 1.0, float(np.log(lengths[0] / lengths[1])), 1e-2,
+        Claim("pair: rate of approach", 1.0, float(np.log(lengths[0] / lengths[1])), 1e-2,
                "exact at late times"),
-        Number("circle: angular speed", float(ive(1, BETA) / ive(0, BETA)), float(turned.mean()),
+        Claim("circle: angular speed", float(ive(1, BETA) / ive(0, BETA)), float(turned.mean()),
                1e-2, slower),
-        Number("circle: largest $|x_3|$ at $t = 6$", None, float(np.abs(circle[-1, :, 2]).max())),
+        Claim("circle: largest $|x_3|$ at $t = 6$", None, float(np.abs(circle[-1, :, 2]).max())),
     ]  # fmt: skip
     return Reproduction(tuple(numbers), {"time": TIMES, **paths})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
@@ -11,7 +12,7 @@ from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED
 from meanfield.observables.centres import greedy_centres, strong_centres
 from meanfield.papers.random_tokens import expected_centres
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 BETA, TOKENS = 64.0, 200
@@ -46,38 +47,38 @@ def compute(
     largest, number = np.array(strong), np.mean(groups, axis=0)
     reached = np.mean(gathered, axis=0)
     numbers = [
-        Number(f"mean number of strong centres of {draws} prompts", float(np.pi / SEPARATION),
+        Claim(f"mean number of strong centres of {draws} prompts", float(np.pi / SEPARATION),
                float(counts.mean()), float(4.0 * error),
                "one over the mass of a cap; within four standard errors", printed=True),
-        Number("(1 - (1 - q)^n) / q, q the mass of a cap", float(np.pi / SEPARATION), expected,
+        Claim("(1 - (1 - q)^n) / q, q the mass of a cap", float(np.pi / SEPARATION), expected,
                1e-6, "1 / q, many tokens", printed=True),
-        Number(f"mean number of greedy centres of {draws} prompts", None, float(greedy.mean())),
-        Number("largest displacement of the first token", 0.0, float(max(first)), 1e-13,
+        Claim(f"mean number of greedy centres of {draws} prompts", None, float(greedy.mean())),
+        Claim("largest displacement of the first token", 0.0, float(max(first)), 1e-13,
                "rounding of some 600 steps"),
-        Number("median of the largest displacement of a strong centre, t = 75",
+        Claim("median of the largest displacement of a strong centre, t = 75",
                "to the eye at rest", float(np.median(largest[:, 1])),
                why="the source calls them nearly fixed", printed=True),
     ]  # fmt: skip
     why = "SciPy's DOP853 at 1e-10, attention written a second time"
     numbers.append(
-        Number("largest distance of a token from a second integration, t = 5", 0.0,
+        Claim("largest distance of a token from a second integration, t = 5", 0.0,
                _distance(prompt(SHOWN), 5.0), 1e-5, why)
     )  # fmt: skip
     if not short:
         swallowed = (largest[:, 3] > 0.3) & (largest[:, 1] < 0.3)
         numbers.append(
-            Number("share of prompts one of whose strong centres is swallowed, t = 75 to 150",
+            Claim("share of prompts one of whose strong centres is swallowed, t = 75 to 150",
                    "one is in the figure", float(swallowed.mean()),
                    why=f"of {prompts} prompts; moved by more than 0.3", printed=True)
         )  # fmt: skip
     for i, time in enumerate(times[1:]):
         own = largest[:, i]
         numbers += [
-            Number(f"largest displacement of a strong centre, mean over prompts, t = {time:g}",
+            Claim(f"largest displacement of a strong centre, mean over prompts, t = {time:g}",
                    None, float(own.mean())),
-            Number(f"the same, largest over prompts, t = {time:g}", None, float(own.max())),
-            Number(f"clusters, gaps above {NEAR:g}, t = {time:g}", None, float(number[i])),
-            Number(f"share of tokens within {NEAR:g} of a centre's token, t = {time:g}", None,
+            Claim(f"the same, largest over prompts, t = {time:g}", None, float(own.max())),
+            Claim(f"clusters, gaps above {NEAR:g}, t = {time:g}", None, float(number[i])),
+            Claim(f"share of tokens within {NEAR:g} of a centre's token, t = {time:g}", None,
                    float(reached[i])),
         ]  # fmt: skip
     start, save = prompt(SHOWN), np.linspace(0.0, np.sqrt(times[-1]), 5 if short else 200) ** 2

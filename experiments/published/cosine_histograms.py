@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import MUTED, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 BETA, TOKENS, TIMES, UNTIL = 9.0, 32, (2.5, 18.0), 40.0
@@ -39,12 +40,12 @@ def compute(
         shown = _layers(start, time) if published else points
         cosines.append(_of_pairs(shown))
         numbers += [
-            Number(f"clusters at t = {time:g}", None, float(run.observables["clusters/count"][i]),
+            Claim(f"clusters at t = {time:g}", None, float(run.observables["clusters/count"][i]),
                    why="of this seed"),
-            Number(f"mean number of attended tokens at t = {time:g}", _attended(other),
+            Claim(f"mean number of attended tokens at t = {time:g}", _attended(other),
                    float(run.observables["attended_tokens"][i, 0]), 1e-5,
                    "SciPy's LSODA at 1e-11, attention written a second time"),
-            Number(f"largest difference of the cosines of pairs at t = {time:g}", 0.0,
+            Claim(f"largest difference of the cosines of pairs at t = {time:g}", 0.0,
                    float(np.abs(_of_pairs(other) - _of_pairs(points)).max()), 1e-6,
                    "SciPy's LSODA at 1e-11"),
         ]  # fmt: skip
@@ -52,7 +53,7 @@ def compute(
             away = float(np.abs(cosines[-1] - _of_pairs(points)).max())
             why = "steps of 0.1 that are not projected run late"
             what = f"the same of the published layers at t = {time:g}"
-            numbers.append(Number(what, 0.0, away, None, why))
+            numbers.append(Claim(what, 0.0, away, None, why))
     data = {
         "times": np.array(TIMES), "cosines": np.array(cosines), "time": run.time,
         "attended": run.observables["attended_tokens"][:, 0], "layers": np.array(published),

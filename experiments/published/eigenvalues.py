@@ -8,11 +8,12 @@ with the growth rates lambda_k of this package, which are of scaled time.
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.figures.draw.style import COUNT, ENERGY, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 BETAS, DEGREES = (5.0, 7.0), 10
 # Heights of the dots of degrees 1 to 4 at beta = 5, by eye.
@@ -31,7 +32,7 @@ def compute(
         ]
     )
     numbers = [
-        Number(
+        Claim(
             f"degree of the largest rate, beta = {beta:g}",
             degree,
             mf.dominant_degree(problem) or 0,
@@ -41,7 +42,7 @@ def compute(
         for problem, beta, degree in zip(problems, BETAS, (3, 4), strict=True)
     ]
     numbers += [
-        Number(
+        Claim(
             f"gamma_{k}, beta = 5",
             height,
             float(plotted[0, k]),

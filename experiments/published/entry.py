@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from claims import Claim
+
 if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.figure import Figure
@@ -36,86 +38,18 @@ def unfollowed(items: Iterable[Any], total: float, label: str, **how: Any) -> It
 
 
 @dataclass(frozen=True)
-class Number:
-    """A number found here, beside one that it is held against.
-
-    Attributes
-    ----------
-    what : str
-        Given. What it is, with its unit of time.
-    beside : float, str or None
-        Given. What it is held against; a text is compared by the reader.
-    here : float
-        Given.
-    within : float or None
-        Given. Largest allowed |here - beside|; None where they need not agree.
-    why : str
-        Given. Why they differ, or what `beside` is if no source has it.
-    printed : bool
-        Given. Whether `beside` is the source's own: printed, stored, read off its figure, or the
-        value of a formula that it prints. Otherwise it is a reference that was computed by
-        somebody else than the source, an exact value or a second method, and no page calls it
-        published.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to compare with, but a distance.
-
-    Examples
-    --------
-    >>> Number("last merge, t", 364.1, 364.03, within=0.1).holds
-    True
-    >>> Number("last merge, t", 364.1, 328.36, within=0.1).holds
-    False
-    """
-
-    what: str
-    beside: float | str | None
-    here: float
-    within: float | None = None
-    why: str = ""
-    printed: bool = False
-
-    def __post_init__(self) -> None:
-        """Check that what is to be compared is a number."""
-        if self.within is not None and not isinstance(self.beside, int | float):
-            raise ValueError(
-                f"{self.what}: within = {self.within:g} compares with a number, got "
-                f"{self.beside!r}."
-            )
-
-    @property
-    def published(self) -> float | str | None:
-        """What the source has; None if it has no such number."""
-        return self.beside if self.printed else None
-
-    @property
-    def reference(self) -> float | str | None:
-        """What no source has: exact, or by a second method."""
-        return None if self.printed else self.beside
-
-    @property
-    def holds(self) -> bool:
-        """Whether both agree as far as they are to."""
-        if self.within is None or not isinstance(self.beside, int | float):
-            return True
-        return abs(self.here - self.beside) <= self.within
-
-
-@dataclass(frozen=True)
 class Reproduction:
     """What was computed for a figure.
 
     Attributes
     ----------
-    numbers : tuple of Number
+    numbers : tuple of Claim
         Given. The first one stands on the card of the figure.
     data : mapping of name -> ndarray
         Given. Arrays that are drawn.
     """
 
-    numbers: tuple[Number, ...]
+    numbers: tuple[Claim, ...]
     data: Mapping[str, npt.NDArray[Any]]
 
     @property

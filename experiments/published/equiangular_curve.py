@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, INK, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 TOKENS, DELTA, UNTIL = 128, 1e-3, 30.0
 # Times of (6.9) for n = 128 at beta = 0, 1, ..., 7, by a solver of differential equations.
@@ -27,12 +28,12 @@ def compute(
     reached = np.array([_first(times, cosines) for cosines in solved])
     late = np.abs(reached / exact - 1.0)[np.isfinite(reached)]
     numbers = [
-        Number(f"time at which the cosine 0.999 is reached, beta = {beta}", time,
+        Claim(f"time at which the cosine 0.999 is reached, beta = {beta}", time,
                _time(float(beta)), 5e-8 * time, "(6.9) by a solver of differential equations")
         for beta, time in enumerate(_TIMES)
     ]  # fmt: skip
     numbers.append(
-        Number(
+        Claim(
             "largest relative error of such times in the notebook",
             0.0,
             float(late.max()),
@@ -41,7 +42,7 @@ def compute(
         )
     )
     back = float(mf.equiangular_beta(TOKENS, _TIMES[5], DELTA))
-    numbers.append(Number(f"beta of the time {_TIMES[5]}", 5.0, back, 1e-7))
+    numbers.append(Claim(f"beta of the time {_TIMES[5]}", 5.0, back, 1e-7))
     along = np.linspace(0.0, 9.0, 181)
     until = np.array([_time(float(beta)) for beta in along])
     curve = np.column_stack([until, along])[until <= UNTIL]

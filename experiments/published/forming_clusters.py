@@ -16,13 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from claims import Claim
 from matplotlib.figure import Figure
 from scipy.fft import irfft, rfft
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 POINTS, COURANT, NOISE = 10_000, 0.02, 0.01
 CIRCLE = 2.0 * np.pi
@@ -55,7 +56,7 @@ def compute(
 ) -> Reproduction:
     """Densities at the times of the panels, of the equation and of the scheme."""
     start = (1.0 + CIRCLE * NOISE * torch_normal(0, POINTS)) / CIRCLE
-    numbers: list[Number] = []
+    numbers: list[Claim] = []
     data = {"angle": ANGLES, "start": start}
     for job in JOBS:
         name = f"beta_{job.beta:g}"
@@ -72,11 +73,11 @@ def compute(
         near = int(np.argmin(np.abs(off)))
         found = angle + float(off[near])
         numbers.append(
-            Number(f"beta = 5, t = 0.44: angle of the peak near {angle:g}", angle, found,
+            Claim(f"beta = 5, t = 0.44: angle of the peak near {angle:g}", angle, found,
                    0.05 if published else None, why or "by eye", printed=True)
         )  # fmt: skip
         numbers.append(
-            Number("its height", height, float(last[tops[near]]), None,
+            Claim("its height", height, float(last[tops[near]]), None,
                    "by eye; another draw of the noise, or another time", printed=True)
         )  # fmt: skip
     if not published:
@@ -84,7 +85,7 @@ def compute(
         away = float(abs(c_3 - third_mode(JOBS[0], start)))
         what = "beta = 5, t = 0.31: c_3, distance from a second integration"
         why = "characteristics by SciPy's DOP853 at 1e-10"
-        numbers.append(Number(what, 0.0, away, 1e-6, why))
+        numbers.append(Claim(what, 0.0, away, 1e-6, why))
     if published:
         numbers += growth()
     return Reproduction(tuple(numbers), data)
@@ -170,7 +171,7 @@ def lax_friedrichs(beta: float, u: FloatArray) -> Iterator[FloatArray]:
         yield u
 
 
-def growth() -> list[Number]:
+def growth() -> list[Claim]:
     """Growth rates of both parts of c_3 by the scheme, on 1,000 points, at beta = 5.
 
     In a step dt it multiplies them by cos(k dx) +- (dt / dx) sin(k dx) lambda_k / k.
@@ -188,7 +189,7 @@ def growth() -> list[Number]:
         found = np.log(part(rfft(last)[k]) / part(rfft(u)[k])) / (steps * COURANT * dx)
         known = np.log(np.cos(k * dx) + sign * COURANT * np.sin(k * dx) * rate / k) / (COURANT * dx)
         numbers.append(
-            Number(f"beta = 5, 1,000 points: growth rate of the {word} part of c_3", float(known),
+            Claim(f"beta = 5, 1,000 points: growth rate of the {word} part of c_3", float(known),
                    float(found), 1e-3, f"linear theory of the scheme; the equation: {rate:.4f}")
         )  # fmt: skip
     return numbers

@@ -13,6 +13,7 @@ densities are shown, and compared, as seen through a Gaussian window of width 0.
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from scipy.special import ive
@@ -25,7 +26,7 @@ from meanfield.problem import Problem
 from meanfield.spaces import Circle
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import exponential
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 BETA, MOST, WINDOW = 50.0, 128, 0.05
 # Weights, centres, widths of the three Gaussians.
@@ -74,11 +75,11 @@ def compute(
     gaps = np.abs(here - limit).mean(axis=1)
     rate = float(np.log(np.abs(found[-2, 1] / found[-1, 1])) / (late[1] - late[0]))
     numbers = [
-        Number("rate of the first mode over the heat flow's", float(ive(1, BETA) / ive(0, BETA)),
+        Claim("rate of the first mode over the heat flow's", float(ive(1, BETA) / ive(0, BETA)),
                rate, 1e-5 if short else 1e-6,
                "exact at $\\beta = 50$, $I_1 / I_0$; the limit is 1"),
         *(
-            Number(f"mean distance of the densities, $s = {time:g}$", 0.0, float(gap), 3.0 / BETA,
+            Claim(f"mean distance of the densities, $s = {time:g}$", 0.0, float(gap), 3.0 / BETA,
                    "the heat flow is the limit: distances are of order $1/\\beta$")
             for time, gap in zip(DRAWN, gaps, strict=False)
         ),

@@ -8,12 +8,13 @@ cluster: its clock is slow by 1 + dt.
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 BETA, END = 4.0, 400.0
 START = np.array([0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835])
@@ -56,7 +57,7 @@ def compute(
     angles = np.array([tokens_of(measure) for measure in run.measures])
     data = {"time": times, "angles": angles, "energy": run.observables["energy"]}
     plateau = float(data["energy"][np.searchsorted(times, 100.0)])
-    level = Number("energy of the plateau, t = 100", 0.52, plateau, 5e-4, "(2/5)^2 + (3/5)^2")
+    level = Claim("energy of the plateau, t = 100", 0.52, plateau, 5e-4, "(2/5)^2 + (3/5)^2")
     if published:
         found, schemes = scheme_numbers(short, progress)
         return Reproduction((*found, level), data | schemes)
@@ -64,10 +65,10 @@ def compute(
     for what, (pairs, known) in MERGES.items():
         time = merge_time(times, angles, pairs)
         why = "SciPy's Radau at 1e-12, by the equation"
-        numbers.append(Number(what, known, time, 1e-6, why))
+        numbers.append(Claim(what, known, time, 1e-6, why))
         if pairs == 10:
             why = "by the source's steps of 0.1, whose clock is slow by 1 + dt"
-            numbers.append(Number("the same beside the source's clock, t", SEEN, time, None, why))
+            numbers.append(Claim("the same beside the source's clock, t", SEEN, time, None, why))
     return Reproduction((*numbers, level), data)
 
 
@@ -92,7 +93,7 @@ def merge_time(times: FloatArray, angles: FloatArray, pairs: int) -> float:
     return float(np.interp(0.0, -gaps[pair], times[pair]))
 
 
-def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Number], dict[str, FloatArray]]:
+def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Claim], dict[str, FloatArray]]:
     """Last merges by Euler's method, as published and with the projected average."""
     schemes = [each for each in SCHEMES if each[1] == 0.1] if short else list(SCHEMES)
     numbers, data = [], {}
@@ -105,10 +106,10 @@ def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Number], dict[
         name = f"last merge, average {'projected' if projected else 'as published'}, dt = {dt:g}, t"
         known = SEEN if not projected and dt == 0.1 else None
         why = "the first step at whose end they have" if known else ""
-        numbers.append(Number(name, known, last, 0.1 if known else None, why))
+        numbers.append(Claim(name, known, last, 0.1 if known else None, why))
         if not projected:
             why = "the flow: that time over 1 + dt has the error of Euler's method left"
-            numbers.append(Number("that over 1 + dt", 328.364042, last / (1.0 + dt), 30 * dt, why))
+            numbers.append(Claim("that over 1 + dt", 328.364042, last / (1.0 + dt), 30 * dt, why))
         energy = np.exp(BETA * (np.cos(angles[:, :, None] - angles[:, None]) - 1.0)).mean((1, 2))
         every = round(0.1 / dt)
         data[f"euler_{'projected' if projected else 'plain'}_{dt:g}"] = np.stack(

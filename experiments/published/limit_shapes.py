@@ -11,6 +11,7 @@ Euler's (`published`).
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from scipy.linalg import expm
@@ -25,7 +26,7 @@ from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.spaces import Space
 from meanfield.terms.attention import Attention, Head
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 SIX = np.array([(2, 0.3), (-1.5, 1.2), (-0.4, -1.8), (0.5, 0.6), (0.2, -0.3), (-0.6, 0.4)])
@@ -96,20 +97,20 @@ def source_steps(value: FloatArray, points: FloatArray, stages: bool = False) ->
     return np.array(found)
 
 
-def _scheme_numbers() -> tuple[Number, ...]:
+def _scheme_numbers() -> tuple[Claim, ...]:
     """What the scheme of the source is, and how far it is from the flow."""
     euler, stages = (source_steps(np.eye(2), SIX, each) for each in (False, True))
     run = run_of(1.0, SIX, np.array([0.0, UNTIL]))
     exact = shape_of(run, UNTIL).points
     return (
-        Number("its four stages less Euler's step", 0.0, float(np.abs(stages - euler).max()), 1e-13,
+        Claim("its four stages less Euler's step", 0.0, float(np.abs(stages - euler).max()), 1e-13,
                "the same step: stages cancel in $z_j - z_i$"),
-        Number("vertices at $t = 5$ less those of the flow", None,
+        Claim("vertices at $t = 5$ less those of the flow", None,
                float(np.abs(euler[-1] - exact)[:3].max()), None, "the error of steps of 0.1"),
     )  # fmt: skip
 
 
-def _flow_numbers() -> tuple[Number, ...]:
+def _flow_numbers() -> tuple[Claim, ...]:
     """Tokens of the flow beside those of another integrator, and theorems."""
     polytope = run_of(1.0, SIX, np.linspace(0.0, 10.0, 21))
     planes, line = (
@@ -122,34 +123,34 @@ def _flow_numbers() -> tuple[Number, ...]:
     lengths = np.linalg.norm(token_paths(falling), axis=2).max(axis=1)
     second, theorem = "another integrator, LSODA at 1e-11", "a theorem of the source"
     numbers = [
-        Number(f"polytope: vertex {k}, coordinate {j}", VERTICES[k][j],
+        Claim(f"polytope: vertex {k}, coordinate {j}", VERTICES[k][j],
                float(shape_of(polytope, 10.0).points[k, j]), 1e-8, second)
         for k in range(3)
         for j in range(2)
     ]  # fmt: skip
     numbers += [
-        Number(f"hyperplanes: level {k}", level, float(found), 1e-8, second)
+        Claim(f"hyperplanes: level {k}", level, float(found), 1e-8, second)
         for k, (level, found) in enumerate(zip(LEVELS, shape_of(planes, 16.0).levels, strict=True))
     ]
     numbers += [
-        Number(f"line: token {k} at $t = 4$", last, float(found), 1e-8, second)
+        Claim(f"line: token {k} at $t = 4$", last, float(found), 1e-8, second)
         for k, (last, found) in enumerate(
             zip(LAST_OF_LINE, shape_of(line, 4.0).points[:, 0], strict=True)
         )
     ]
     numbers += [
-        Number(f"$V = -1$: largest length, $t = {time:g}$", largest, float(found), 1e-7, second)
+        Claim(f"$V = -1$: largest length, $t = {time:g}$", largest, float(found), 1e-7, second)
         for (time, largest), found in zip(LARGEST.items(), lengths, strict=True)
     ]
     numbers += [
-        Number("$V = -1$: $|x|^2$ of a pair, $t = 10$", 0.048333020689,
+        Claim("$V = -1$: $|x|^2$ of a pair, $t = 10$", 0.048333020689,
                float(np.square(token_paths(pair)[-1, 0]).sum()), 1e-9,
                "of $w' = -2 w \\tanh w$"),
-        Number("polytope: largest growth of the hull's area", 0.0,
+        Claim("polytope: largest growth of the hull's area", 0.0,
                float(max(np.diff(volumes).max(), 0.0)), 1e-11, theorem),
-        Number("polytope: attention from a Boolean matrix, $t = 5$", 0.0,
+        Claim("polytope: attention from a Boolean matrix, $t = 5$", 0.0,
                shape_of(polytope, 5.0).attention_error, 1e-6, theorem),
-        Number("line: attention from a Boolean matrix, $t = 3$", 0.0,
+        Claim("line: attention from a Boolean matrix, $t = 3$", 0.0,
                shape_of(line, 3.0).attention_error, 1e-8, theorem),
     ]  # fmt: skip
     return tuple(numbers)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import FAINT, INK
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 TOKENS, BETA, RATE, UNTIL, STEP, SEED = 64, 1.0, 1.0, 10.0, 0.0025, 17
@@ -31,28 +32,28 @@ def compute(
     theirs = _steps(start, time, step)
     exact = _solved(start, time)
     numbers = [
-        Number("error of the source's steps, largest over tokens and times", 0.0,
+        Claim("error of the source's steps, largest over tokens and times", 0.0,
                float(np.abs(theirs - exact).max()), 1e-5 if short else 1e-10,
                "from SciPy's DOP853 at 1e-12"),
-        Number("first token, t = 10", float(start[0]), float(run[-1, 0]), 1e-12, "it rests"),
+        Claim("first token, t = 10", float(start[0]), float(run[-1, 0]), 1e-12, "it rests"),
     ]  # fmt: skip
     away = {"source": theirs, "package": run}
     for at in (2.0, 4.0, 10.0):
         i = int(np.argmin(np.abs(time - at)))
         orders = {name: abs(np.exp(1j * paths[i]).mean()) for name, paths in away.items()}
         numbers.append(
-            Number(f"length of the mean vector, t = {at:g}", float(orders["source"]),
+            Claim(f"length of the mean vector, t = {at:g}", float(orders["source"]),
                    float(orders["package"]), 0.05, "by the source's scheme; "
                    "a token of the package sees itself, too, which slows the first ones")
         )  # fmt: skip
     numbers.append(
-        Number("largest distance of a token's place, t = 10", 0.0,
+        Claim("largest distance of a token's place, t = 10", 0.0,
                float(np.abs(theirs[-1] - run[-1]).max()), None,
                "the same; it vanishes as there are more tokens")
     )  # fmt: skip
     own = float(np.abs(_solved(start, time, itself=True) - run).max())
     numbers.append(
-        Number("largest distance of a run from SciPy's DOP853 if tokens see themselves", 0.0, own,
+        Claim("largest distance of a run from SciPy's DOP853 if tokens see themselves", 0.0, own,
                1e-6)
     )  # fmt: skip
     data = {"time": time, "angles": theirs if published else run, "cluster": clusters,

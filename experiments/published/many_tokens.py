@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
@@ -19,7 +20,7 @@ from meanfield.arrays import FloatArray
 from meanfield.fields.interactions import interaction_of
 from meanfield.figures.draw.style import ENERGY, MUTED, ORDER
 from meanfield.observables.clusters import Clusters, clusters
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 TOKENS, DT = 20_000, 1e-4
@@ -53,7 +54,7 @@ def compute(
 ) -> Reproduction:
     """Runs of both temperatures, their clusters, and how likely each number of them is."""
     tokens = 1000 if short else TOKENS
-    numbers: list[Number] = []
+    numbers: list[Claim] = []
     data: dict[str, Any] = {}
     for job in JOBS:
         problem = mf.Problem(mf.Circle(), mf.exponential(job.beta), mf.USA, mf.uniform())
@@ -67,7 +68,7 @@ def compute(
             paths = euler(problem, exact[0], times, step, follow)
             apart = float(np.median(np.abs(paths[row] - exact[row])))
             numbers.append(
-                Number(f"beta = {job.beta:g}: median distance of a token of Euler's method from "
+                Claim(f"beta = {job.beta:g}: median distance of a token of Euler's method from "
                        f"where it should be, t = {job.histogram_at:g}", 0.0, apart, 0.01)
             )  # fmt: skip
         found = [clusters(mf.Measure(mf.Circle(), angles), job.beta) for angles in paths]
@@ -132,7 +133,7 @@ def predicted_positions(problem: mf.Problem, angles: FloatArray) -> FloatArray:
 
 def compared(
     job: Job, times: FloatArray, found: list[Clusters], predicted: FloatArray
-) -> list[Number]:
+) -> list[Claim]:
     """Number of clusters, when they are all there, how far they are from the prediction."""
     counts = np.array([each.count for each in found])
     formed = times[np.flatnonzero(counts != counts[-1])[-1] + 1]
@@ -140,16 +141,16 @@ def compared(
     furthest = float(np.abs(gaps).min(axis=1).max())
     name = f"beta = {job.beta:g}: "
     return [
-        Number(name + "clusters", job.clusters, int(counts[-1]), None, ANOTHER,
+        Claim(name + "clusters", job.clusters, int(counts[-1]), None, ANOTHER,
                printed=True),
-        Number(name + "formed by t", job.formed, float(formed), job.formed / 2, "by eye",
+        Claim(name + "formed by t", job.formed, float(formed), job.formed / 2, "by eye",
                printed=True),
-        Number(name + "cluster farthest from where the mode alone puts one", job.furthest,
+        Claim(name + "cluster farthest from where the mode alone puts one", job.furthest,
                furthest, None, ANOTHER, printed=True),
     ]  # fmt: skip
 
 
-def likelihoods(problem: mf.Problem, progress: Progress) -> list[Number]:
+def likelihoods(problem: mf.Problem, progress: Progress) -> list[Claim]:
     """Probabilities of three and four clusters, over all draws."""
     law = mf.predict_clusters(
         problem, TOKENS, progress=lambda runs, total, label: progress(runs, total, label)
@@ -159,7 +160,7 @@ def likelihoods(problem: mf.Problem, progress: Progress) -> list[Number]:
         "at which clusters begin to form: later some merge"
     )
     return [
-        Number(f"beta = 7: probability of {n} clusters", None, law.get(n, 0.0), None, why)
+        Claim(f"beta = 7: probability of {n} clusters", None, law.get(n, 0.0), None, why)
         for n in (3, 4)
     ]
 

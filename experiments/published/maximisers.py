@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, INK, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, energy_of, moved_by
 
 # Diagonals of D, and from how many starts.
@@ -58,22 +59,22 @@ def compute(
     cosines = {name: found @ found.transpose(0, 2, 1) for name, found in all_tokens.items()}
     exact = "exact: the theorem of the source, which prints no number"
     numbers = [
-        Number("$D = 1$: smallest cosine of two tokens", 1.0, float(cosines["1"].min()), 1e-9,
+        Claim("$D = 1$: smallest cosine of two tokens", 1.0, float(cosines["1"].min()), 1e-9,
                exact),
-        Number("$D = 1$: energy", math.e, energies["1"], 1e-9, exact),
-        Number("$D = -1$: smallest $|\\cos|$ of two tokens", 1.0,
+        Claim("$D = 1$: energy", math.e, energies["1"], 1e-9, exact),
+        Claim("$D = -1$: smallest $|\\cos|$ of two tokens", 1.0,
                float(np.abs(cosines["-1"]).min()), 1e-9, exact),
-        Number("$D = -1$: largest energy", math.cosh(1.0), energies["-1"], None,
+        Claim("$D = -1$: largest energy", math.cosh(1.0), energies["-1"], None,
                "of two equal clusters; those found need not be equal"),
     ]  # fmt: skip
     numbers += [
-        Number(f"$D = {name}$: smallest $|x_3|$", 1.0,
+        Claim(f"$D = {name}$: smallest $|x_3|$", 1.0,
                float(np.abs(all_tokens[name][..., 2]).min()), 1e-9, exact)
         for name in chosen
         if name not in ("1", "-1")
     ]  # fmt: skip
     numbers += [
-        Number(f"energy of {what}, $D = (-1, -0.515)$", stored, float(found), 2e-7, "stored",
+        Claim(f"energy of {what}, $D = (-1, -0.515)$", stored, float(found), 2e-7, "stored",
                printed=True)
         for what, stored, found in zip(
             ("one cluster", "two along $e_1$", "two along $e_2$"), STORED, cluster_energies(ENTRY),

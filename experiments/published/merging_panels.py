@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
@@ -24,7 +25,6 @@ from meanfield.figures.draw.merging import draw_merging
 from meanfield.papers.merging_results import MergingDiagram
 from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.studies.executors.processes import worker_pool
-from published.entry import Number
 
 TOKENS = 32
 """Tokens of a system."""
@@ -102,10 +102,10 @@ def arrays_by_dimension(
 
 def curve_numbers(
     flow: mf.Flow, known: Mapping[float, tuple[float, float]], why: str
-) -> list[Number]:
+) -> list[Claim]:
     """Points of the curve beside times that are known, by beta, each with what it may be off."""
     return [
-        Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
+        Claim(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
                merging_time(beta, flow), within, why)
         for beta, (time, within) in known.items()
     ]  # fmt: skip

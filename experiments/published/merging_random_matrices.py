@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from published import merging_panels
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.merging_panels import TOKENS, Panel
 
 DIMENSION = 8
@@ -50,7 +51,7 @@ def compute(
     for (score, value), each, (share, error) in zip(_PAIRS, made.values(), _OTHERS, strict=True):
         at = int(np.argmin(np.abs(each.betas - 5.0)))
         numbers.append(
-            Number(f"share of merged pairs, B {score}, V {value}, beta = {each.betas[at]:.3f}, "
+            Claim(f"share of merged pairs, B {score}, V {value}, beta = {each.betas[at]:.3f}, "
                    "t = 30", share, float(each.fraction[at, -1]),
                    None if published else float(wider * error),
                    "128 runs of another program; within four standard errors")

@@ -6,11 +6,12 @@ from concurrent.futures import Executor
 from functools import partial
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from published import merging_panels
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.merging_panels import (
     TOKENS,
     Panel,
@@ -64,7 +65,7 @@ def compute(
         if beta <= (4.0 if short else 6.0)
     ]
     numbers.append(
-        Number(
+        Claim(
             f"time at which half of the pairs in R^{last.dimension} have merged minus that of "
             f"orthogonal ones, largest over beta up to {4 if short else 6}",
             0.0, max(late), 0.3,
@@ -92,7 +93,7 @@ def _panels(short: bool) -> list[Panel]:
     return [Panel(f"d{d}", f"d = {d}", d, each, times, count) for d, each, count in sizes]
 
 
-def _shares_of_others(short: bool, published: bool, executor: Executor | None) -> list[Number]:
+def _shares_of_others(short: bool, published: bool, executor: Executor | None) -> list[Claim]:
     """Shares beside those of the other program: some of them, and how far all are at most."""
     others = _OTHER_LAYERS if published else _OTHERS
     if short:
@@ -112,8 +113,8 @@ def _shares_of_others(short: bool, published: bool, executor: Executor | None) -
             worst = max(worst, float(np.max(np.abs(found.fraction[i] - shares) / combined)))
             if beta == 5.0:
                 shown.append(
-                    Number(f"share of merged pairs, d = {d}, beta = 5, t = 10", float(shares[1]),
+                    Claim(f"share of merged pairs, d = {d}, beta = 5, t = 10", float(shares[1]),
                            float(found.fraction[i, 1]), float(4.0 * combined[1]), _OTHER_PROGRAM)
                 )  # fmt: skip
     name = f"largest distance of {5 * len(others)} shares, in combined standard errors"
-    return [*shown, Number(name, 0.0, worst, 4.0, _OTHER_PROGRAM)]
+    return [*shown, Claim(name, 0.0, worst, 4.0, _OTHER_PROGRAM)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from published import merging_panels
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.merging_panels import Panel, curve_numbers, half_time, merging_time
 
 # Times at which (6.10) reaches the cosine 0.999, by adaptive quadrature of its reciprocal.
@@ -29,12 +30,12 @@ def compute(
     # At beta = 7 cosines of 128^-1/2 change weights by a factor of two.
     for beta, within in ((5.0, 0.2),) if short else ((5.0, 0.2), (7.0, None)):
         what = f"time at which half of the pairs in R^128 have merged, beta = {beta:g}"
-        numbers.append(Number(what, merging_time(beta, mf.USA), half_time(high, beta), within, why))
+        numbers.append(Claim(what, merging_time(beta, mf.USA), half_time(high, beta), within, why))
     circle = made["d2"]
     at = int(np.argmin(np.abs(circle.betas - 5.0)))
     share = float(circle.fraction[at, -1])
     what = "share of merged pairs, d = 2, beta = 5, t = 1"
-    numbers.append(Number(what, None, share, why="no number is printed"))
+    numbers.append(Claim(what, None, share, why="no number is printed"))
     data = merging_panels.arrays_by_dimension(made, mf.USA, 1.0, published)
     return Reproduction(tuple(numbers), data)
 

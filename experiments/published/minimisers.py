@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 from meanfield.figures.draw.style import ENERGY, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, energy_of, moved_by
 
 MATRICES = ((1.0, 1.0, 1.0), (1.0, 0.25, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0))
@@ -43,12 +44,12 @@ def compute(
     entries = BRIEFLY if short else tuple(STORED)
     ratios = np.array([ratio_of(float(entry)) for entry in entries])
     numbers = [
-        Number(f"ratio of four tokens, $d = {entry}$", STORED[entry], float(ratio), 1e-3,
+        Claim(f"ratio of four tokens, $d = {entry}$", STORED[entry], float(ratio), 1e-3,
                "exact: $d$; stored after 10,000 steps in single precision", printed=True)
         for entry, ratio in zip(entries, ratios, strict=True)
     ]  # fmt: skip
     numbers.append(
-        Number("ratio of four tokens less $d$, largest", 0.0,
+        Claim("ratio of four tokens less $d$, largest", 0.0,
                float(np.abs(ratios - entries).max()), 1e-6, "exact")
     )  # fmt: skip
     data = {"entry": np.array(entries, dtype=float), "ratio": ratios}
@@ -64,16 +65,16 @@ def compute(
         name = f"$D = ({', '.join(f'{each:g}' for each in diagonal)})$"
         least = math.sinh(1.0) if number == 0 else 1.0
         if number == 1:
-            numbers.append(Number(f"{name}: energy", None, energy))
+            numbers.append(Claim(f"{name}: energy", None, energy))
         else:
             numbers.append(
-                Number(f"{name}: energy", least, energy, 1e-3 if number else 1e-5,
+                Claim(f"{name}: energy", least, energy, 1e-3 if number else 1e-5,
                        "exact: the least energy of all measures")
             )  # fmt: skip
         if number >= 2:
             away = last[:, [0, 2]] if number == 2 else last[:, 2:]
             numbers.append(
-                Number(f"{name}: mean distance from where it is least", 0.0,
+                Claim(f"{name}: mean distance from where it is least", 0.0,
                        float(np.linalg.norm(away, axis=1).mean()), None,
                        "falls like $t^{-1/2}$")
             )  # fmt: skip

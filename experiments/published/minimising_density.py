@@ -11,6 +11,7 @@ gradient on 1,000 points (`published`), by which degree 4 has come to 97 % and d
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from scipy.special import iv
@@ -22,7 +23,7 @@ from meanfield.laws.initial import uniform
 from meanfield.problem import Problem
 from meanfield.spaces import Circle
 from meanfield.terms.attention import Attention, Head
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 EXCESS = np.linspace(-0.1, 0.3, 9)  # epsilon
 # Of the arrays stored with the source, epsilon = 0.1: largest and smallest weight, times 1,000.
@@ -110,10 +111,10 @@ def compute(
     unfinished = "stored by the source, whose descent has not converged at degrees 4 and 6"
     close, why = (1e-5, "stored in single precision") if published else (1e-3, unfinished)
     numbers = [
-        Number(
+        Claim(
             "largest density, $\\epsilon = 0.1$", STORED_TOP, float(top), close, why, printed=True
         ),
-        Number(
+        Claim(
             "smallest density, $\\epsilon = 0.1$",
             STORED_BOTTOM,
             float(bottom),
@@ -127,13 +128,13 @@ def compute(
     gaps = {2: 1e-9, 4: 1e-6, 6: 1e-4} if short else {2: 1e-11, 4: 1e-8, 6: 1e-6}
     for degree, gap in ({2: 1e-6, 4: 2e-4, 6: 1e-4} if published else gaps).items():
         numbers.append(
-            Number(
+            Claim(
                 f"$\\int \\cos {degree}\\varphi\\,d\\mu$, $\\epsilon = 0.1$",
                 float(exact[compared, degree]), float(found[compared, degree]), gap, beside,
             )
         )  # fmt: skip
     numbers.append(
-        Number(
+        Claim(
             "energy, $\\epsilon = 0.1$", energy(exact[compared], 0.1),
             energy(found[compared], 0.1), 1e-6 if published else 1e-12, beside,
         )

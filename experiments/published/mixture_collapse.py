@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from scipy.special import lambertw
@@ -27,7 +28,7 @@ from meanfield.problem import Problem
 from meanfield.spaces import Circle
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 BETA, WIDTH, COMPONENTS = 10.0, 0.2, 3
@@ -66,7 +67,7 @@ def compute(
     variances = paths[:, owners == 0].var(axis=1)
     line = gaussian_variance(TIMES)
     numbers = [
-        Number(
+        Claim(
             f"variance of a component, $t = {TIMES[index]:g}$", float(line[index]),
             float(variances[index]), 0.03 * float(line[index]),
             "exact on a line; the circle's curvature adds order $\\sigma_0^2$",
@@ -75,7 +76,7 @@ def compute(
     ]  # fmt: skip
     limit = np.maximum(WIDTH**2 - 2.0 * TIMES / BETA, 0.0)
     numbers.append(
-        Number(
+        Claim(
             "the limit's collapse, $t = \\beta\\sigma_0^2 / 2$", BETA * WIDTH**2 / 2.0,
             float(np.interp(-math.exp(-1.0), -variances / variances[0], TIMES)), None,
             "here the time at which the variance has fallen by e",

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 from scipy.special import ive
@@ -20,7 +21,7 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 MANIFOLDS = {"circle": (2, mf.Circle()), "sphere": (3, mf.Sphere())}
 # Those of the tables of docs and of the figure.
@@ -32,7 +33,7 @@ def compute(
 ) -> Reproduction:
     """Phase diagrams by continuation of the stationary states."""
     grid = [] if short else np.linspace(1.0, MOST, 37).tolist()
-    numbers: list[Number] = []
+    numbers: list[Claim] = []
     data: dict[str, FloatArray] = {}
     for name, (d, manifold) in MANIFOLDS.items():
         root = brentq(partial(tricritical, d), 0.5, 5.0)
@@ -46,7 +47,7 @@ def compute(
             progress=partial(progress, total=len(betas), label=name),
         )
         numbers.append(
-            Number(f"{name}: beta_*", root, found.tricritical_beta or np.nan, 1e-8,
+            Claim(f"{name}: beta_*", root, found.tricritical_beta or np.nan, 1e-8,
                    "root of the published equation", printed=True)
         )  # fmt: skip
         rows = np.array(
@@ -68,14 +69,14 @@ def compute(
             # D_# = a_1 / beta, of scaled time.
             rate = float(mf.exponential(beta).potential_multipliers(d - 1, 1)[1])
             numbers.append(
-                Number(f"{name}, beta = {beta:g}: D_#", rate, float(critical), 1e-12,
+                Claim(f"{name}, beta = {beta:g}: D_#", rate, float(critical), 1e-12,
                        "published in closed form", printed=True)
             )  # fmt: skip
             for word, value in (("D_c / D_#", transition / critical),
                                 ("D_SN / D_#", saddle / critical),
                                 ("order at D_c", jump)):  # fmt: skip
                 what = f"{name}, beta = {beta:g}: {word}"
-                numbers.append(Number(what, None, float(value), None, "no source"))
+                numbers.append(Claim(what, None, float(value), None, "no source"))
     return Reproduction(tuple(numbers), data)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
@@ -11,7 +12,7 @@ from meanfield.fields.blocks import attention_output, unit_vectors
 from meanfield.figures.draw.style import DENSITY_COLOURS
 from meanfield.schemes.layers import Placement
 from meanfield.terms.attention import HeadMatrices
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 TOKENS, DIMENSION, STEP, ALPHA, THRESHOLD = 64, 16, 0.1, 0.2, 0.999
 PLACEMENTS: tuple[Placement, ...] = ("post", "pre", "peri", "ngpt")
@@ -35,7 +36,7 @@ def compute(
     }
     share = np.array([[made[name, float(beta)] for beta in betas] for name in PLACEMENTS])
     numbers = [
-        Number(f"largest distance of {name} layers from those of mf.simulate, depth 5", 0.0,
+        Claim(f"largest distance of {name} layers from those of mf.simulate, depth 5", 0.0,
                _distance_from_package(x[0], name), 1e-10)
         for name in PLACEMENTS
     ]  # fmt: skip
@@ -45,7 +46,7 @@ def compute(
         other = shares(x, name, beta, count, not published)
         theirs, ours = (found, other) if published else (other, found)
         numbers.append(
-            Number(f"share of merged pairs, {name}, beta = {beta:.3g}, depth {depth:g}",
+            Claim(f"share of merged pairs, {name}, beta = {beta:.3g}, depth {depth:g}",
                    float(theirs[-1]), float(ours[-1]), None,
                    "by the source's layers"
                    + (", which are the same" if name == "post" else ", whose lengths are other ones"

@@ -8,13 +8,14 @@ two outputs over that of two tokens.
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
 from meanfield.fields.blocks import attention_output
 from meanfield.figures.draw.style import DENSITY_COLOURS
 from meanfield.terms.attention import HeadMatrices
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 LENGTHS = (512.0, 1e6, 1e24)
 _TRIED = ((0.2, 0.8), (0.2, 1.25), (0.5, 3.0))
@@ -28,19 +29,19 @@ def compute(
     rho, gamma = np.linspace(0.0, 0.9, points), np.linspace(0.02, 5.0, points)
     ratio = np.array([angle_ratio(length, rho, gamma[:, None]) for length in LENGTHS])
     numbers = [
-        Number("lambda below the line, rho = 0.5, gamma = 1, n = 1e100", 0.0,
+        Claim("lambda below the line, rho = 0.5, gamma = 1, n = 1e100", 0.0,
                float(angle_ratio(1e100, 0.5, 1.0)), 1e-12, "all outputs have one direction"),
-        Number("lambda above it, rho = 0.5, gamma = 3, n = 1e100", 1.0,
+        Claim("lambda above it, rho = 0.5, gamma = 3, n = 1e100", 1.0,
                float(angle_ratio(1e100, 0.5, 3.0)), 1e-12, "outputs are the tokens"),
-        Number("weight of a token's own on the line, gamma = 1 / (1 - rho), n = 1e100", 0.5,
+        Claim("weight of a token's own on the line, gamma = 1 / (1 - rho), n = 1e100", 0.5,
                float(own_weight(1e100, 0.5, 2.0)), 1e-12, printed=True),
-        Number("lambda on the line, rho = 0.5, n = 1e100",
+        Claim("lambda on the line, rho = 0.5, n = 1e100",
                float(np.arccos(4 * 0.5 / (1 + 3 * 0.5)) / np.arccos(0.5)),
                float(angle_ratio(1e100, 0.5, 2.0)), 1e-12,
                "the limit, arccos[4 rho / (1 + 3 rho)] / arccos(rho)"),
     ]  # fmt: skip
     numbers += [
-        Number(f"lambda of {64 if short else 512} tokens, rho = {rho:g}, gamma = {gamma:g}",
+        Claim(f"lambda of {64 if short else 512} tokens, rho = {rho:g}, gamma = {gamma:g}",
                float(angle_ratio(64.0 if short else 512.0, rho, gamma)),
                _by_attention(64 if short else 512, rho, gamma), 1e-12,
                "the closed form; here a layer of the package")

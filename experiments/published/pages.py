@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from claims import Claim, digits
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -23,7 +24,7 @@ from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.style import style
 from meanfield.files.replacing import OutputError, clear_away, replace_bytes
 from meanfield.store.locks import check_own, writer_lock
-from published.entry import Entry, Maker, Number, Reproduction
+from published.entry import Entry, Maker, Reproduction
 
 _SIZE, _DOTS = (7.0, 4.2), 130
 _COLUMNS = ("what", "published", "reference", "here", "within", "why")
@@ -134,7 +135,7 @@ def _png(figure: Figure) -> bytes:
     return small.getvalue()
 
 
-def _csv(numbers: Iterable[Number]) -> bytes:
+def _csv(numbers: Iterable[Claim]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -144,19 +145,6 @@ def _csv(numbers: Iterable[Number]) -> bytes:
         row = [number.what, *beside, float(number.here), number.within, number.why]
         writer.writerow(["" if cell is None else cell for cell in row])
     return text.getvalue().encode()
-
-
-def digits(value: float | str | None) -> str:
-    """A number as tables show it: nine digits.
-
-    Examples
-    --------
-    >>> digits(328.36404200), digits("four clusters"), digits(None)
-    ('328.364042', 'four clusters', '-')
-    """
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{value:.9g}"
 
 
 def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 from meanfield.spectrum.contraction import convex_angle, pair_force
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 BETAS = (1.0, 2.0, 4.0, 9.0)
 _COLOURS = ("#9ecae1", "#4292c6", "#2171b5", "#08306b")
@@ -28,7 +29,7 @@ def compute(
     for beta, tau in zip(BETAS, taus, strict=True):
         printed = np.arccos((np.sqrt(1.0 + 4.0 * beta**2) - 1.0) / (2.0 * beta))
         numbers.append(
-            Number(f"tau_beta, beta = {beta:g}", float(printed), tau, 1e-14,
+            Claim(f"tau_beta, beta = {beta:g}", float(printed), tau, 1e-14,
                    "printed as arccos[(sqrt(1 + 4 beta^2) - 1) / 2 beta]", printed=True)
         )  # fmt: skip
     found = [
@@ -37,7 +38,7 @@ def compute(
     ]
     away = float(np.abs(np.subtract(found, taus)).max())
     numbers.append(
-        Number("largest distance of tau_beta from where a search finds the largest force", 0.0,
+        Claim("largest distance of tau_beta from where a search finds the largest force", 0.0,
                away, 1e-7, "a maximum is known to the root of rounding")
     )  # fmt: skip
     return Reproduction(

@@ -15,6 +15,7 @@ them the sharper the kernel.
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
@@ -28,7 +29,7 @@ from meanfield.spaces import Circle, Sphere
 from meanfield.terms.fixed import FeedForward
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import exponential
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, token_paths
 
 BETAS = (0.1, 1.0, 5.0, 10.0, 25.0, 50.0)
@@ -123,8 +124,8 @@ def compute(
         atoms = atoms_of(tokens, beta)
         where = f"$S^{d - 1}$, $\\beta = {beta:g}$"
         numbers += [
-            Number(f"{where}: atoms", None, len(atoms)),
-            Number(f"{where}: heaviest atom", None, float(atoms[0])),
+            Claim(f"{where}: atoms", None, len(atoms)),
+            Claim(f"{where}: heaviest atom", None, float(atoms[0])),
         ]
         worst = np.maximum(
             worst,
@@ -134,10 +135,10 @@ def compute(
         data[f"atoms {d} {beta:g}"] = atoms
     speed, rise, above = worst.tolist()
     overall = (
-        Number("largest speed at the end", 0.0, speed, 5e-3,
+        Claim("largest speed at the end", 0.0, speed, 5e-3,
                "the source goes on to 1e-4, or $t = 20000$"),
-        Number("largest rise of the energy in a run", 0.0, rise, 1e-9, "a gradient flow: none"),
-        Number("energy above the least of all measures, at most", None, above, None,
+        Claim("largest rise of the energy in a run", 0.0, rise, 1e-9, "a gradient flow: none"),
+        Claim("energy above the least of all measures, at most", None, above, None,
                "a bound by convexity, the worst of all runs"),
     )  # fmt: skip
     return Reproduction((*overall, *numbers), data)

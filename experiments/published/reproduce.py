@@ -6,15 +6,15 @@ import argparse
 from functools import partial
 from pathlib import Path
 
+from claims import report
+
 from meanfield.commands.progress import with_progress
 from meanfield.errors import list_names
 from meanfield.files.replacing import OutputError
-from meanfield.results.report import table
 from published import ENTRIES
-from published.entry import Entry, Reproduction
+from published.entry import Entry
 from published.pages import (
     check_places,
-    digits,
     held,
     maker_of,
     stem_of,
@@ -33,18 +33,19 @@ def execute(options: argparse.Namespace) -> int:
     _check_folder(folder)
     stems = [stem_of(entry, options.published) for entry in entries]
     check_places(folder, stems, overwrite=options.overwrite)
-    all_hold = True
+    status = 0
     follow = partial(with_progress, quiet=options.quiet)
     for entry, stem in zip(entries, stems, strict=True):
         with held(folder, stem):
             made = maker_of(entry).compute(options.short, options.published, follow)
             write_figure_files(folder, entry, made, published=options.published)
-        print(numbers_table(entry, made, folder / f"{stem}.md"), flush=True)
-        all_hold = all_hold and made.holds
+        print(f"{entry.title} ({entry.source})")
+        status |= report(made.numbers)
+        print(folder / f"{stem}.png", folder / f"{stem}.md", "", sep="\n", flush=True)
     if options.index:
         write_index(folder, ENTRIES.values())
         print(folder / "index.md")
-    return 0 if all_hold else 1
+    return status
 
 
 def chosen(options: argparse.Namespace) -> list[Entry]:
@@ -104,20 +105,3 @@ def _time(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} min"
-
-
-def numbers_table(entry: Entry, made: Reproduction, page: Path) -> str:
-    """Title, numbers, picture and page of a figure; what does not agree is marked."""
-    rows = [
-        [
-            n.what.replace("$", ""),
-            digits(n.published),
-            digits(n.reference),
-            digits(n.here),
-            digits(n.within),
-            "" if n.holds else "DIFFERS",
-        ]
-        for n in made.numbers
-    ]
-    numbers = table(["", "published", "reference", "here", "within", ""], rows)
-    return f"{entry.title} ({entry.source})\n{numbers}\n{page.with_suffix('.png')}\n{page}\n"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.polynomial import Chebyshev
@@ -29,7 +30,7 @@ from meanfield.spaces import Circle
 from meanfield.spectrum.stability import growth_rates
 from meanfield.terms.flows import USA
 from meanfield.terms.kernels import exponential
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 
 RATE, WIDTH, DEGREES = 1.0, 8.0, 20  # lambda, M, largest n
 TIMES = (0.25, 0.5, 1.0, 1.5, 2.0, 5.0)
@@ -96,7 +97,7 @@ def compute(
     betas = np.array([0.1, 1.0, 4.8]) if short else 0.1 * np.arange(1, 49)
     found = np.array([threshold(beta) for beta in progress(betas, len(betas), "thresholds")])
     numbers = [
-        Number(
+        Claim(
             f"threshold $t_{{crit}}$, $\\beta = {beta:g}$", value,
             float(found[np.argmin(np.abs(betas - beta))]), 1e-9, "from the source's closed form",
             printed=True,
@@ -105,7 +106,7 @@ def compute(
         if np.abs(betas - beta).min() < 1e-9
     ]  # fmt: skip
     numbers += [
-        Number(
+        Claim(
             f"$S_{{{time:g}}}(0.3)$, $\\beta = 1$", _series(1.0, time, 0.3),
             float(profile(1.0, time, np.array([0.3]))[0]), 1e-11,
             "beside the power series, which the source sums", printed=True,

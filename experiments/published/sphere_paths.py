@@ -7,12 +7,13 @@ they are steps of dt / (1 + dt) along the flow.
 from __future__ import annotations
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import ENERGY, FAINT, MUTED, ORDER
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 TOKENS, BETA, END, DT, SEED = 64, 1.0, 15.0, 0.1, 0
@@ -35,19 +36,19 @@ def compute(
     times = run.time
     flow = token_paths(run)
     paths = layers(flow[0], len(times) - 1) if published else flow
-    numbers = [Number("clusters at the end", 1, clusters_of(paths[-1]), 0, printed=True)]
+    numbers = [Claim("clusters at the end", 1, clusters_of(paths[-1]), 0, printed=True)]
     found = least_cosines(paths)
     decay = np.log((1.0 - found[-30]) / (1.0 - found[-1])) / (times[-1] - times[-30])
     # Beside one cluster a step of the source divides distances by 1 + dt.
     numbers += [] if published else [_distance(flow, times)]
     known = 2.0 * np.log1p(DT) / DT if published else 2.0
     why = "linear theory of the last stage" + (", by steps" if published else "")
-    numbers.append(Number("rate of 1 - least cosine near the end", known, float(decay), 0.01, why))
-    numbers.append(Number(f"all pairs have cos > {MET:g}, t", None, last_meeting(times, found)))
+    numbers.append(Claim("rate of 1 - least cosine near the end", known, float(decay), 0.01, why))
+    numbers.append(Claim(f"all pairs have cos > {MET:g}, t", None, last_meeting(times, found)))
     return Reproduction(tuple(numbers), {"time": times, "paths": paths, "least_cosine": found})
 
 
-def _distance(paths: FloatArray, times: FloatArray) -> Number:
+def _distance(paths: FloatArray, times: FloatArray) -> Claim:
     """Largest distance of a token at t = 4, where most of them move, from a second integration."""
     from scipy.integrate import solve_ivp
 
@@ -62,7 +63,7 @@ def _distance(paths: FloatArray, times: FloatArray) -> Number:
     other = solve_ivp(velocity, until, paths[0].ravel(), "DOP853", rtol=1e-11, atol=1e-12)
     away = float(np.abs(other.y[:, -1] - paths[row].ravel()).max())
     why = "SciPy's DOP853 at 1e-11, attention written a second time"
-    return Number("largest distance of a token from a second integration, t = 4", 0.0, away, 1e-5,
+    return Claim("largest distance of a token from a second integration, t = 4", 0.0, away, 1e-5,
                   why)  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from claims import Claim
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
@@ -22,7 +23,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.style import INK
 from meanfield.observables.cluster_tree import cluster_tree
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.staircase_clock import second_integration
 
 BETAS = (500, 1000, 1500, 2000, 3000, 4000)
@@ -69,10 +70,10 @@ def compute(
             errors.append(float(np.abs(merges / known - 1.0).max()))
             data[f"{name}_clock"], data[f"{name}_clock_energy"] = clock, climbed
     numbers = [
-        Number("largest distance of a plateau of the energy from 0.2, 0.28, 0.44, 0.52, 1", 0.0,
+        Claim("largest distance of a plateau of the energy from 0.2, 0.28, 0.44, 0.52, 1", 0.0,
                max(heights), 1e-6),
         *(
-            Number(f"log10 of the last merge, softmax, beta = {beta}, scaled time", known,
+            Claim(f"log10 of the last merge, softmax, beta = {beta}, scaled time", known,
                    ends[beta], 1e-6, "by the second integration")
             for beta, known in LAST_MERGES.items()
             if beta in ends
@@ -80,7 +81,7 @@ def compute(
     ]  # fmt: skip
     if errors:
         what = "largest relative distance of a merge time from the second integration"
-        numbers.append(Number(what, 0.0, max(errors), 1e-6))
+        numbers.append(Claim(what, 0.0, max(errors), 1e-6))
     return Reproduction(tuple(numbers), data)
 
 
@@ -113,13 +114,13 @@ def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
             if energy[0] > level:
                 continue
             numbers.append(
-                Number(f"beta = {beta}: energy passes {level:g} at s", float(length / np.log(beta)),
+                Claim(f"beta = {beta}: energy passes {level:g} at s", float(length / np.log(beta)),
                        float(s[np.argmax(energy > level)]), float(near),
                        "the limit of large beta")
             )  # fmt: skip
     last = max(float(values[-1]) for name, values in data.items() if name.endswith("clock"))
     why = "the printed axis is another one, or its rate: with 1e-5 all is over by then"
-    numbers.append(Number("last s, of all beta", 10.0, last, None, why, printed=True))
+    numbers.append(Claim("last s, of all beta", 10.0, last, None, why, printed=True))
     return Reproduction(tuple(numbers), data)
 
 

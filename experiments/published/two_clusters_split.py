@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from claims import Claim
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
@@ -26,7 +27,7 @@ from meanfield.problem import Problem
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import Circle
 from meanfield.terms.attention import Attention, Head
-from published.entry import Number, Progress, Reproduction, unfollowed
+from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 
 ENTRIES = np.linspace(0.0, 1.5, 20)  # d
@@ -85,7 +86,7 @@ def compute(
     shares = single.mean(axis=1)
     upper = brentq(lambda d: d * math.tanh(d) - 1.0, 1.0, 2.0)
     numbers = [
-        Number(
+        Claim(
             f"two clusters are stable {side} $d$", exact,
             float(brentq(tilt_rate, *bracket, xtol=1e-9)), 1e-7,
             f"exact: {said}; the stored shares change on both sides of it",
@@ -99,7 +100,7 @@ def compute(
         share = float(STORED[number])
         spread = max(share * (1.0 - share), 0.01) * (1.0 / STORED_STARTS + 1.0 / replicas)
         numbers.append(
-            Number(
+            Claim(
                 f"share of one cluster, $d = {ENTRIES[number]:.3f}$", share,
                 float(shares[np.flatnonzero(chosen == number)[0]]),
                 DEVIATIONS * math.sqrt(spread), "other random starts", printed=True,

@@ -11,7 +11,6 @@ import numpy as np
 import published
 import pytest
 from published import ENTRIES
-from published.entry import Number
 from published.pages import maker_of
 
 from meanfield.figures.draw.figures import new_figure
@@ -47,15 +46,3 @@ def test_table_is_sorted_and_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
     )
     assert told.stdout == "False\n"
-
-
-def test_numbers_tell_what_differs() -> None:
-    """A number that is not there, or none, or our own would count as published."""
-    assert Number("x", 1.0, 1.5, within=0.5).holds and not Number("x", 1.0, 1.5, within=0.4).holds
-    assert not Number("x", 1.0, float("nan"), within=0.5).holds
-    assert Number("x", "four", 4.0).holds and Number("x", 1.0, 2.0).holds
-    own, theirs = Number("x", 1.0, 2.0), Number("x", 1.0, 2.0, printed=True)
-    assert (own.published, own.reference) == (None, 1.0)
-    assert (theirs.published, theirs.reference) == (1.0, None)
-    with pytest.raises(ValueError, match="x: within = 0.1 compares with a number, got"):
-        Number("x", "four", 4.0, within=0.1)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from claims import Claim
 from matplotlib.figure import Figure
 from published import pages, reproduce
-from published.entry import Entry, Number, Reproduction
+from published.entry import Entry, Reproduction
 
 from meanfield.commands.main import main
 
@@ -27,7 +28,7 @@ class Line:
     def compute(self, short: bool, published: bool, progress: Callable) -> Reproduction:
         """One number and two points."""
         found = sum(progress([1.0, 2.0], 2, "points")) + published
-        return Reproduction((Number("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
+        return Reproduction((Claim("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
 
     def draw(self, figure: Figure, reproduction: Reproduction) -> None:
         """Both points."""
@@ -47,7 +48,7 @@ def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixt
     """A number would be lost on its way to the files, or a card lead nowhere."""
     folder = tmp_path / "new"
     assert main(["reproduce", "--all", "-o", str(folder), "--index"]) == 0
-    assert "sum          3          -     3     0.5" in capsys.readouterr().out
+    assert "sum          3     3     0.5" in capsys.readouterr().out
     files = {f"{name}{ending}" for name in ("line", "plain") for ending in (".csv", ".md", ".npz",
                                                                            ".png")}  # fmt: skip
     assert {path.name for path in folder.iterdir()} == files | {"index.md"}
@@ -64,7 +65,7 @@ def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_bars_of_formulas_part_no_cells() -> None:
     """A page would show a number in the column of another one."""
-    made = Reproduction((Number("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
+    made = Reproduction((Claim("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
     assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
 
 
@@ -74,7 +75,7 @@ def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(
     """A wrong figure would pass, or be taken for that of this package."""
     assert main(["reproduce", "--all", "--published", "-o", str(tmp_path), "--quiet"]) == 1
     told = capsys.readouterr()
-    assert "DIFFERS" in told.out and not told.err
+    assert "FAILED" in told.out and not told.err
     assert (tmp_path / "line-published.md").exists() and not (tmp_path / "line.md").exists()
 
 

@@ -1,0 +1,137 @@
+"""Claims of experiments and published figures: computed numbers beside the values they must have.
+
+A claim holds where
+
+    |here - beside| <= within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A computed number beside a published or reference value.
+
+    Attributes
+    ----------
+    what : str
+        Quantity, with its unit of time.
+    beside : float, str or None
+        Value to compare with; a text is compared by the reader.
+    here : float
+        Computed number.
+    within : float or None
+        Largest allowed |here - beside|; None where they need not agree.
+    why : str
+        Reason of a difference, or the origin of a value that no source has.
+    printed : bool
+        Whether the source has `beside`: printed, stored, drawn, or as the value of a formula that
+        it prints. Otherwise `beside` is a reference, an exact value or a second method, and no
+        page calls it published.
+
+    Raises
+    ------
+    ValueError
+        If `within` is a number and `beside` is none.
+
+    Examples
+    --------
+    >>> Claim("last merge, t", 364.1, 364.03, within=0.1).holds
+    True
+    >>> Claim("last merge, t", 364.1, 328.36, within=0.1).holds
+    False
+    """
+
+    what: str
+    beside: float | str | None
+    here: float
+    within: float | None = None
+    why: str = ""
+    printed: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that there is a number to compare with."""
+        if self.within is not None and not isinstance(self.beside, int | float):
+            raise ValueError(
+                f"{self.what}: within = {self.within:g} compares with a number, got "
+                f"{self.beside!r}."
+            )
+
+    @property
+    def published(self) -> float | str | None:
+        """Value of the source; None if it has no such number."""
+        return self.beside if self.printed else None
+
+    @property
+    def reference(self) -> float | str | None:
+        """Value that no source has: exact, or by a second method."""
+        return None if self.printed else self.beside
+
+    @property
+    def holds(self) -> bool:
+        """Whether both numbers agree as far as they must."""
+        if self.within is None or not isinstance(self.beside, int | float):
+            return True
+        return abs(self.here - self.beside) <= self.within
+
+
+def near_zero(errors: Mapping[str, tuple[float, float]]) -> list[Claim]:
+    """Claims that errors are at most as large as allowed, from name -> (error, allowed).
+
+    Examples
+    --------
+    >>> [claim.holds for claim in near_zero({"mass drift": (1e-16, 1e-14)})]
+    [True]
+    """
+    return [Claim(what, 0.0, float(error), allowed) for what, (error, allowed) in errors.items()]
+
+
+def report(claims: Iterable[Claim]) -> int:
+    """Print claims as a table with FAILED beside each that does not hold.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if all hold, else 1.
+
+    Examples
+    --------
+    >>> report([Claim("clusters", 4, 5, 0), Claim("largest cosine", None, 0.5)])
+                    reference  here  within
+          clusters          4     5       0  FAILED
+    largest cosine          -   0.5       -
+    1
+    """
+    # A list of published figures loads this module, and must not load NumPy.
+    from meanfield.results.report import table
+
+    claims = list(claims)
+    columns = {
+        "": [claim.what.replace("$", "") for claim in claims],
+        "published": [digits(claim.published) for claim in claims],
+        "reference": [digits(claim.reference) for claim in claims],
+        "here": [digits(claim.here) for claim in claims],
+        "within": [digits(claim.within) for claim in claims],
+        " ": ["" if claim.holds else "FAILED" for claim in claims],
+    }
+    # A column without values says nothing.
+    columns = {name: cells for name, cells in columns.items() if {*cells} - {"-", ""}}
+    if claims:
+        print(table([*columns], list(zip(*columns.values(), strict=True))))
+    return int(not all(claim.holds for claim in claims))
+
+
+def digits(value: float | str | None) -> str:
+    """Nine digits of a number, as tables show it.
+
+    Examples
+    --------
+    >>> digits(328.36404200), digits("four clusters"), digits(None)
+    ('328.364042', 'four clusters', '-')
+    """
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.9g}"
