@@ -57,7 +57,7 @@ UNWRAPPED = {
     DOCS / f"{name}.md"
     for name in (
         *("benchmarks", "robustness", "verification"),
-        *("commands", "extending", "python", "run-file", "window"),
+        *("commands", "run-file"),
     )
 }
 
