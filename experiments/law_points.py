@@ -111,7 +111,7 @@ def law_points(
                     linear=linear(n),
                     corrected=corrected(n),
                     measured=measured.law(i, time),
-                    carrier=str(measured.attributes.get("carrier", "")),
+                    carrier=str(measured.attributes.get("representation", "")),
                     independent=on_nodes(problem, n),
                 )
             )

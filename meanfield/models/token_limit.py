@@ -33,7 +33,7 @@ class TokenLimit:
         n.
     tokens : int
         N.
-    errors : ndarray, shape (repetitions, n_counts, layers)
+    errors : ndarray, shape (runs, n_counts, layers)
         Root mean square over tokens of |x^{(n)} - x^{(N)}|, relative to the same of |x^{(N)}|,
         after each layer.
     """
@@ -45,13 +45,13 @@ class TokenLimit:
 
     @property
     def mean(self) -> FloatArray:
-        """Root mean square over repetitions, (n_counts, layers)."""
+        """Root mean square over runs, (n_counts, layers)."""
         return np.asarray(np.sqrt(np.mean(self.errors**2, axis=0)))
 
     def exponents(self, least: int = 0) -> tuple[FloatArray, FloatArray]:
         """Slopes of log e_n in log(1/n - 1/N) after each layer, and their standard errors.
 
-        The rate of Monte Carlo is 1/2. Repetitions are fitted apart: the error is that of their
+        The rate of Monte Carlo is 1/2. Runs are fitted apart: the error is that of their
         mean, NaN of a single one. Both are NaN where tokens do not attend to each other.
 
         Parameters
@@ -86,7 +86,7 @@ class TokenLimit:
     def __repr__(self) -> str:
         return (
             f"TokenLimit({self.model}: {self.counts[0]} to {self.counts[-1]} of {self.tokens} "
-            f"tokens, {len(self.errors)} repetitions, {self.errors.shape[2]} layers)"
+            f"tokens, {len(self.errors)} runs, {self.errors.shape[2]} layers)"
         )
 
 
@@ -131,12 +131,12 @@ def token_limit(
         raise ValueError(f"counts must lie between 2 and {tokens - 1}, got {list(counts)}.")
     if runs < 1:
         raise ValueError(f"runs must be at least 1, got {runs}.")
-    parts = _repetitions(encoder, words, rng, sizes, tokens, runs)
-    repetitions_done = list(followed(parts, runs, "token limit") if wants_bar(progress) else parts)
-    return TokenLimit(encoder.name, sizes, tokens, np.array(repetitions_done))
+    parts = _runs(encoder, words, rng, sizes, tokens, runs)
+    errors = list(followed(parts, runs, "token limit") if wants_bar(progress) else parts)
+    return TokenLimit(encoder.name, sizes, tokens, np.array(errors))
 
 
-def _repetitions(
+def _runs(
     encoder: Encoder,
     words: IntArray,
     rng: np.random.Generator,

@@ -1,6 +1,6 @@
 """Merging diagrams: when random tokens on a sphere of R^d form clusters, over beta.
 
-n tokens, independent and uniform, follow attention in many replicas; a pair has merged where
+n tokens, independent and uniform, follow attention in many runs; a pair has merged where
 <x_i, x_j> > threshold. The share of merged pairs is, once clusters are tight, the sum of their
 squared masses. Two ways of moving:
 
@@ -61,7 +61,7 @@ _VALUES = ("identity", "wishart", "score", "minus_score")
 @checked
 @dataclass(frozen=True)
 class RandomHead:
-    """A head with random matrices, drawn anew for every replica.
+    """A head with random matrices, drawn anew for every run.
 
     With entries of G, G_1, G_2 independent and standard normal:
 
@@ -119,7 +119,7 @@ class RandomHead:
 
 @dataclass(frozen=True)
 class DiagramOptions:
-    """Replicas whose merged pairs are counted, where and when.
+    """Runs whose merged pairs are counted, where and when.
 
     tokens, dimension: n and d, at least 2; betas, times: increasing; times not negative, the last
     one positive.
@@ -281,7 +281,7 @@ def merging_diagram(
 
 @dataclass(frozen=True, eq=False)
 class MergingPlan(Study[MergingTable, MergingDiagram]):
-    """Plan of a merging diagram; its tables are indexed by beta and replica, or time."""
+    """Plan of a merging diagram; its tables are indexed by beta and run, or time."""
 
     options: DiagramOptions
     unit: ClassVar[str] = "runs"
@@ -297,7 +297,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         return f"beta = {size:.3g}"
 
     def empty(self) -> MergingTable:
-        """No replicas."""
+        """No runs."""
         options = self.options
         counts = np.zeros((len(options.betas), len(options.times)), dtype=np.int64)
         done = np.zeros((len(options.betas), options.runs), dtype=bool)
@@ -308,7 +308,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         return ~table.done
 
     def run(self, runs: Runs) -> MergingTable:
-        """Counts of some replicas at one beta."""
+        """Counts of some runs at one beta."""
         options, numbers = self.options, runs.numbers
         length = replicas_at_once(options.tokens, options.dimension)
 
@@ -367,17 +367,17 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         )
 
     def block_length(self, size: float) -> int:
-        """A few batches; one replica where a system fills a batch."""
+        """A few batches; one run where a system fills a batch."""
         length = replicas_at_once(self.options.tokens, self.options.dimension)
         return _BATCHES * length if length > 1 else 1
 
     def work(self, runs: Runs) -> float:
-        """Replicas: at each beta they cost about the same."""
+        """Runs: at each beta they cost about the same."""
         return float(len(runs.numbers))
 
 
 def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.NDArray[np.int64]:
-    """Merged pairs of some replicas at every time, shape (len(numbers), n_times)."""
+    """Merged pairs of some runs at every time, shape (len(numbers), n_times)."""
     n, d = options.tokens, options.dimension
     generators = [rng_of(options.seed, n, d, number) for number in numbers]
     start = unit_vectors(np.array([rng.standard_normal((n, d)) for rng in generators]))
@@ -410,7 +410,7 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
             own = np.einsum("rii->ri", near).sum(axis=1)
             counts[rows, indices] = (near.sum(axis=(1, 2)) - own) // 2
     except FloatingPointError as error:
-        raise SimulationError(0.0, 0, f"a replica at beta = {beta:g}: {error}") from None
+        raise SimulationError(0.0, 0, f"a run at beta = {beta:g}: {error}") from None
     return counts
 
 

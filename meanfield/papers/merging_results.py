@@ -14,13 +14,13 @@ from meanfield.views import ResultBase, plot_method
 
 @dataclass(frozen=True, eq=False)
 class MergingTable:
-    """Merged pairs over replicas, as whole numbers: sums do not depend on their order.
+    """Merged pairs over runs, as whole numbers: sums do not depend on their order.
 
     sums, squares (n_betas, n_times); of one beta (n_times,): of the number of merged pairs, and of
     its square.
     """
 
-    # (n_betas, replicas); of one beta (replicas,): replicas that are counted.
+    # (n_betas, runs); of one beta (runs,): runs that are counted.
     done: npt.NDArray[np.bool_]
     sums: npt.NDArray[np.int64]
     squares: npt.NDArray[np.int64]
@@ -43,9 +43,9 @@ class MergingDiagram(ResultBase):
     attributes : dict
         What was asked for; from a file also title, status, ...
     finished : ndarray of int, shape (n_betas,)
-        Replicas that were made.
+        Runs that were made.
     fraction, standard_error : ndarray, shape (n_betas, n_times)
-        Share of the pairs that have merged, mean over replicas, and its error; NaN where
+        Share of the pairs that have merged, mean over runs, and its error; NaN where
         there are too few.
     """
 
@@ -61,14 +61,14 @@ class MergingDiagram(ResultBase):
 
     def __post_init__(self) -> None:
         pairs = self.tokens * (self.tokens - 1) // 2
-        replicas = self.table.done.sum(axis=1)
+        runs = self.table.done.sum(axis=1)
         with np.errstate(all="ignore"):
-            mean = self.table.sums / replicas[:, None]
+            mean = self.table.sums / runs[:, None]
             # Exact but for one rounding each, hence not negative by more than that.
-            spread = np.maximum(self.table.squares / replicas[:, None] - mean**2, 0.0)
-            error = np.sqrt(spread / (replicas - 1)[:, None])
-        error[replicas < 2] = np.nan
-        object.__setattr__(self, "finished", replicas)
+            spread = np.maximum(self.table.squares / runs[:, None] - mean**2, 0.0)
+            error = np.sqrt(spread / (runs - 1)[:, None])
+        error[runs < 2] = np.nan
+        object.__setattr__(self, "finished", runs)
         object.__setattr__(self, "fraction", mean / pairs)
         object.__setattr__(self, "standard_error", error / pairs)
 
@@ -91,5 +91,5 @@ class MergingDiagram(ResultBase):
         return (
             f"MergingDiagram({self.tokens} tokens in R^{self.dimension}, {len(self.betas)} betas "
             f"from {self.betas[0]:g} to {self.betas[-1]:g}, {len(self.times)} times up to "
-            f"{self.times[-1]:g}, {self.finished.min()} of {self.table.done.shape[1]} replicas)"
+            f"{self.times[-1]:g}, {self.finished.min()} of {self.table.done.shape[1]} runs)"
         )

@@ -54,7 +54,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
         "metric": study.metric,
         "times": study.times,
         "tokens": study.tokens,
-        "repetitions": runs,
+        "runs": runs,
         "finished": study.finished,
         "mean_distance": study.mean_distance,
         "standard_error": study.standard_error,
@@ -83,7 +83,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
     pairs = [
         ("normalization", ensemble.attributes.get("normalization", "")),
         ("runs", ensemble.counts.shape[1]),
-        ("representation", ensemble.attributes.get("carrier", "")),
+        ("representation", ensemble.attributes.get("representation", "")),
     ]
     blocks = [_means(ensemble), _distributions(ensemble), facts(pairs)]
     legend = "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean."
@@ -96,7 +96,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
         "tokens": ensemble.tokens,
         "runs": ensemble.counts.shape[1],
         "finished": ensemble.finished,
-        **{name: ensemble.attributes.get(name) for name in ("carrier", "seed", "tolerance")},
+        **{name: ensemble.attributes.get(name) for name in ("representation", "seed", "tolerance")},
         "times": ensemble.times,
         "onset_times": ensemble.onset_times,
         "mean_count": ensemble.mean_count,
@@ -133,7 +133,7 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
         "output": str(path),
         "tokens": diagram.tokens,
         "dimension": diagram.dimension,
-        "replicas": diagram.table.done.shape[1],
+        "runs": diagram.table.done.shape[1],
         **{name: attributes.get(name) for name in _DIAGRAM_FACTS},
         "betas": diagram.betas,
         "times": diagram.times,

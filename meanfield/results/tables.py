@@ -159,7 +159,7 @@ def run_html(run: Run) -> str:
     pairs += [
         ("initial law", facts.get("initial")),
         ("times", f"{len(times)} from {times[0]:g} to {times[-1]:g} ({name})"),
-        ("carried by", _carriers(run)),
+        ("representation", _representations(run)),
     ]
     if "clusters/count" in run.observables:
         pairs.append(("clusters", _changes(run)))
@@ -202,7 +202,7 @@ def _facts(facts: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _carriers(run: Run) -> str:
+def _representations(run: Run) -> str:
     """Representations of a run in order, with the times of hand-overs."""
     overs = [e for e in run.events_in(run.unit) if e.kind == "hand-over"]
     if not overs:
@@ -324,7 +324,7 @@ def comparison_html(study: ConvergenceStudy) -> str:
     pairs: list[tuple[str, Any]] = [
         ("problem", _facts(study.attributes)),
         ("at", f"t = {study.exponent_time:.4g} (scaled time)"),
-        ("repetitions", study.distances.shape[1]),
+        ("runs", study.distances.shape[1]),
     ]
     if np.isfinite(study.exponent):
         law = f"{study.metric} ~ n^({study.exponent:.3f}), 95 % {low:.3f} to {high:.3f}"
@@ -351,7 +351,7 @@ def ensemble_html(ensemble: Ensemble) -> str:
     """Facts of an ensemble, and a row a size and time."""
     pairs: list[tuple[str, Any]] = [
         ("problem", _facts(ensemble.attributes)),
-        ("carried by", ensemble.attributes.get("carrier")),
+        ("representation", ensemble.attributes.get("representation")),
     ]
     if ensemble.attributes.get("status", COMPLETED) != COMPLETED:
         pairs.append(("ended", ensemble.attributes["status"]))
@@ -389,7 +389,7 @@ def merging_html(diagram: MergingDiagram) -> str:
         )
         for i in np.unique(np.linspace(0, len(diagram.betas) - 1, _MOST_BETAS).astype(int))
     ]
-    columns = ("beta", "replicas", f"share of merged pairs at t = {diagram.times[-1]:g}")
+    columns = ("beta", "runs", f"share of merged pairs at t = {diagram.times[-1]:g}")
     return html_table("Merging diagram", pairs) + rows_html(columns, rows)
 
 

@@ -2,8 +2,8 @@
 
     /time                    (n_times,) scaled time, 0 first
     /tokens                  (n_sizes,) sizes of the particle systems
-    /repetition              (repetitions,) their numbers
-    /distances               (n_sizes, repetitions, n_times) in radians, NaN where not yet run
+    /repetition              (runs,) their numbers
+    /distances               (n_sizes, runs, n_times) in radians, NaN where not yet run
     /widths                  the same: width of the interval in which each is known to lie
     /onset_time              (n_sizes,) ln n / (2 lambda_max)
     /mean_distance, /standard_error, /amplification     (n_sizes, n_times)

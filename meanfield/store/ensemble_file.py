@@ -24,7 +24,9 @@ has its dimension scale. The file is written anew each time.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +78,7 @@ def write_ensemble(file: Path | OutputFile, ensemble: Ensemble) -> None:
         file,
         "ensemble",
         ENSEMBLE_FORMAT_VERSION,
-        ensemble.attributes,
+        _renamed(ensemble.attributes, "representation", "carrier"),
         scales,
         values,
         axes,
@@ -113,8 +115,13 @@ def load_ensemble(path: str | os.PathLike[str]) -> Ensemble:
             table["mass"],
             table["centre"],
             table["predicted_mean"],
-            attributes,
+            _renamed(attributes, "carrier", "representation"),
         )
+
+
+def _renamed(attributes: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Attributes, one under another name: files call the representation carrier."""
+    return {new if name == old else name: value for name, value in attributes.items()}
 
 
 def _axes(vectors: bool) -> dict[str, tuple[str, ...]]:

@@ -2,8 +2,8 @@
 
     /beta                    (n_betas,) inverse temperatures
     /time                    (n_times,) the papers' time
-    /run                     (replicas,) their numbers
-    /done                    (n_betas, replicas) 1 where a replica is counted, else 0
+    /run                     (runs,) their numbers
+    /done                    (n_betas, runs) 1 where a run is counted, else 0
     /sums, /squares          (n_betas, n_times) sum of merged pairs over them, and of its square
     /fraction                (n_betas, n_times) share of the pairs that have merged, mean
     /standard_error          (n_betas, n_times) of that mean
@@ -91,7 +91,7 @@ def load_merging(path: str | os.PathLike[str]) -> MergingDiagram:
             raise ValueError("a diagram needs at least two tokens, one beta and one time")
         most = data["done"].sum(axis=1, dtype=np.int64)[:, None] * (tokens * (tokens - 1) // 2)
         if np.any(data["sums"] < 0) or np.any(data["sums"] > most):
-            raise ValueError("sums holds other numbers than 0 to the pairs of the replicas done")
+            raise ValueError("sums holds other numbers than 0 to the pairs of the runs done")
         table = MergingTable(
             data["done"].astype(bool),
             data["sums"].astype(np.int64),

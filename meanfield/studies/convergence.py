@@ -147,7 +147,7 @@ def convergence_study(
         Sizes of the particle systems, increasing.
     runs : int
         Independent systems of each size. Each draws from a generator seeded by (seed, size,
-        repetition) and by nothing else.
+        number) and by nothing else.
     metric : str
         "W1", "W2", "sobolev" (see `meanfield.sobolev_distance`) or "mmd"
         (`meanfield.maximum_mean_discrepancy` at the problem's beta, which is positive).
@@ -214,7 +214,7 @@ def systems_left(options: StudyOptions, stored: ConvergenceStudy | None) -> int:
 class Comparison(Study[FloatArray, ConvergenceStudy]):
     """Plan of a study: the density run is done, the particle systems are not.
 
-    A table of results has the shape (n_sizes, repetitions, n_times, 2); its last axis holds
+    A table of results has the shape (n_sizes, runs, n_times, 2); its last axis holds
     distance and width, as `system_distances` gives them.
     """
 

@@ -31,7 +31,7 @@ class ConvergenceStudy(ResultBase):
         Scaled time, 0 first.
     tokens : ndarray of int, shape (n_sizes,)
         Sizes n, increasing.
-    distances : ndarray, shape (n_sizes, repetitions, n_times)
+    distances : ndarray, shape (n_sizes, runs, n_times)
         In radians; NaN where a system has not been run.
     metric : str
         "W1", "W2", "sobolev" or "mmd".
@@ -43,14 +43,14 @@ class ConvergenceStudy(ResultBase):
         What fell short, if anything.
     attributes : dict
         Facts of the problem; from a file also title, seed, status, ...
-    widths : ndarray, shape (n_sizes, repetitions, n_times)
+    widths : ndarray, shape (n_sizes, runs, n_times)
         Width of the interval in which each distance is known to lie; 0 where it is exact,
         as on the circle.
     certified_exponents : ndarray, shape (n_times,)
         Exponents of what the distance is proved to grow by at most, see
         `meanfield.certified_radius`; NaN where nothing is proved.
     mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
-        Over the repetitions.
+        Over the runs.
     exponents, prefactors : ndarray, shape (n_times,)
         mean_distance ~ prefactor * n^exponent at every time.
     exponent_intervals : ndarray, shape (n_times, 2)
@@ -174,7 +174,7 @@ class ConvergenceStudy(ResultBase):
         sizes = f"n = {self.tokens[0]} to {self.tokens[-1]}"
         low, high = self.exponent_interval
         return (
-            f"ConvergenceStudy({self.metric}, {sizes}, {self.distances.shape[1]} repetitions, "
+            f"ConvergenceStudy({self.metric}, {sizes}, {self.distances.shape[1]} runs, "
             f"exponent {self.exponent:.3f} [{low:.3f}, {high:.3f}] at t = {self.exponent_time:.4g})"
         )
 
@@ -218,7 +218,7 @@ def fit_power_law(sizes: FloatArray, samples: FloatArray) -> PowerLaw:
     ----------
     sizes : ndarray, shape (n_sizes,)
         Positive.
-    samples : ndarray, shape (n_sizes, repetitions)
+    samples : ndarray, shape (n_sizes, runs)
         Positive, or NaN for missing samples. Sizes with fewer than two are left out.
 
     Returns

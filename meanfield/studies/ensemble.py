@@ -270,7 +270,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         """Ensemble of what was counted so far."""
         options = self.options
         facts = {
-            "carrier": options.representation,
+            "representation": options.representation,
             "seed": options.seed,
             "tolerance": self.tolerance,
         }

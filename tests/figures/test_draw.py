@@ -348,7 +348,7 @@ def test_figures_of_the_sphere_are_refused_on_the_circle(kind):
 
 def test_resolution_of_particles_is_refused():
     """An empty figure would be taken for a perfect one."""
-    with pytest.raises(ValueError, match="carried by particles: points have no spectral tail"):
+    with pytest.raises(ValueError, match="run was particles: points have no spectral tail"):
         plot(run_of("particles"), "resolution")
 
 

@@ -49,7 +49,7 @@ def atoms_alone(run: Run) -> Run:
 def test_every_kind_shows_atoms_alone_or_says_why_not(mixed: Run) -> None:
     """An empty range of colours would be a traceback; many axes of one figure are quick."""
     run = atoms_alone(mixed)
-    refused = "is for (the |spheres of|R)|carried by atoms|has no labels|has no fluct"
+    refused = "is for (the |spheres of|R)|of this run was atoms|has no labels|has no fluct"
     panels = Figure(figsize=(20.0, 20.0), dpi=30).subplots(4, 4).flat
     for kind, entry in PLOTS.items():
         of_labels = kind in ("label_order", "labels", "fluctuations")

@@ -116,7 +116,7 @@ def test_axis_of_atoms_from_the_start_begins_with_the_run(
 def test_run_without_atoms_is_refused() -> None:
     """An empty figure would be taken for a run in which nothing met."""
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=2)
-    with pytest.raises(ValueError, match="this run was carried by density and tells none"):
+    with pytest.raises(ValueError, match="the representation of this run was density"):
         plot(run, "tree")
 
 

@@ -144,9 +144,7 @@ def test_tokens_feel_a_sample_of_the_others(encoder):
         weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=1
     )
     assert np.array_equal(again.errors[0], found.errors[0])
-    assert (
-        repr(again) == f"TokenLimit({encoder.name}: 8 to 64 of 256 tokens, 1 repetitions, 1 layers)"
-    )
+    assert repr(again) == f"TokenLimit({encoder.name}: 8 to 64 of 256 tokens, 1 runs, 1 layers)"
 
 
 def test_slopes_of_exact_errors():

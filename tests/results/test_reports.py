@@ -19,7 +19,7 @@ problem = {manifold = "circle", beta = 4.0, normalization = "none"}
 initial = {name = "uniform"}
 time = {end = 1.0, save = 3}
 ensemble = {tokens = [20, 40], runs = 3}
-compare = {tokens = [20, 40], repetitions = 3}
+compare = {tokens = [20, 40], runs = 3}
 """
 
 

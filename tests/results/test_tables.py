@@ -34,7 +34,7 @@ def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
     assert told["problem"] == "circle, exponential kernel, beta = 4, USA"
     assert told["times"] == "16 from 0 to 1.5 (paper time)"
     (over,) = (e.time for e in run.events_in("paper") if e.kind == "hand-over")
-    assert told["carried by"] == f"density, characteristics from t = {over:.4g} (paper time)"
+    assert told["representation"] == f"density, characteristics from t = {over:.4g} (paper time)"
     counts = run.cluster_counts()
     assert (
         told["clusters"].endswith("(paper time)") and f"{counts[-1]:g} from t" in told["clusters"]

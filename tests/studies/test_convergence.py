@@ -180,7 +180,7 @@ def test_repulsion_has_no_onset() -> None:
 
 def test_study_says_what_it_is() -> None:
     """The last line of a notebook cell would show arrays."""
-    assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 repetitions, exponent -0")
+    assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 runs, exponent -0")
 
 
 SIZES = np.array([100.0, 1000.0, 10000.0])

@@ -38,7 +38,7 @@ def merging_picture(made: MergingDiagram) -> MergingPicture:
     plain = facts.get("matrices", repr(Head())) == repr(Head())
     if not plain:
         words.append(str(facts["matrices"]))
-    words.append(f"{int(made.finished.min())} replicas")
+    words.append(f"{int(made.finished.min())} runs")
     title = str(facts.get("title", "")) or "Share of pairs of tokens that have merged"
     curve = _curve(made) if plain and flow == "SA" else None
     return MergingPicture(",  ".join(words), title, made.times, made.betas, made.fraction, curve)

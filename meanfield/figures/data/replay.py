@@ -55,7 +55,7 @@ class TokenLimitPicture:
     title: str
     facts: str
     counts: IntArray  # (n_counts,)
-    errors: FloatArray  # (layers, n_counts): root mean squares over repetitions
+    errors: FloatArray  # (layers, n_counts): root mean squares over runs
     slopes: FloatArray  # (layers,): of the last three counts; NaN where there are fewer than two
     guide: FloatArray  # (n_counts,): A multiple of (1/n - 1/N)^(1/2), below all errors
 

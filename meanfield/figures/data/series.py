@@ -340,15 +340,15 @@ def resolution_picture(run: Run) -> ResolutionPicture:
     saves, tail = shown(run), run.diagnostics.get("tail")
     if tail is None or not np.any(np.isfinite(tail[saves])):
         raise ValueError(
-            f"resolution figures are of densities, this run was carried by {_carriers(run)}: "
-            "points have no spectral tail. Use another kind."
+            f"resolution figures are of densities, the representation of this run was "
+            f"{_representations(run)}: points have no spectral tail. Use another kind."
         )
     return ResolutionPicture(
         frame(run), tail[saves], run.diagnostics["degree"][saves], stored_tolerance(run)
     )
 
 
-def _carriers(run: Run) -> str:
+def _representations(run: Run) -> str:
     return " and ".join(dict.fromkeys(run.representation)) or "nothing"
 
 
@@ -405,7 +405,7 @@ def tree_picture(run: Run) -> TreePicture:
     tree = cluster_tree(run.events_in(run.unit))
     if not len(tree.numbers):
         raise ValueError(
-            f"a tree is of atoms, this run was carried by {_carriers(run)} and tells none. "
+            f"a tree is of atoms, the representation of this run was {_representations(run)}. "
             'Use representation "auto" or "atoms", or another kind.'
         )
     limits = time_limits(run, tree)
