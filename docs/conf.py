@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
 import meanfield
+from meanfield.runfile.schema import key_table
 
 project = "meanfield"
 author = "The meanfield authors"
@@ -112,6 +113,12 @@ def setup(app: Any) -> None:
     """Formulas are MathML; docstrings pass `plain_formulas` before napoleon reads them."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("autodoc-process-docstring", plain_formulas, priority=400)
+    app.connect("source-read", write_tables)
+
+
+def write_tables(app: Any, page: str, source: list[str]) -> None:
+    """Put tables in the place of comments `keys: SECTION`."""
+    source[0] = re.sub(r"<!-- keys: (\S+) -->", lambda comment: key_table(comment[1]), source[0])
 
 
 def inline_formula(writer: Any, node: nodes.math) -> None:

@@ -37,6 +37,15 @@ def _init(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _schema(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "section",
+        metavar="SECTION",
+        nargs="?",
+        help="time, initial.mixture, ...: a table of its keys, as Markdown",
+    )
+
+
 def _compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -461,6 +470,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "run": ("evolve a measure as a run file says, into an HDF5 file", _run),
     "check": ("dry run: what would be computed, estimated memory and time", _check),
     "init": ("a commented run file to start from", _init),
+    "schema": ("keys of run files: a JSON schema for editors, or a table of a section", _schema),
     "stability": ("growth rates of the uniform state, dominant degree, thresholds", _stability),
     "predict": ("how many clusters tokens will form, and where given tokens will", _predict),
     "phase": ("noise at which order sets in, with or without a jump", _phase),
@@ -489,6 +499,7 @@ EXAMPLES = {
     "run": ("run mine.toml", "run mine.toml -o beta5.h5 --set problem.beta=5"),
     "check": ("check mine.toml", "check mine.toml --set problem.beta=5 --set time.end=10"),
     "init": ("init", "init mine.toml"),
+    "schema": ("schema", "schema time"),
     "stability": (
         "stability --manifold circle --beta 9 --tokens 1000",
         "stability --config mine.toml --modes 20 --plot spectrum.png",
@@ -549,7 +560,7 @@ _TAKES_LONG = {
 }
 
 _DOCUMENTATION = "Documentation: docs/commands.md of the source; `make docs` makes pages of it."
-_COMPUTE_NOTHING = ("init", "info")
+_COMPUTE_NOTHING = ("init", "info", "schema")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,23 +1,21 @@
 """Keys of a run file: a section is a function or a dataclass, its parameters are the keys.
 
 The type of a parameter tells what a value must be, its kind: float a number, tuple[int, ...] a list
-of integers, Literal one of a few strings, `Annotated[..., kind]` what that function says: it
-returns the value as the program uses it, or raises TypeError with what it wants.
+of integers, Literal one of a few strings, `Annotated[..., kind]` that kind. What a key means stands
+in keys.toml beside this file. `schema` makes the tables of the docs and the JSON schema of both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from meanfield.errors import list_names, one_line
-
-Kind = Callable[[Any], Any]
 
 REQUIRED = object()
 """Default of a key that must be given."""
@@ -27,6 +25,26 @@ _MOST_CHARACTERS = 60
 _MOST_LEVELS = 4
 _MOST_BITS = 128
 _MOST_ITEMS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Kind of a value.
+
+    `take` returns the value as the program uses it, or raises TypeError with what it wants;
+    `schema` describes the values to an editor.
+    """
+
+    take: Callable[[Any], Any]
+    schema: Mapping[str, Any]
+
+    def __call__(self, value: Any) -> Any:
+        return self.take(value)
+
+
+def kind(**schema: Any) -> Callable[[Callable[[Any], Any]], Kind]:
+    """Make a kind of a function, as a decorator."""
+    return lambda take: Kind(take, schema)
 
 
 class ConfigError(ValueError):
@@ -77,8 +95,7 @@ def keys_of(section: Callable[..., Any], **kinds: Kind) -> dict[str, Key]:
 
 def _kind_of(hint: Any) -> Kind:
     if get_origin(hint) is Annotated:
-        kind: Kind = get_args(hint)[1]
-        return kind
+        return cast(Kind, get_args(hint)[1])
     if get_origin(hint) is Literal:
         return one_of(*get_args(hint))
     if get_origin(hint) is tuple:
@@ -86,6 +103,28 @@ def _kind_of(hint: Any) -> Kind:
     if NoneType in get_args(hint):
         return _kind_of(get_args(hint)[0])
     return {float: number, int: integer, bool: boolean, str: string}[hint]
+
+
+def table_schema(keys: Mapping[str, Key], texts: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """JSON schema of a table with these keys; texts: key -> what it means.
+
+    Examples
+    --------
+    >>> table_schema({"end": Key(number)}, {"end": "End time"})
+    {'type': 'object', 'properties': {'end': {'type': 'number', 'description': 'End time'}}, \
+'required': ['end'], 'additionalProperties': False}
+    """
+    properties = {}
+    for name, key in keys.items():
+        usual = {} if key.default in (REQUIRED, None) else {"default": key.default}
+        text = {"description": texts[name]} if texts is not None else {}
+        properties[name] = {**key.kind.schema, **usual, **text}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name, key in keys.items() if key.default is REQUIRED],
+        "additionalProperties": False,
+    }
 
 
 def _default(value: Any) -> Any:
@@ -148,6 +187,7 @@ def _toml(value: Any, depth: int) -> str:
     return str(value)
 
 
+@kind(type="number")
 def number(value: Any) -> float:
     """Finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -161,6 +201,7 @@ def number(value: Any) -> float:
     return converted
 
 
+@kind(type="integer")
 def integer(value: Any) -> int:
     """Integer that fits 63 bits."""
     if isinstance(value, bool) or not isinstance(value, int):
@@ -170,6 +211,7 @@ def integer(value: Any) -> int:
     return value
 
 
+@kind(type="boolean")
 def boolean(value: Any) -> bool:
     """True or false."""
     if not isinstance(value, bool):
@@ -177,6 +219,7 @@ def boolean(value: Any) -> bool:
     return value
 
 
+@kind(type="string")
 def string(value: Any) -> str:
     """String without null characters."""
     if not isinstance(value, str):
@@ -186,6 +229,7 @@ def string(value: Any) -> str:
     return value
 
 
+@kind(type="string")
 def line(value: Any) -> str:
     """String of one printable line."""
     if not isinstance(value, str) or not value.isprintable():
@@ -196,37 +240,40 @@ def line(value: Any) -> str:
 def one_of(*allowed: str) -> Kind:
     """One of a few strings."""
 
-    def kind(value: Any) -> str:
+    @kind(enum=list(allowed))
+    def name(value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
             raise TypeError(f"is not known. {list_names(value, allowed).rstrip('.')}")
         return value
 
-    return kind
+    return name
 
 
-def list_of(kind: Kind, *, least: int = 0) -> Kind:
+def list_of(item_kind: Kind, *, least: int = 0) -> Kind:
     """List whose members are all of one kind."""
 
-    def checked(value: Any) -> list[Any]:
+    @kind(type="array", items=item_kind.schema, minItems=least)
+    def items(value: Any) -> list[Any]:
         if not isinstance(value, list):
             raise TypeError("must be a list")
         if len(value) < least:
             raise TypeError(f"must be a list of at least {least}")
-        items = []
+        taken = []
         for item in value:
             try:
-                items.append(kind(item))
+                taken.append(item_kind(item))
             except TypeError as error:
                 raise TypeError(f"holds {format_value(item)}, which {error}") from None
-        return items
+        return taken
 
-    return checked
+    return items
 
 
 def either(*kinds: Kind) -> Kind:
     """Value of the first kind that takes it."""
 
-    def kind(value: Any) -> Any:
+    @kind(anyOf=[each.schema for each in kinds])
+    def first(value: Any) -> Any:
         reasons = []
         for candidate in kinds:
             try:
@@ -235,4 +282,4 @@ def either(*kinds: Kind) -> Kind:
                 reasons.append(str(error))
         raise TypeError(" or ".join(reasons))
 
-    return kind
+    return first

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.runfile.array_files import read_array
-from meanfield.runfile.keys import ConfigError, Key, Kind, format_value, number, read_table
+from meanfield.runfile.keys import ConfigError, Key, Kind, format_value, kind, number, read_table
 from meanfield.runfile.python_file import is_function
 
 # Files of results hold the matrices as text in their run file, which takes a second a MiB to read.
@@ -19,6 +19,7 @@ _MOST_NUMBERS = 2**17
 _EXPECTED = 'a number, a list of numbers, a list of rows, or a string "file.npy" or "file.npz:name"'
 
 
+@kind(type=["number", "array", "string"])
 def matrix(value: Any) -> Any:
     """Number, list of numbers (a diagonal), list of rows of equal length, or a file's name."""
     if is_function(value):
@@ -41,6 +42,7 @@ def matrix(value: Any) -> Any:
     return number(value)
 
 
+@kind(type=["number", "array", "string"])
 def vector(value: Any) -> Any:
     """Number, list of numbers, or a file's name."""
     numbers = matrix(value)
@@ -61,7 +63,7 @@ class Stack:
     layers: list[Any]  # matrices as lists
 
 
-def _entry(value: Any) -> float:
+def _entry(value: Any) -> Any:
     try:
         return number(value)
     except TypeError as error:

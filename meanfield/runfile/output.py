@@ -15,7 +15,7 @@ from meanfield.observables import (
     chosen_observables,
     observable,
 )
-from meanfield.runfile.keys import ConfigError, format_value, list_of, located, one_of, string
+from meanfield.runfile.keys import ConfigError, format_value, kind, list_of, located, one_of, string
 from meanfield.runfile.python_file import Folder, file_function
 from meanfield.store.locks import holds_results
 
@@ -32,6 +32,7 @@ class Output:
     state: str
 
 
+@kind(anyOf=[one_of(*OBSERVABLES).schema, {"type": "string", "pattern": ":"}])
 def _observable(value: Any) -> str:
     """Name of one of ours, or "file.py:function" of the user's own."""
     own = isinstance(value, str) and ":" in value

@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.problem import TERMS, Problem
-from meanfield.runfile.heads import read_heads
+from meanfield.runfile.heads import HEAD_KEYS, read_heads
 from meanfield.runfile.keys import (
     ConfigError,
     Key,
+    Kind,
     format_value,
+    kind,
     list_of,
     located,
     number,
     read_table,
+    table_schema,
 )
 from meanfield.runfile.matrices import MatrixFiles, Stack
 from meanfield.runfile.python_file import Folder
@@ -28,10 +31,16 @@ from meanfield.runfile.sections import PART_KEYS, PROBLEM_KEYS, bare_problem, in
 from meanfield.stages import Stage
 
 
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError("must be a table")
-    return value
+def _table(keys: Mapping[str, Key]) -> Kind:
+    """Kind of a table, whose keys are checked later."""
+
+    @kind(**table_schema(keys))
+    def table(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise TypeError("must be a table")
+        return value
+
+    return table
 
 
 # Keys of a problem that no stage changes.
@@ -39,8 +48,8 @@ _OF_ALL_STAGES = ("manifold", "terms")
 STAGE_KEYS = (
     {"end": Key(number, None)}
     | {n: Key(key.kind, None) for n, key in PROBLEM_KEYS.items() if n not in _OF_ALL_STAGES}
-    | {"heads": Key(list_of(_table), None)}
-    | {name: Key(_table, None) for name in TERMS}
+    | {"heads": Key(list_of(_table(HEAD_KEYS)), None)}
+    | {name: Key(_table(PART_KEYS[name]), None) for name in TERMS}
 )
 """Keys of a section [[stages]]."""
 

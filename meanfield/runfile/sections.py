@@ -37,12 +37,14 @@ from meanfield.runfile.keys import (
     either,
     format_value,
     keys_of,
+    kind,
     list_of,
     located,
     number,
     one_of,
     read_table,
     string,
+    table_schema,
 )
 from meanfield.runfile.matrices import matrix, vector
 from meanfield.runfile.overrides import USUAL_LAW
@@ -113,12 +115,14 @@ _OF_TIME = ("beta", "strength", "diffusivity")
 """Keys of a problem that may name functions of time."""
 
 
+@kind(type=["number", "string"])
 def _number_or_function(value: Any) -> Any:
     """Number, or name of a function of time."""
     return value if is_function(value) else number(value)
 
 
-def _manifold(value: Any) -> str:
+@kind(type="string", pattern=r"^(circle|sphere|(sphere|axial|space):[0-9]+)$")
+def _manifold(value: Any) -> Any:
     """Name of a manifold."""
     name = string(value)
     try:
@@ -240,7 +244,8 @@ PROFILE_KEYS = {"profile": Key(number, None)}
 """Keys that every law has, of tokens with positions."""
 
 
-def _concentration(value: Any) -> float:
+@kind(type="number", minimum=0, maximum=LARGEST_BETA)
+def _concentration(value: Any) -> Any:
     concentration = number(value)
     if not 0 <= concentration <= LARGEST_BETA:
         raise TypeError(f"must lie between 0 and {LARGEST_BETA:g}")
@@ -293,6 +298,7 @@ _COMPONENT_KEYS = {"weight": Key(number)} | {
 }
 
 
+@kind(**table_schema(_COMPONENT_KEYS))
 def _component(value: Any) -> dict[str, Any]:
     try:
         return read_table("component", value, _COMPONENT_KEYS)

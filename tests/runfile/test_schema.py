@@ -1,0 +1,129 @@
+"""Tables of keys, and the JSON schema of run files."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.runfile.keys import keys_of
+from meanfield.runfile.schema import key_table, meanings, run_file_keys, run_file_schema
+from meanfield.terms.flows import USUAL_NORMALIZATION
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("docs/*.md"), ROOT / "README.md"]
+VALID: dict[str, Any] = {
+    "problem": {"manifold": "circle", "beta": 2},
+    "time": {"end": 1.0, "save": [0, 0.5]},
+}
+
+
+def documents() -> list[dict[str, Any]]:
+    """Every run file of the experiments and of the documentation."""
+    texts = [path.read_text("utf-8") for path in ROOT.glob("experiments/**/*.toml")]
+    for page in PAGES:
+        texts += re.findall(r"^```toml\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    return [document for document in map(tomllib.loads, texts) if "problem" in document]
+
+
+def errors(document: dict[str, Any]) -> list[str]:
+    """Complaints of a validator."""
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(run_file_schema())
+    return [error.message for error in validator.iter_errors(document)]
+
+
+def test_every_key_has_a_meaning() -> None:
+    """A key would stand in the tables without a word, or a word without a key."""
+    keys = {section: list(keys) for section, keys in run_file_keys().items()}
+    assert {section: sorted(texts) for section, texts in meanings().items()} == {
+        section: sorted(names) for section, names in keys.items()
+    }
+
+
+def test_table_has_type_default_and_words() -> None:
+    """The page would promise a default or a value that the program does not take."""
+    rows = key_table("compare").splitlines()
+    assert rows[2].startswith("| `tokens` | list of integers | `[100, 1000, 10000]` | Sizes")
+    assert '| `metric` | `"W1"`, `"W2"`, `"sobolev"`, `"mmd"` | `"W1"` |' in rows[4]
+    assert '`"mean_cosine"`' in key_table("output") and "or string" in key_table("output")
+
+
+def test_usual_normalization_is_named() -> None:
+    """The default of two keys stands in no signature: its text would grow old."""
+    assert f'`"{USUAL_NORMALIZATION}"`, the default' in meanings()["problem"]["normalization"]
+
+
+def test_schema_is_one_of_its_dialect() -> None:
+    """Editors would refuse it, or ignore a word that is misspelt."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = run_file_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert json.loads(json.dumps(schema)) == schema
+
+
+def test_schema_takes_every_run_file() -> None:
+    """An editor would underline what is right."""
+    found = documents()
+    assert len(found) > 20
+    assert not [message for each in [VALID, *found] for message in errors(each)]
+
+
+@pytest.mark.parametrize(
+    ("section", "table"),
+    [
+        ("time", {"end": 1.0, "sav": 3}),
+        ("time", {"end": "soon"}),
+        ("time", {"end": 1.0, "save": [0, "x"]}),
+        ("time", {"end": 1.0, "stop": "when done"}),
+        ("problem", {"beta": 2}),
+        ("problem", {"manifold": "torus", "beta": 2}),
+        ("initial", {"name": "uniform", "modes": []}),
+        ("initial", {"name": "sampled"}),
+        ("initial", {}),
+        ("initial", {"name": "mixture", "components": [{"weight": 1, "concentration": 2, "x": 0}]}),
+        ("output", {"observables": ["enery"]}),
+        ("heads", {"value": 1.0}),
+        ("stages", [{"heads": [{"values": 1.0}]}]),
+        ("tim", {"end": 1.0}),
+    ],
+)
+def test_schema_refuses_what_is_wrong(section: str, table: Any) -> None:
+    """An editor would say nothing of a slip."""
+    assert errors({**VALID, section: table})
+
+
+def test_law_without_a_name_is_the_usual_one() -> None:
+    """An editor would ask for a name that the program does not need."""
+    assert not errors({**VALID, "initial": {"modes": [[1, 0.1, 0.0]]}})
+
+
+def test_keys_after_a_slash_are_those_of_the_file() -> None:
+    """Arguments of the program would look like keys."""
+
+    def times(problem: str, /, end: float) -> None: ...
+
+    assert [*keys_of(times)] == ["end"]
+
+
+def test_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    """The shell would write something else into the file that editors read."""
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == run_file_schema()
+
+
+def test_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """A user without the pages would have no list of keys."""
+    assert main(["schema", "initial.mixture"]) == 0
+    assert capsys.readouterr().out == key_table("initial.mixture") + "\n"
+
+
+def test_command_refuses_an_unknown_section(capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip would be a traceback."""
+    assert main(["schema", "tim"]) == 2
+    assert "section tim is not known. Did you mean time?" in capsys.readouterr().err
