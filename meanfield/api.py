@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +32,7 @@ from meanfield.recording import (
 )
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.output import check_path
-from meanfield.runfile.python_file import Permission
+from meanfield.runfile.python_file import Permission, check_arguments
 from meanfield.runfile.written import written
 from meanfield.runs import Run, assembled, stored_section
 from meanfield.simulation import Evolution, evolve, timing
@@ -337,7 +336,8 @@ def _run(
     if is_stationary(evolution.problem, evolution.options):
         _log.warning(STATIONARY)
     for name, called in (("callback", callback), ("stop", evolution.stop)):
-        _check_called(name, called)
+        if callable(called):
+            check_arguments(name, called)
     if not written_to:
         if resume or overwrite:
             raise ValueError("resume and overwrite need output=, the file to continue or replace.")
@@ -391,17 +391,6 @@ def _warn_of_own_kernel(path: Path, section: Mapping[str, Any] | None) -> None:
         what = "its run file cannot be run again, for it has only the name of the kernel"
         remedy = 'put the function into a file, and take attention = "file.py:function".'
         _log.warning("%s: %s %r: %s", path, what, name, remedy)
-
-
-def _check_called(name: str, function: object) -> None:
-    """Refuse a function that does not take a time and a measure, before anything is computed."""
-    if callable(function):
-        with suppress(ValueError):  # builtins may not tell their arguments
-            try:
-                signature(function).bind(0.0, None)
-            except TypeError as error:
-                text = f"{name} is called as {name}(time, measure), which this function does not"
-                raise TypeError(f"{text} take: {error}.") from None
 
 
 def _collected(

@@ -29,6 +29,7 @@ from meanfield.runfile.keys import (
     format_value,
     integer,
     keys_of,
+    kind,
     line,
     list_of,
     located,
@@ -40,14 +41,21 @@ from meanfield.runfile.keys import (
 from meanfield.runfile.output import Output, output_of
 from meanfield.runfile.overrides import RIVALS, USUAL_LAW, homes, override
 from meanfield.runfile.problems import read_problem, without_files
-from meanfield.runfile.python_file import Folder, Permission, permitted_file, without_code
+from meanfield.runfile.python_file import (
+    Folder,
+    Permission,
+    file_stop,
+    is_function,
+    permitted_file,
+    without_code,
+)
 from meanfield.runfile.sections import (
     INITIAL,
     PART_KEYS,
     PROBLEM_KEYS,
     PROFILE_KEYS,
 )
-from meanfield.simulation import timing
+from meanfield.simulation import Stop, timing
 from meanfield.spectrum.time_units import TIME_UNITS
 from meanfield.studies.convergence import METRICS, StudyOptions
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
@@ -56,6 +64,15 @@ from meanfield.terms.frequencies import GivenFrequencies
 
 # From here on states are not kept unasked.
 _MANY_TOKENS = 1_000_000
+
+
+_ONE_CLUSTER = one_of("one_cluster")
+
+
+@kind(anyOf=[_ONE_CLUSTER.schema, {"type": "string", "pattern": r"\.py:"}])
+def _stop(value: Any) -> Any:
+    """Name of a stop rule, or of a function of time and measure."""
+    return value if is_function(value) else _ONE_CLUSTER(value)
 
 
 def times_of(
@@ -67,7 +84,7 @@ def times_of(
     save: Annotated[Any, either(integer, list_of(number, least=1))] = None,
     spacing: Annotated[str, one_of("linear", "log")] = "linear",
     first: float | None = None,
-    stop: Annotated[str | None, one_of("one_cluster")] = None,
+    stop: Annotated[str | None, _stop] = None,
     step: float | None = None,
 ) -> tuple[FloatArray, float | None]:
     """Section [time]: times to save, and the step of noisy particles, in scaled time."""
@@ -114,7 +131,7 @@ class Config:
     options: Options  # representation
     times: FloatArray  # times to save, in scaled time
     unit: str  # unit of time, see `spectrum.time_units`
-    stop: str | None  # "one_cluster" ends the run early
+    stop: Stop | None  # ends the run early
     output: Output
     inputs: tuple[Path, ...]  # files that the run reads
     compare: StudyOptions
@@ -257,6 +274,9 @@ def _config(
         problem = carried(problem, values["representation"]["name"])
     with located(f"{where}: [time]"):
         times, step = times_of(problem, **values["time"])
+    stop = values["time"]["stop"]
+    if is_function(stop):
+        stop = file_stop(f"{where}: [time] stop = {format_value(stop)}", folder, stop)
     with located(f"{where}: [representation]"):
         options = Options(**values["representation"], step=step)
         _check_representation(problem, options)
@@ -289,7 +309,7 @@ def _config(
         options=options,
         times=times,
         unit=values["time"]["unit"],
-        stop=values["time"]["stop"],
+        stop=stop,
         output=output,
         inputs=tuple(inputs),
         compare=compare,

@@ -15,10 +15,11 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, TypeVar
@@ -26,7 +27,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from meanfield.errors import one_line
-from meanfield.runfile.keys import ConfigError
+from meanfield.kinds import describe
+from meanfield.runfile.keys import ConfigError, located
 
 # What everything else computes with: code that replaces a function in them breaks the run.
 _SHARED = (np, math, builtins)
@@ -90,6 +92,34 @@ def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
     if not callable(getattr(_term(term), "field", None)):
         raise ConfigError(f"{label} has no method field.")
     return term
+
+
+def file_stop(label: str, folder: Folder, reference: str) -> FileStop:
+    """Stop rule `name` of a Python file, as `file_function`."""
+    rule = _announced(FileStop, label, *permitted_file(label, folder, reference))
+    with located(label):
+        check_arguments("stop", _loaded(rule))
+    return rule
+
+
+def check_arguments(name: str, function: object) -> None:
+    """Refuse a function that does not take a time and a measure.
+
+    Examples
+    --------
+    >>> check_arguments("stop", lambda time: True)
+    Traceback (most recent call last):
+    TypeError: stop is called as stop(time, measure), which this function does not take: too many \
+positional arguments.
+    """
+    if not callable(function):
+        raise TypeError("is no function.")
+    with suppress(ValueError):  # builtins may not tell their arguments
+        try:
+            signature(function).bind(0.0, None)
+        except TypeError as error:
+            text = f"{name} is called as {name}(time, measure), which this function does not"
+            raise TypeError(f"{text} take: {error}.") from None
 
 
 def _announced(kind: type[_Reference], label: str, path: Path, name: str) -> _Reference:
@@ -157,6 +187,10 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         left = [name for name in observables if name not in own]
         plain["output"] = output | {"observables": left}
         functions += own
+    time = tables.get("time")
+    if isinstance(time, dict) and is_function(time.get("stop")):
+        plain["time"] = {key: value for key, value in time.items() if key != "stop"}
+        functions.append(time["stop"])
     return plain, tuple(functions)
 
 
@@ -182,23 +216,34 @@ class FileFunction:
     text: bytes  # what the file held
     label: str = field(compare=False)  # what errors begin with
 
-    def __call__(self, argument: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Value of the function, which the caller checks."""
         function = _loaded(self)
         with _guarded(self.label):
-            return function(argument)
+            return function(*arguments)
+
+    @property
+    def __name__(self) -> str:
+        return repr(self)
 
     def __repr__(self) -> str:
         return f"{self.path.name}:{self.name}"
 
 
 @dataclass(frozen=True, repr=False)
+class FileStop(FileFunction):
+    """Stop rule of a user's Python file: a function of time and measure."""
+
+    def __call__(self, *arguments: Any) -> bool:
+        ends = super().__call__(*arguments)
+        if not isinstance(ends, bool | np.bool_):
+            raise ConfigError(f"{self.label} must give True or False, got {describe(ends)}.")
+        return bool(ends)
+
+
+@dataclass(frozen=True, repr=False)
 class FileTerm(FileFunction):
     """Term of a user's Python file: an object with a method `field`, or a class of such."""
-
-    @property
-    def __name__(self) -> str:
-        return repr(self)
 
     def field(self, seen: Any, x: Any, time: float) -> Any:
         """Field of the term."""
@@ -222,7 +267,7 @@ def _term(reference: FileTerm) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _loaded(function: FileFunction) -> Callable[[Any], Any]:
+def _loaded(function: FileFunction) -> Callable[..., Any]:
     """The user's function: the text is executed once in a process."""
     path = function.path
     spec = importlib.util.spec_from_file_location(f"meanfield_user_{path.stem}", path)
