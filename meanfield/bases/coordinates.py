@@ -7,6 +7,7 @@ Euclidean product is int g h dsigma. Linear algebra wants those.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -71,6 +72,10 @@ class Coordinates:
         coefficients.real[..., self.real] = numbers[..., : len(self.real)]
         coefficients.imag[..., self.imaginary] = numbers[..., len(self.real) :]
         return np.asarray(coefficients / self._scale)
+
+    def units(self) -> Iterator[ComplexArray]:
+        """Coefficients of each real coordinate alone."""
+        return (self.to_coefficients(unit) for unit in np.eye(self.size))
 
 
 @lru_cache(maxsize=16)

@@ -159,8 +159,8 @@ def _head_response(space: Manifold, table: HeadTable, grid: Grid) -> HeadRespons
     vectors = np.empty((of.size, space.dimension, len(grid.weights)))
     values = np.empty((of.size, len(grid.weights)))
     divided = True
-    for j, unit in enumerate(np.eye(of.size)):
-        numerators, partition = table.fields(of.to_coefficients(unit))
+    for j, unit in enumerate(of.units()):
+        numerators, partition = table.fields(unit)
         vectors[j] = grid.project(np.array([grid.to_nodal(each) for each in numerators]))
         divided = partition is not None
         if partition is not None:
@@ -258,6 +258,15 @@ class LinearisedFlow:
             result += self._space.resize(back_reaction, self.grid.max_degree)
         result[..., 0] = 0.0
         return np.asarray(result - self._damped(fields))
+
+    def matrix(self, degree: int) -> FloatArray:
+        """F'(f) between degrees 1 and `degree` in real coordinates, shape (size, size)."""
+        of, space = coordinates(self._space.dimension, degree), self._space
+        matrix = np.empty((of.size, of.size), order="F")
+        for j, unit in enumerate(of.units()):
+            image = self.derivative(space.resize(unit, self.grid.max_degree))
+            matrix[:, j] = of.to_vector(space.resize(image, degree))
+        return matrix
 
     def pulls(self, slopes: FloatArray) -> list[tuple[FloatArray, FloatArray | None]]:
         """Vectors p and values r of each head: int psi F changes by int <p, N'> + int r Z'.

@@ -22,13 +22,13 @@ Bessel series would. Which degree is enough, and what the eigenvalues say, is `l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.bases.grid import Grid
 from meanfield.engines.sinkhorn import scaling
@@ -232,24 +232,16 @@ def _on_nodes(space: Manifold, degree: int, density: Density, of: Coordinates) -
     grid = space.grid(max(-(-degree // 3), density.max_degree // 2 + 1))
     values = grid.to_nodal(density.coefficients)
     basis = np.empty((len(grid.weights), of.size), order="F")
-    for j, unit in enumerate(_units(of)):
+    for j, unit in enumerate(of.units()):
         basis[:, j] = grid.to_nodal(unit)
     return _Nodes(grid, space.vectors(grid.points), grid.weights * values, basis)
-
-
-def _units(of: Coordinates) -> Iterator[ModalArray]:
-    unit = np.zeros(of.size)
-    for j in range(of.size):
-        unit[j] = 1.0
-        yield of.to_coefficients(unit)
-        unit[j] = 0.0
 
 
 def _gradients(nodes: _Nodes, of: Coordinates) -> FloatArray:
     """Gradients of the functions of the coordinates, shape (dimension, n, size)."""
     n, dimension = nodes.points.shape[0], nodes.points.shape[1] - 1
     gradients = np.empty((dimension, n, of.size), order="F")
-    for j, unit in enumerate(_units(of)):
+    for j, unit in enumerate(of.units()):
         gradients[:, :, j] = nodes.grid.gradient(unit).reshape(dimension, n)
     return gradients
 

@@ -1,14 +1,13 @@
 """Growth rates of small perturbations of any density: is a stationary state stable, and how fast.
 
-The spectrum of the linearised equation (`linearised_equation`) at rising degrees. All eigenvalues
-of a dense matrix while it is small; beyond, the leading ones by Arnoldi's method on the inverse of
-L - shift, factored once, the shift lying to the right of all of them.
+The spectrum of F'(f) (`fields.linearised`) at rising degrees. All eigenvalues of a dense matrix
+while it is small; beyond, the leading ones by Arnoldi's method on the inverse of F'(f) - shift,
+factored once, the shift lying to the right of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,10 +15,11 @@ import numpy as np
 from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.bases.coordinates import coordinates
 from meanfield.engines.threads import one_blas_thread
+from meanfield.fields.linearised import LinearisedFlow
+from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
-from meanfield.stationary.linearised_equation import LinearisedEquation
 
 # Two degrees in a row agree when their rates differ by this share of the largest of them.
 _AGREEMENT = 1e-8
@@ -96,20 +96,22 @@ def leading_growth_rates(
     """
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}.")
+    _check(problem, density)
     if max_degree is not None:
-        equation = LinearisedEquation(problem, density, max_degree)
-        if count > equation.size:
+        if max_degree < 1:
+            raise ValueError(f"max_degree must be at least 1, got {max_degree}.")
+        size = coordinates(problem.space.dimension, max_degree).size
+        if count > size:
             raise ValueError(
-                f"count = {count} is more than the {equation.size} unknowns of max_degree = "
+                f"count = {count} is more than the {size} unknowns of max_degree = "
                 f"{max_degree}: raise it."
             )
         with one_blas_thread():
-            values, noise = _leading(equation, count)
+            values, noise = _leading(problem, density, max_degree, count)
         return _real_if_so(values[:count], noise)
-    # Checks before anything is read from the density.
-    density = _trimmed(LinearisedEquation(problem, density, 1).density)
+    density = _trimmed(density)
     degrees = _degrees(problem, density, count)
-    spectra = (_leading(LinearisedEquation(problem, density, l), count) for l in degrees)
+    spectra = (_leading(problem, density, l, count) for l in degrees)
     change = np.inf
     # Threads waiting for each other take longer than matrices of this size.
     with one_blas_thread():
@@ -123,6 +125,27 @@ def leading_growth_rates(
         f" with diffusivity = {problem.zonal.diffusivity:g} they need not settle. Raise it, or give"
         " max_degree to take what one degree gives."
     )
+
+
+def linearised(problem: Problem, density: Density, degree: int) -> LinearisedFlow:
+    """Flow about a density, exact without normalisation for perturbations up to a degree."""
+    # Exact to three times its degree: to density x perturbation's velocity x test field.
+    grid = problem.space.grid(max(degree, density.max_degree))
+    diffusivity = problem.zonal.diffusivity
+    return LinearisedFlow(interaction(problem), grid, density.coefficients, diffusivity)
+
+
+def _check(problem: Problem, density: Density) -> None:
+    if not isinstance(density, Density):
+        raise TypeError(
+            f"density is a {type(density).__name__}, expected a Density: clusters have "
+            "`cluster_rates`."
+        )
+    if density.manifold.name != problem.manifold.name:
+        raise ValueError(
+            f"the density lives on the {density.manifold.name}, the problem on the "
+            f"{problem.manifold.name}: rates need one manifold."
+        )
 
 
 def _trimmed(density: Density) -> Density:
@@ -149,17 +172,19 @@ def _degrees(problem: Problem, density: Density, count: int) -> Iterator[int]:
         degree += -(-degree // 3)
 
 
-def _leading(equation: LinearisedEquation, count: int) -> tuple[ComplexArray, float]:
+def _leading(
+    problem: Problem, density: Density, degree: int, count: int
+) -> tuple[ComplexArray, float]:
     """At least `count` eigenvalues, largest real part first, and their noise."""
     import scipy.linalg
 
-    matrix = equation.matrix()
+    matrix = linearised(problem, density, degree).matrix(degree)
     noise = _EIGENVALUE_NOISE * float(np.abs(matrix).max())
-    if equation.size <= _DENSE:
+    if len(matrix) <= _DENSE:
         return _sorted(scipy.linalg.eigvals(matrix)), noise
     # A matrix of low degree says about where the spectrum ends.
-    small = 15 if equation.problem.zonal.dimension == 2 else 128
-    rough = _sorted(scipy.linalg.eigvals(replace(equation, max_degree=small).matrix()))
+    small = 15 if problem.space.dimension == 2 else 128
+    rough = _sorted(scipy.linalg.eigvals(linearised(problem, density, small).matrix(small)))
     wanted = count + _SPARE
     spread = float(np.abs(rough[0] - rough[min(wanted, len(rough) - 1)])) + noise
     largest = float(rough[0].real)

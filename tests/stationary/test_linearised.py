@@ -11,9 +11,8 @@ import scipy.linalg
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
 from meanfield.carriers.density import density as density_representation
-from meanfield.stationary import linearised
-from meanfield.stationary.linearised import leading_growth_rates
-from meanfield.stationary.linearised_equation import LinearisedEquation
+from meanfield.stationary import linearised as module
+from meanfield.stationary.linearised import leading_growth_rates, linearised
 from meanfield.stationary.states import stationary_state
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -40,10 +39,10 @@ def lopsided(manifold):
 def test_linearised_about_uniform_is_diagonal(manifold, normalized):
     """A wrong rate of some harmonic, or coupling between two, about the uniform density."""
     problem = noisy(manifold, normalized)
-    equation = LinearisedEquation(problem, mf.uniform().build(manifold), 9)
-    rates = mf.growth_rates(problem, 9)[equation.coordinates.vector_degrees]
+    matrix = linearised(problem, mf.uniform().build(manifold), 9).matrix(9)
+    rates = mf.growth_rates(problem, 9)[coordinates(manifold.dimension, 9).vector_degrees]
     # Rounding of transforms times the gradient's and the divergence's degree.
-    assert np.abs(equation.matrix() - np.diag(rates)).max() < 1e-13
+    assert np.abs(matrix - np.diag(rates)).max() < 1e-13
 
 
 @MANIFOLDS
@@ -76,7 +75,7 @@ def test_linearised_is_derivative_of_right_hand_side(manifold, normalized):
 
     # Richardson: error step^4 and rounding eps / step.
     expected = (4 * difference(1e-3) - difference(2e-3)) / 3
-    found = LinearisedEquation(problem, f, 64).derivative(g)
+    found = linearised(problem, f, 64).derivative(g)
     assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
 
@@ -112,7 +111,7 @@ def test_leading_rates_of_large_matrices_are_those_of_dense_ones(monkeypatch):
     problem = noisy(SPHERE, True)
     f = stationary_state(problem).density()
     dense = leading_growth_rates(problem, f, max_degree=18)
-    monkeypatch.setattr(linearised, "_DENSE", 100)
+    monkeypatch.setattr(module, "_DENSE", 100)
     np.testing.assert_allclose(leading_growth_rates(problem, f, max_degree=18), dense, atol=1e-11)
 
 
@@ -120,7 +119,7 @@ def test_leading_rates_come_as_complex_pairs():
     """A lopsided density drifts: a rate without its conjugate, or made real, would be wrong."""
     problem = noisy(CIRCLE, True, beta=4.0, share=0.3)
     found = leading_growth_rates(problem, lopsided(CIRCLE), 8, max_degree=40)
-    matrix = LinearisedEquation(problem, lopsided(CIRCLE), 40).matrix()
+    matrix = linearised(problem, lopsided(CIRCLE), 40).matrix(40)
     eigenvalues = scipy.linalg.eigvals(matrix)
     assert np.abs(found.imag).max() > 1e-5
     assert np.abs(found[:, None] - eigenvalues[None]).min(axis=1).max() < 1e-12
@@ -166,7 +165,7 @@ def test_leading_rates_reject_impossible_counts(count, max_degree, message):
 
 def test_leading_rates_say_that_they_do_not_settle(monkeypatch):
     """Without diffusion there need not be eigenvalues: numbers of one degree would mean nothing."""
-    monkeypatch.setattr(linearised, "_LARGEST", 150)
+    monkeypatch.setattr(module, "_LARGEST", 150)
     problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
     with pytest.raises(RuntimeError, match="still change by .* at the largest degree tried"):
         leading_growth_rates(problem, lopsided(CIRCLE))
@@ -174,8 +173,8 @@ def test_leading_rates_say_that_they_do_not_settle(monkeypatch):
 
 def test_leading_rates_say_that_arnoldi_failed(monkeypatch):
     """An iteration that gave up would return too few rates."""
-    monkeypatch.setattr(linearised, "_DENSE", 10)
-    monkeypatch.setattr(linearised, "_RESTARTS", 1)
+    monkeypatch.setattr(module, "_DENSE", 10)
+    monkeypatch.setattr(module, "_RESTARTS", 1)
     problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
     with pytest.raises(RuntimeError, match="too close together to separate"):
         leading_growth_rates(problem, lopsided(CIRCLE), max_degree=128)

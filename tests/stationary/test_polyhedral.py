@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.bases.coordinates import coordinates
 from meanfield.carriers.density import density as density_representation
 from meanfield.spaces.polyhedra import GOLDEN, POLYHEDRA, rotation_group
-from meanfield.stationary.linearised import leading_growth_rates
-from meanfield.stationary.linearised_equation import LinearisedEquation
+from meanfield.stationary.linearised import leading_growth_rates, linearised
 from meanfield.stationary.polyhedral import polyhedral, polyhedral_basis, spiral
 from meanfield.stationary.states import stationary_state
 
@@ -141,11 +141,11 @@ def test_polyhedral_state_is_stable_within_its_symmetry_only(name):
     """Time stepping would leave the state in spite of the symmetry, or never at all."""
     state = state_of(name)
     f, degree = state.density(), 20
-    equation = LinearisedEquation(state.problem, f, degree)
+    of = coordinates(2, degree)
     rates = leading_growth_rates(state.problem, f, max_degree=degree)
     basis = polyhedral_basis(name, degree).coefficients
-    vectors = np.array([equation.coordinates.to_vector(row) for row in basis])
-    images = np.array([equation.apply(vector) for vector in vectors])
+    vectors = of.to_vector(basis)
+    images = vectors @ linearised(state.problem, f, degree).matrix(degree).T
     # The operator keeps the symmetry: images of invariants are invariants.
     inside = images @ vectors.T
     assert np.abs(images - inside @ vectors).max() < 1e-11
@@ -167,10 +167,9 @@ def test_turning_a_polyhedral_state_changes_nothing():
     """The derivative of a state by its rotation about the third axis is no zero of L."""
     state = state_of("tetrahedral")
     f = state.density()
-    equation = LinearisedEquation(state.problem, f, f.max_degree)
-    turned = 1j * equation.coordinates.orders * f.coefficients
+    turned = 1j * coordinates(2, f.max_degree).orders * f.coefficients
     assert np.abs(turned).max() > 0.1
-    assert np.abs(equation.derivative(turned)).max() < 1e-10
+    assert np.abs(linearised(state.problem, f, f.max_degree).derivative(turned)).max() < 1e-10
 
 
 @pytest.mark.slow
