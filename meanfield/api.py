@@ -149,8 +149,8 @@ def simulate(
         that has names, too, stores what it has. Default: the first seven; of tokens on other
         spheres and in R^d order parameter and mean cosine.
     fluctuations : int, optional
-        Degree of the moments of which the run then also tells how far N tokens are from the limit
-        at every saved time, as far as that is resolved; see `fluctuations`, the function.
+        Degree of the moments whose fluctuations for N tokens the run stores at every saved time,
+        where they are resolved; see `fluctuations`, the function.
     callback : callable (time, measure), optional
         Called at every saved time, the time in `unit`.
     progress : bool, optional

@@ -2,8 +2,8 @@
 
 A group linked by gaps below `reach` has met if it is no longer than that, and if it contracts by
 its own attraction: half a time unit of that attraction, |strength| a(1) M / Z with M its mass,
-must bring its points to three quarters of their distances or nearer, about as it would if the
-group were alone (one half). Tokens that happen to be near each other do not meet: what pulls
+must bring its points to three quarters of their distances or nearer. Alone it would bring them to
+about one half. Tokens that happen to be near each other do not meet: what pulls
 them apart, or together, are the others. Where others alone hold points together, as for beta < 0,
 they have met when they are a thousand times nearer and still contract.
 
@@ -124,8 +124,8 @@ def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Group
     """Clusters between which lie curves of little mass, as on the sphere; met if all are narrow.
 
     Points with less mass than the tolerance within the radius of a cluster lie between clusters:
-    they are the last group, which has not met. The others are linked by gaps below that radius,
-    and have met if they contract and the root of sum_i m_i d_i^2, with d_i the distances from
+    they are the last group, which has not met. The others are linked by gaps below that radius.
+    They have met if they contract and the root of sum_i m_i d_i^2, with d_i the distances from
     their centres, is at most half of `reach`. A moment of degree k then changes by at most
     (k reach)^2 / 8, as where each is no longer than that.
     """

@@ -1,6 +1,6 @@
 """How far a measure may go for the energy that it gains.
 
-Where the flow is a gradient flow, in scaled time and with E in its unit,
+Where the flow is a gradient flow, in scaled time and with E in its unit:
 
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu dt
                       <= (t - s) (E(t) - E(s)) / min Z,
@@ -102,8 +102,8 @@ def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
     Raises
     ------
     ValueError
-        If the flow has no energy, it is not the flow of attention, states were not kept or fewer
-        than two were, or a density on a sphere of many dimensions has none.
+        If the flow has no energy, or is not the flow of attention. If fewer than two states are
+        stored, or a density on a sphere of many dimensions has none.
 
     References
     ----------

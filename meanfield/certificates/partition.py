@@ -1,12 +1,12 @@
 """How small the partition function is where the mass is: certified, also between saved times.
 
-In scaled time, with one head of softmax, S = beta B, s = |S| and velocities |v| <= |V|,
+In scaled time, with one head of softmax, S = beta B, s = |S| and velocities |v| <= |V|:
 
     Z(x) = int e^{x^T S y - s} dmu(y),    e^{-2 s} <= Z <= 1,
     |d log Z(x_i) / dt| <= 2 |S| |V|    along the flow,        |S| |V|    at a place that rests,
-    Hess log Z <= |S|^2 + |S|           along geodesics;
+    Hess log Z <= |S|^2 + |S|           along geodesics.
 
-diffusivity D adds D (|S|^2 + (d - 1) |S|), the largest D |Laplacian a| / a, to the rate at a place.
+Diffusivity D adds D (|S|^2 + (d - 1) |S|), the largest D |Laplacian a| / a, to the rate at a place.
 
 So the smallest Z over the support of a measure is known between times at which it is saved: it
 falls no faster from the one, and rises no faster to the other. The support of a density is taken to

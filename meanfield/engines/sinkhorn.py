@@ -1,6 +1,6 @@
 """Doubly stochastic attention: weights whose rows and columns are normalised, after Sinkhorn.
 
-With the score S = beta B, find u, w > 0 such that mu-almost everywhere
+With the score S = beta B, find u, w > 0 with, mu-almost everywhere:
 
     u(x) int e^{x^T S y} w(y) dmu(y) = 1,    w(y) int e^{x^T S y} u(x) dmu(x) = 1.
 

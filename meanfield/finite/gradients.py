@@ -110,8 +110,8 @@ def gradient(
     TypeError
         If problem_of gives no Problem, or the initial law points.
     ValueError
-        If a parameter or the observable is not finite, problems differ in their manifold, stages
-        or heads, one cannot be made, or the flow has no linearisation here, see `mf.influence`.
+        If a parameter or the observable is not finite. If problems differ in their manifold,
+        stages or heads, or one cannot be made. If the flow has no linearisation (`mf.influence`).
     SimulationError
         If the largest degree does not resolve the run or the sweep up to the end.
 

@@ -2,12 +2,12 @@
 
 The run is made once at a fixed degree. Its states are kept at some of its steps, at most
 `MOST_STATES` of them; what lies between is computed again from there, so that memory does not grow
-with the run. Every step is one of DOP853,
+with the run. Every step is one of DOP853:
 
-    Y_i = y + h sum_j a_ij F(Y_j),    y_next = y + h sum_i b_i F(Y_i),
+    Y_i = y + h sum_j a_ij F(Y_j),    y_next = y + h sum_i b_i F(Y_i).
 
-and so is its derivative along a perturbation g, with F'(Y_i) in the place of F, and the transpose
-of that for a field psi,
+Its derivative along a perturbation g has F'(Y_i) in the place of F. The last line is the transpose
+of that for a field psi:
 
     G_i = g + h sum_j a_ij F'(Y_j) G_j,        g_next = g + h sum_i b_i F'(Y_i) G_i
     P_i = F'(Y_i)* (h b_i psi_next + h sum_j a_ji P_j),    psi = psi_next + sum_i P_i.

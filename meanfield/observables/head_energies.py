@@ -1,6 +1,6 @@
 """Energies of attention with matrices, where the flow is that of a gradient.
 
-With S_h = beta B_h symmetric and V_h = gamma_h S_h, which is V_h = c_h B_h for gamma = c / beta,
+With S_h = beta B_h symmetric and V_h = gamma_h S_h, which is V_h = c_h B_h for gamma = c / beta:
 
     E   = sum_h gamma_h / 2 iint e^{x^T S_h y} dmu dmu          "none"; "softmax" with one head
     E_S = -gamma int log u dmu,   u(x) int e^{x^T S y} u dmu = 1    "sinkhorn" with one head

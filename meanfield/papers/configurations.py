@@ -11,11 +11,11 @@ configurations and the 600-cell have the least P among all n points for every be
 A t-design has int g dmu = int g dsigma for every polynomial of degree t, which is
 sum_ij P_l(s_ij) = 0 for l = 1 ... t, P_l the Gegenbauer polynomials with P_l(1) = 1.
 
-For h = sum_l h_l P_l <= f(s) = e^{beta (s - 1)} on [-1, 1], h_l >= 0 for l >= 1,
+For h = sum_l h_l P_l <= f(s) = e^{beta (s - 1)} on [-1, 1], h_l >= 0 for l >= 1:
 
-    2 P >= sum_{i != j} h(s_ij) >= n^2 h_0 - n h(1),
+    2 P >= sum_{i != j} h(s_ij) >= n^2 h_0 - n h(1).
 
-and the best h of some degree solves a linear programme.
+The best h of some degree solves a linear programme.
 
 Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20 (2007),
 theorem 1.2 and table 1. Delsarte, Goethals, Seidel, Geom. Dedicata 6 (1977) (designs). Yudin,

@@ -1,22 +1,22 @@
 """Tokens at equal angles: one cosine fixes where all of them are, in any dimension.
 
 Take n equal tokens in R^d, d >= n, every two of which have the cosine gamma. They keep doing so.
-Theorem 6.8 of arXiv:2312.10794 (gamma_0 = 0), with the kernel a(s) = e^{beta s - |beta|}, has
+Theorem 6.8 of arXiv:2312.10794 (gamma_0 = 0), with the kernel a(s) = e^{beta s - |beta|}, has:
 
     gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) a(gamma) / { n                              (USA)
                                                           { a(1) + (n - 1) a(gamma)        (SA).
 
-In y = ln[(1 + (n - 1) gamma) / (1 - gamma)] and with the gap u = 1 - gamma this is
+In y = ln[(1 + (n - 1) gamma) / (1 - gamma)] and with the gap u = 1 - gamma this is:
 
     dt / dy = { e^{|beta| - beta} e^{beta u} / 2      (USA)
               { (e^{beta u} + n - 1) / (2 n)          (SA).
 
-With c = n / (n - 1) the integral of e^{beta u} over y is the sum of exponential integrals
+With c = n / (n - 1) the integral of e^{beta u} over y is the difference between the two ends of
 
-    Ei(beta u) - e^{beta c} E1(beta (c - u))
+    Ei(beta u) - e^{beta c} E1(beta (c - u)).
 
-at the two ends, but as their difference it would lose its digits where the ends are near, and
-where |beta| is small or large. The integrand is positive, and analytic in y with no singularity
+This difference would lose its digits where the ends are near, and where |beta| is small or large.
+The integrand is positive, and analytic in y with no singularity
 nearer than pi: Gauss-Legendre panels keep every digit, e^{largest exponent} taken out.
 """
 
@@ -210,8 +210,8 @@ def equiangular_cosine(
     Returns
     -------
     float or ndarray, shape of times
-        What was gained, gamma - start, is exact to rounding, or to what an error of a few eps of
-        the times and of beta causes. So is 1 - gamma of `equiangular_gap`.
+        The gain gamma - start is exact up to an error of a few eps of the times and of beta. So is
+        1 - gamma of `equiangular_gap`.
 
     Raises
     ------

@@ -1,11 +1,11 @@
 r"""How long polygons of clusters live, where two clusters meet, and how near the nearest two begin.
 
 An even number k of equal clusters, equally spaced, breaks up in pairs: gaps are g and 4 pi / k - g
-in turn, with g = 2 pi / k - x. For h(phi) = a(cos phi) sin phi and phi_j = 2 pi (2 j + 1) / k
+in turn, with g = 2 pi / k - x. For h(phi) = a(cos phi) sin phi and phi_j = 2 pi (2 j + 1) / k:
 
     x' = strength (2 / k) sum_{j < k/2} [h(phi_j - x) - h(phi_j + x)] / 2 Z = x (Lambda + O(x^2))
 
-with Z = 1 (USA) or (1 / k) sum_j [a(cos 4 pi j / k) + a(cos(phi_j - x))] (SA), by the symmetry of
+Here Z = 1 (USA) or (1 / k) sum_j [a(cos 4 pi j / k) + a(cos(phi_j - x))] (SA), by the symmetry of
 the angles phi_j. The bracket is a difference of equal numbers near x = 0; in the form
 
     a e^{...} [sin phi_j cos x sinh(beta sin phi_j sin x) - cos phi_j sin x cosh(...)]
@@ -125,9 +125,9 @@ def polygon_lifetime(problem: Problem, clusters: int, gap: float | None = None) 
     Raises
     ------
     ValueError
-        If the number is odd, the gap is not between 0 and 2 pi / clusters, the mode does not grow
-        or stops on the way (repulsion, beta < 0), the lifetime is beyond 1e308, the kernel is
-        another, or there is diffusion.
+        If the number is odd, or the gap is not between 0 and 2 pi / clusters. If the mode does not
+        grow or stops on the way (repulsion, beta < 0), or the lifetime is beyond 1e308. If the
+        kernel is another, or there is diffusion.
 
     Examples
     --------
@@ -307,9 +307,9 @@ def log_pair_time(
     - masses (float, float): as for `two_cluster_time`.
     - orders: terms, 1 to 4.
 
-    ValueError if angle, masses or orders are out of range, the terms do not fall (beta is too small
-    for the angle), the time is below e^4 (as of a light cluster under SA, which is pulled in
-    whatever beta is), or the problem is another.
+    ValueError if angle, masses or orders are out of range, or the problem is another. Also if the
+    terms do not fall (beta is too small for the angle), or the time is below e^4, as for a light
+    cluster under SA.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=81.0), mf.USA)

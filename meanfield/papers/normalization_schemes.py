@@ -1,11 +1,11 @@
 """Where layers normalise: the same directions by other clocks.
 
-`schemes.layers` says what a layer does, and the flow that it tends to as its step h goes to 0,
+`schemes.layers` defines the layers, and the flow that they tend to as the step h goes to 0:
 
     theta' = P_theta A / s,    r' = 0, <theta, A> or <theta, A> / |A|.
 
-n tokens at equal angles with the cosine gamma have A_i = (w_1 - w) theta_i + w sum_j theta_j with
-the weight w_1 of a token for itself and w for each other one, and with q = 1 + (n - 1) gamma
+n tokens at equal angles with the cosine gamma have A_i = (w_1 - w) theta_i + w sum_j theta_j, with
+the weight w_1 of a token for itself and w for each other one. With q = 1 + (n - 1) gamma:
 
     gamma' = 2 w (1 - gamma) q / s,    <theta, A> = w_1 - w + w q,
     |A|^2 = <theta, A>^2 + w^2 q (n - q).
@@ -67,21 +67,21 @@ def equiangular_layers(
 ) -> EquiangularLayers:
     """Tokens at equal angles under layers, or the flow that these tend to, wherever they normalise.
 
-    With `Layers(step=0.0, ...)`, or without layers, the flow of the placement,
+    With `Layers(step=0.0, ...)`, or without layers, the flow of the placement:
 
         gamma' = 2 w (1 - gamma) (1 + (n - 1) gamma) / s.
 
-    With a step h a layer makes tokens y_i = p theta_i + b sum_j theta_j, hence with
-    q = 1 + (n - 1) gamma
+    With a step h a layer makes tokens y_i = p theta_i + b sum_j theta_j. With
+    q = 1 + (n - 1) gamma:
 
         1 - gamma_next = p^2 (1 - gamma) / |y|^2,    |y|^2 = p^2 + 2 p b q + b^2 n q,
 
         post    p = 1 + h (w_1 - w),                    b = h w
         pre     p = r + h (w_1 - w),                    b = h w,             r_next = |y|
         peri    p = r + h (w_1 - w) / |A|,              b = h w / |A|,       r_next = |y|
-        ngpt    p = 1 + h alpha ((w_1 - w) / |A| - 1),  b = h alpha w / |A|,
+        ngpt    p = 1 + h alpha ((w_1 - w) / |A| - 1),  b = h alpha w / |A|
 
-    and a layer of "mix" is post if the middle of its step is before tau. As h -> 0 the error is of
+    A layer of "mix" is post if the middle of its step is before tau. As h -> 0 the error is of
     first order. Late, softmax tokens of the flow are apart by
 
         1 - gamma ~ C e^{-2 t} | C_r r_0^2 / r^2, r = t + const | e^{-2 alpha t} | e^{-4 sqrt(1+t)}
@@ -114,8 +114,8 @@ def equiangular_layers(
     Raises
     ------
     ValueError
-        If there are no such tokens, a number is out of range, the problem has another kernel,
-        repels or has diffusion, or times are given for layers with a step and not for a flow.
+        If there are no such tokens, or a number is out of range. If the problem has another kernel,
+        repels or has diffusion. If layers with a step have times, or a flow has none.
 
     References
     ----------
@@ -276,8 +276,8 @@ def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If times are negative, the problem has diffusion, R < 0 and tokens have come to the centre
-        by then, or R = 0 where layers divide by it.
+        If times are negative, or the problem has diffusion. If R < 0 and tokens have come to the
+        centre by then, or R = 0 where layers divide by it.
 
     References
     ----------

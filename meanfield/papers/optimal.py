@@ -1,10 +1,10 @@
 """Optimal configurations: the least pair energy of n repulsive tokens, searched from many starts.
 
-Each start is random, independent and uniform, and goes down
+Each start is random, independent and uniform. It minimises
 
-    (1 / beta) log sum_{i < j} e^{beta (s_ij - 1)}
+    (1 / beta) log sum_{i < j} e^{beta (s_ij - 1)}.
 
-by L-BFGS in the coordinates of vectors that are normalised, and then by Newton's method with the
+L-BFGS in the coordinates of vectors that are normalised comes first, then Newton's method with the
 Hessian of `papers.configurations` to a gradient that is rounding. The logarithm, taken about the
 largest pair, falls where P = sum_{i < j} e^{beta (s_ij - 1)} does, and never underflows.
 """

@@ -1,11 +1,11 @@
 """Tokens drawn at random from the uniform law: how they lie to each other, in any dimension.
 
-The cosine of two of them has the density (1 - s^2)^{(d-3)/2} / B(1/2, (d-1)/2) on [-1, 1], so that
+The cosine of two of them has the density (1 - s^2)^{(d-3)/2} / B(1/2, (d-1)/2) on [-1, 1]:
 
     P(|<x, y>| > c) = I_{1 - c^2}((d - 1) / 2, 1 / 2),
 
-the regularised incomplete beta function, and n of them lie in one half of the sphere with the
-probability of Wendel
+the regularised incomplete beta function. n of them lie in one half of the sphere with the
+probability of Wendel:
 
     P = 2^{1-n} sum_{k < d} binom(n - 1, k) = I_{1/2}(n - d, d),    n > d.
 

@@ -192,8 +192,8 @@ def truncation(
     Raises
     ------
     ValueError
-        If both are given, the error is not positive or the degree below 0, tokens live in R^d,
-        weights are balanced (Sinkhorn), or the kernel is a user's own, whose tail nothing bounds.
+        If both are given, the error is not positive or the degree below 0. If tokens live in R^d,
+        or weights are balanced (Sinkhorn). If the kernel is a user's own, whose tail has no bound.
 
     Examples
     --------

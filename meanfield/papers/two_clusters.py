@@ -72,8 +72,9 @@ def two_cluster_time(
     Raises
     ------
     ValueError
-        If an angle is not between 0 and pi, the flow leads from angle away from `until`, the masses
-        are no masses, there is diffusion, or a user's kernel is too rough to be integrated.
+        If an angle is not between 0 and pi, or the flow leads from angle away from `until`. If a
+        mass is negative, or their sum exceeds 1. If there is diffusion, or a user's kernel is too
+        rough to integrate.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Discrete layers, and where the normalisation stands in them.
 
 With x = r theta, |theta| = 1, N(x) = theta, the output A of attention at the directions of all
-tokens and the step h, one layer does (arXiv:2510.22026, table 1)
+tokens and the step h, one layer does (arXiv:2510.22026, table 1):
 
     post            theta <- N(theta + h A)
     projected       theta <- N(theta + h P_theta A)

@@ -2,7 +2,7 @@
 
 The moments of N independent uniform tokens are Gaussian with E|m_l|^2 = 1/N, and in the linear
 phase each grows like e^{lambda_l t}. Tokens then climb to the maxima of the attention potential
-Phi = strength W * mu, an isotropic Gaussian field with
+Phi = strength W * mu, an isotropic Gaussian field:
 
     v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N
 

@@ -1,7 +1,7 @@
 """Rates of any configuration of clusters: how it breaks up, and how tight its clusters are.
 
 Clusters x_i with masses m_i move with v_i = strength sum_j m_j a(s_ij) P_i x_j [/ Z_i]. With
-u_ij = P_i x_j the derivative of v_i along tangent displacements e of all of them is
+u_ij = P_i x_j the derivative of v_i along tangent displacements e of all of them is:
 
     sum_{j != i} m_j [ a'_ij u_ij (<u_ij, e_i> + <u_ji, e_j>) + a_ij (P_i e_j - s_ij e_i) ].
 

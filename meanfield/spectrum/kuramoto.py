@@ -8,7 +8,7 @@ r = |Z| solves
 
     1 = K int cos(theta)^2 g(K r sin theta) d theta,    |theta| < pi / 2,
 
-for laws g with one peak. For Lorentz's law r itself obeys an equation (Ott and Antonsen),
+for laws g with one peak. For Lorentz's law r itself obeys an equation (Ott and Antonsen):
 
     r' = (K / 2) r (1 - r^2) - Delta r.
 
@@ -64,7 +64,7 @@ def critical_coupling(frequencies: UnimodalFrequencies) -> float:
 def synchronised_order(frequencies: UnimodalFrequencies, coupling: float) -> float:
     """Order r = |int e^{i theta} dmu| of partial synchrony in Kuramoto's model, 0 below K_c.
 
-    With x = (K r / 2 sigma)^2, q = G / (K r), r solves
+    With x = (K r / 2 sigma)^2, q = G / (K r), r solves:
 
         r = sqrt(1 - 2 Delta / K)                                (Lorentz)
         1 = (K / sigma) sqrt(pi / 8) e^{-x} [I_0(x) + I_1(x)]    (Gauss)
@@ -192,7 +192,7 @@ def incoherence_growth_rates(
     """Growth rates s_k of moments about incoherence, where tokens turn at frequencies of a law.
 
     Incoherence is the uniform law for every frequency. With lambda_k the growth rates without
-    frequencies and D the diffusivity, s_k is the solution of largest real part of
+    frequencies and D the diffusivity, s_k is the solution of largest real part of:
 
         1 = (lambda_k + k^2 D) int g(omega) / (s + k^2 D + i k omega) d omega.
 

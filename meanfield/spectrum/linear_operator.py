@@ -297,9 +297,8 @@ def linear_operator(
         On the circle or the sphere; its initial measure is not used.
     degree : int, optional
         Take perturbations up to this degree and keep all eigenvalues, converged or not. By default
-        the degree follows from the sharpest head, rises until the six leading eigenvalues have
-        converged (the first of them, where that would take long), and those that have not are
-        left out.
+        the degree follows from the sharpest head, and rises until the six leading eigenvalues have
+        converged (the first of them, where that would take long). Others are left out.
     about : Density, optional
         Default uniform.
     tolerance : float
@@ -309,9 +308,9 @@ def linear_operator(
     Returns
     -------
     LinearOperator
-        Without eigenvalues if the density is not stationary: uniform is so if V_h B_h^T adds up
-        to nothing but a rotation, as for B orthogonal and V = c B or V = c B^{-T}, at beta = 0 for
-        every V, and is not, say, for B = 1 and V a diagonal with different entries. A skew drift
+        Without eigenvalues if the density is not stationary. Uniform is stationary if V_h B_h^T
+        adds up to a rotation, as for B orthogonal and V = c B or V = c B^{-T}, and at beta = 0 for
+        every V. It is not for B = 1 and V a diagonal with different entries. A skew drift
         turns it and its modes; most other fixed fields move it.
 
     Raises

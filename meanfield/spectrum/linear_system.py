@@ -5,14 +5,14 @@ A perturbation g of a stationary f obeys
     d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
 
 v the velocity of f, with that of fixed fields. With weights k_h(x, y) = e^{beta x^T B_h y} and the
-mean m_h(x) of y that a head finds at x, a softmax divides by its own mean weight Z_h, and the
-quotient has the derivative
+mean m_h(x) of y that a head finds at x, a softmax divides by its own mean weight Z_h. The
+quotient has the derivative:
 
-    v'[g](x) = P_x sum_h V_h int k_h(x, y) / Z_h(x) (y - m_h(x)) g(y) dsigma(y);
+    v'[g](x) = P_x sum_h V_h int k_h(x, y) / Z_h(x) (y - m_h(x)) g(y) dsigma(y).
 
-without normalisation Z_h is a number and m_h is absent. Doubly stochastic weights are
+Without normalisation Z_h is a number and m_h is absent. Doubly stochastic weights are
 u(x) k(x, y) w(y) with mean 1 over either argument. Their derivative is that of the softmax whose
-weights are k w, of g + f delta log w instead of g, where delta log w solves
+weights are k w, of g + f delta log w instead of g, where delta log w solves:
 
     (1 - P^T f P f) delta log w = -P^T g + P^T f P g,    P = u k w as an integral operator.
 

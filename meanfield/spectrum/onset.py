@@ -1,7 +1,7 @@
 """How order leaves uniform, in closed form: continuously or with a jump.
 
 The branch that leaves uniform at the critical diffusivity D_# is, with eps the moment of the
-dominant degree k,
+dominant degree k:
 
     D = D_# (1 + B eps^2 + ...).
 
@@ -87,8 +87,8 @@ def branch_direction(problem: Problem) -> float:
     Raises
     ------
     ValueError
-        If nothing grows, if a normalised flow has a kernel that is not built in, or if the critical
-        degree is an odd one above 1 on the sphere.
+        If nothing grows, or if a normalised flow has a kernel that is not built in. If the
+        critical degree is an odd one above 1 on the sphere.
 
     See Also
     --------

@@ -1,12 +1,12 @@
 """Continuation of a curve F(x, p) = 0 by pseudo-arclength, through folds; no physics here.
 
 A step from a point y = (x, p) with unit tangent t is
-predicted along t and corrected by Newton's method on the bordered system
+predicted along t and corrected by Newton's method on the bordered system:
 
-    F(y') = 0,    <t, y' - y> = sigma,
+    F(y') = 0,    <t, y' - y> = sigma.
 
-regular at folds too, where dF/dx is not. Special points are zeros of test functions. Two points
-bracket a zero, and Brent's method on the corrected curve solves for it, as precisely as the
+It is regular at folds too, where dF/dx is not. Special points are zeros of test functions. Two
+points bracket a zero, and Brent's method on the corrected curve solves for it, as precisely as the
 function allows. Always tested: `fold` (dp/ds = 0) and `bifurcation` (another curve crosses: the
 determinant of the bordered matrix changes sign).
 """

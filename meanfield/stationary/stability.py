@@ -1,6 +1,6 @@
 """Growth rates of small perturbations of an axisymmetric stationary state, on any sphere.
 
-With f the state, V = log f and a perturbation f + sqrt(f) phi the equation linearises to
+With f the state, V = log f and a perturbation f + sqrt(f) phi the equation linearises to:
 
     d_t phi = -H (D - T) phi,       H = -Laplacian + U,   U = Laplacian V / 2 + |grad V|^2 / 4,
     T phi = sqrt(f) delta_Phi,      delta_Phi = strength W * (sqrt(f) phi),

@@ -200,7 +200,7 @@ class PowerLaw:
 def fit_power_law(sizes: FloatArray, samples: FloatArray) -> PowerLaw:
     """Power law through the means of samples, by least squares of logarithms.
 
-    With x_i = ln n_i, y_i = ln m_i, m_i the mean of the R_i samples of size n_i,
+    With x_i = ln n_i, y_i = ln m_i, m_i the mean of the R_i samples of size n_i:
 
         exponent = sum_i c_i y_i,    c_i = (x_i - x) / sum_j (x_j - x)^2,    x = mean of x_j.
 

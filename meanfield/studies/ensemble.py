@@ -177,7 +177,7 @@ def ensemble(
     Raises
     ------
     TypeError
-        If the initial law gives points, or a function in the problem, such as a lambda, cannot be
+        If the initial law gives points. If a function in the problem, such as a lambda, cannot be
         sent to the processes of the executor.
     ValueError
         If a value is out of range, nothing grows, or a density would be negative.

@@ -2,11 +2,11 @@
 
     theta' = omega + v(theta),    omega ~ g
 
-A law says its density g, its quantiles, nodes and weights of quadratures over it, and its resolvent
+A law has a density g, quantiles, nodes and weights of quadratures over it, and a resolvent
 
-    H(z) = int g(omega) / (z + i omega) d omega,    Re z > 0,
+    H(z) = int g(omega) / (z + i omega) d omega,    Re z > 0.
 
-by which the linear theory of Kuramoto models asks (Strogatz and Mirollo, J. Stat. Phys. 63, 1991).
+The linear theory of Kuramoto models needs it (Strogatz and Mirollo, J. Stat. Phys. 63, 1991).
 All but given frequencies are symmetric about their centre and fall off from there.
 """
 

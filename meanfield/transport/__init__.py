@@ -67,8 +67,8 @@ def wasserstein(
     TypeError
         If one is neither a Measure nor a Density.
     ValueError
-        If they live on different manifolds, or on one without a distance, or p is not 1 or 2, or
-        the cost is not known there, or tolerance < 0.
+        If they live on different manifolds, or on one without a distance. If p is not 1 or 2, the
+        cost is not known there, or tolerance < 0.
 
     See Also
     --------

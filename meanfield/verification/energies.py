@@ -1,6 +1,6 @@
 """Checks of energies: their values, their direction, their rates, and the distances they allow.
 
-A flow that climbs an energy E has dE/dt = int Z |v|^2 dmu / strength, so that
+A flow that climbs an energy E has dE/dt = int Z |v|^2 dmu / strength, so that:
 
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu.
 

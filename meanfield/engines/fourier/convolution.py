@@ -1,11 +1,11 @@
 """The density's right-hand side without a grid, for velocities of low degree.
 
 A velocity that is a trigonometric polynomial of degree H multiplies a density of degree K by
-a banded convolution of their coefficients,
+a banded convolution of their coefficients:
 
-    (f v)_k = sum_{|m| <= H} v_m f_{k-m},
+    (f v)_k = sum_{|m| <= H} v_m f_{k-m}.
 
-free of aliasing by construction, at 4 (2H + 1) K multiplications. A pass takes eight taps over
+It has no aliasing, and takes 4 (2H + 1) K multiplications. A pass takes eight taps over
 contiguous real and imaginary parts, which vectorises. Up to H of about 40 that is faster than the
 transforms at every K (tests/benchmarks/density_rhs.py).
 """

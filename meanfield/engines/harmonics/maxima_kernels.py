@@ -2,7 +2,7 @@
 
 Start at a point with gradient g and Hessian H, and let B bound the covariant derivative of H. Along
 a great circle the gradient, carried back, is g + H delta up to B |delta|^2 / 2. A cell within r of
-its centre therefore has no maximum if
+its centre therefore has no maximum in two cases:
 
     the largest eigenvalue of H exceeds B r, or
     |g + H delta| > B r^2 / 2 for all |delta| <= r.

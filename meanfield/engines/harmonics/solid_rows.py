@@ -1,10 +1,10 @@
 """Solid harmonics of eight tokens at once: the innermost loops over degrees.
 
-With t = 1 - |z| and R_n, the Gegenbauer polynomial of order m that is 1 at the pole, at |z|,
+With t = 1 - |z| and R_n, the Gegenbauer polynomial of order m that is 1 at the pole, at |z|:
 
-    e_n = e_{n-1} - gamma_n t R_n,    R_{n+1} = R_n + kappa_n e_n,    R_0 = 1, e_{-1} = 0:
+    e_n = e_{n-1} - gamma_n t R_n,    R_{n+1} = R_n + kappa_n e_n,    R_0 = 1, e_{-1} = 0.
 
-differences instead of R_{n+1} from R_n and R_{n-1}, which would lose l^2 units in the last place
+These are differences. R_{n+1} from R_n and R_{n-1} would lose l^2 units in the last place
 near the poles. R_n(z) = sign(z)^n R_n(|z|), hence degrees go in pairs, an even n and an odd one.
 The polynomials of one order serve four orders (`ORDERS`), the second of them its own. Three
 operations a degree, order and token become less than one. `solid_tables` converts coefficients.

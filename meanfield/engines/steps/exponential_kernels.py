@@ -7,7 +7,7 @@ States are read as real numbers, two for each complex one. `weights` has the row
 `exponential_weights.weights`, with a column for each coefficient (`index` None) or the column
 that `index` names. Results are independent of which.
 
-A linear step e^{cz} u + c h phi_1(cz) N is written
+A linear step e^{cz} u + c h phi_1(cz) N is written:
 
     u + c h phi_1(cz) (L u + N)     where the sum does not cancel.
 

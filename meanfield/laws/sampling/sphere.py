@@ -1,10 +1,10 @@
 """Tokens of a density on the sphere: the colatitude first, then the longitude given that.
 
-The mass north of theta is a series of Legendre polynomials,
+The mass north of theta is a series of Legendre polynomials:
 
-    G(theta) = sin^2(theta / 2) - 1/2 sum_{l>=1} f_l0 (P_{l+1} - P_{l-1})(cos theta) / sqrt(2l + 1),
+    G(theta) = sin^2(theta / 2) - 1/2 sum_{l>=1} f_l0 (P_{l+1} - P_{l-1})(cos theta) / sqrt(2l + 1).
 
-and on the parallel of a token f is a Fourier series with the coefficients
+On the parallel of a token f is a Fourier series with the coefficients
 g_m = sum_l f_lm Y_lm(theta, 0), so its cumulative distribution is one, too. Both are inverted.
 A token costs L^2 operations for g_m, and no bound of f is needed.
 """

@@ -2,7 +2,7 @@
 
 Its multipliers on S^{d-1} are a_l = e^{-|beta|} Gamma(d/2) (2/beta)^{d/2-1} I_{l+d/2-1}(beta).
 That product overflows for large d or small beta, so it is never formed. Let nu_l = l + d/2 - 1.
-The ratios r_l = a_l / a_{l-1} = I_{nu_l}(beta) / I_{nu_l - 1}(beta) obey
+The ratios r_l = a_l / a_{l-1} = I_{nu_l}(beta) / I_{nu_l - 1}(beta) obey:
 
     1 / r_l = r_{l+1} + 2 nu_l / beta                     (DLMF 10.29.1)
 
