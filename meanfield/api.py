@@ -35,7 +35,7 @@ from meanfield.runfile.output import check_path
 from meanfield.runfile.python_file import Permission, check_arguments
 from meanfield.runfile.written import written
 from meanfield.runs import Run, assembled, stored_section
-from meanfield.simulation import Evolution, evolve, timing
+from meanfield.simulation import Evolution, Stop, evolve, timing
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED, cut_short, stopped
 from meanfield.store.locks import replaced_at_once
@@ -201,13 +201,44 @@ def simulate(
     >>> run.observables["c3"][-1].round(6), run.observables["clusters/count"][-1]
     (np.float64(1.0), np.float64(1.0))
     """
+    evolution, record, linearised = planned(**locals())
+    return _run(
+        evolution,
+        record,
+        linearised,
+        written_to=output is not None,
+        resume=resume,
+        overwrite=overwrite,
+        callback=callback,
+        progress=progress,
+    )
+
+
+def planned(
+    problem: Problem,
+    until: float | None,
+    *,
+    save: int | Sequence[float] | None,
+    unit: str,
+    spacing: str,
+    first: float | None,
+    stop: Stop | None,
+    step: float | None,
+    representation: str,
+    observables: Iterable[Any] | Mapping[str, Any] | None,
+    fluctuations: int | None,
+    output: str | os.PathLike[str] | None,
+    state: str,
+    **others: Any,
+) -> tuple[Evolution, Record, FluctuationOptions | None]:
+    """Evolution of the arguments of `simulate`, where it is kept, and whether it is linearised."""
     problem = carried(problem, representation)
     times, scaled_step = timing(
         problem, until, save, unit=unit, spacing=spacing, first=first, step=step
     )
-    options = Options(
-        representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step, labels, perturb
-    )
+    names = ("tolerance", "max_degree", "max_nodes", "tokens", "seed", "labels", "perturb")
+    carried_by = {name: others[name] for name in names}
+    options = Options(representation, step=scaled_step, **carried_by)
     check_options(problem, options)
     chosen = observables_beside(observables, usual_observables(problem.manifold))
     evolution = Evolution(problem, options, times, unit, stop, chosen)
@@ -230,16 +261,7 @@ def simulate(
         settings_of(problem, times, linearised, unit=unit)
         tables["fluctuations"] = {"degree": linearised.degree}
     record = Record(_path(output) or Path(), state, "simulate", tables)
-    return _run(
-        evolution,
-        record,
-        linearised,
-        written_to=output is not None,
-        resume=resume,
-        overwrite=overwrite,
-        callback=callback,
-        progress=progress,
-    )
+    return evolution, record, linearised
 
 
 @checked

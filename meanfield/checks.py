@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, signature, unwrap
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 from meanfield.errors import nearest
 from meanfield.kinds import Kind, Mismatch, describe, fits, kind_of, remedy
 from meanfield.renamed import renamed
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 
 def check_returned(what: str, value: Any, *wanted: type) -> Any:
@@ -94,8 +96,37 @@ def checked(thing: _Checked) -> _Checked:
     return cast(_Checked, _guarded(thing, thing.__qualname__.rpartition("<locals>.")[2]))
 
 
-def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    parameters = signature(function).parameters
+def checked_as(
+    model: Callable[_Arguments, Any],
+) -> Callable[[Callable[..., _Result]], Callable[_Arguments, _Result]]:
+    """Check the arguments of a function as those of a model, whose signature it takes.
+
+    Examples
+    --------
+    >>> def run(end: float, save: int = 61) -> str: ...
+    >>> @checked_as(run)
+    ... def count(*arguments, **options):
+    ...     return signature(run).bind(*arguments, **options).arguments
+    >>> count(2, save=3), signature(count)
+    ({'end': 2, 'save': 3}, <Signature (end: 'float', save: 'int' = 61) -> 'str'>)
+    >>> count("2")
+    Traceback (most recent call last):
+    TypeError: count: end must be a number, got '2' (str).
+    """
+
+    def decorate(function: Callable[..., _Result]) -> Callable[_Arguments, _Result]:
+        guarded = _guarded(function, function.__name__, unwrap(model))
+        guarded.__signature__ = signature(model)  # type: ignore[attr-defined]
+        return guarded
+
+    return decorate
+
+
+def _guarded(
+    function: Callable[..., Any], name: str, model: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    model = model or function
+    parameters = signature(model).parameters
     ordered = [
         each.name
         for each in parameters.values()
@@ -112,7 +143,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @cache  # when first called: annotations may name what is defined later
     def kinds() -> dict[str, Kind]:
-        return _kinds_of(function, list(named))
+        return _kinds_of(model, list(named))
 
     def order() -> str:
         return f"the order is {name}({', '.join(each for each in ordered if each != 'self')})"

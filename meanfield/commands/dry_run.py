@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from meanfield.carriers import Options
-from meanfield.carriers.axes import carried
-from meanfield.carriers.effects import check_options
-from meanfield.carriers.options import MOST_NODES, FluctuationOptions
-from meanfield.checks import checked
+from meanfield.api import planned, simulate
+from meanfield.checks import checked_as
 from meanfield.commands.check import run_facts
-from meanfield.observables import usual_observables
-from meanfield.problem import Problem
 from meanfield.results.report import facts
 from meanfield.runfile import Config
 from meanfield.runfile.output import Output
-from meanfield.simulation import timing
-from meanfield.studies.convergence import StudyOptions
-from meanfield.studies.ensemble import EnsembleOptions
 
 
 class RunFacts(dict[str, Any]):
@@ -29,36 +21,15 @@ class RunFacts(dict[str, Any]):
         return facts(list(self.items()))
 
 
-@checked
-def check(
-    problem: Problem,
-    until: float | None = None,
-    *,
-    save: int | Sequence[float] | None = None,
-    unit: Literal["scaled", "paper", "growth"] = "scaled",
-    spacing: Literal["linear", "log"] = "linear",
-    first: float | None = None,
-    representation: Literal[
-        "auto", "density", "characteristics", "atoms", "labelled", "particles"
-    ] = "auto",
-    tolerance: float | None = None,
-    max_degree: int | None = None,
-    max_nodes: int = MOST_NODES,
-    tokens: int | None = None,
-    seed: int = 0,
-    step: float | None = None,
-    labels: int | None = None,
-    perturb: float | None = None,
-    fluctuations: int | None = None,
-) -> RunFacts:
+@checked_as(simulate)
+def check(*arguments: Any, **options: Any) -> RunFacts:
     """Facts of a run before it is made: sizes, truncation, memory, and how long it will take.
 
-    The first steps are timed, for some seconds at most.
+    The first steps are timed, for some seconds at most. Nothing is written.
 
     Parameters
     ----------
-    problem, until, save, unit, spacing, first, representation, tolerance, max_degree, max_nodes, \
-tokens, seed, step, labels, perturb, fluctuations
+    *arguments, **options
         As for `simulate`.
 
     Returns
@@ -74,16 +45,11 @@ tokens, seed, step, labels, perturb, fluctuations
     >>> found["representation"], found["saves"]
     ('particles, 100 tokens', 61)
     """
-    problem = carried(problem, representation)
-    times, scaled = timing(problem, until, save, unit=unit, spacing=spacing, first=first, step=step)
-    options = Options(
-        representation, tolerance, max_degree, max_nodes, tokens, seed, scaled, labels, perturb
-    )
-    check_options(problem, options)
-    output = Output(Path(), usual_observables(problem.manifold), "all")
-    asked = None if fluctuations is None else FluctuationOptions(fluctuations)
-    run = Config(
-        *(Path("check"), "", problem, options, times, unit, None, output, ()),
-        *(StudyOptions(), EnsembleOptions(), asked, {}),
-    )
+    asked = signature(simulate).bind(*arguments, **options)
+    asked.apply_defaults()
+    evolution, record, linearised = planned(**asked.arguments)
+    output = Output(record.path, evolution.observables, record.state)
+    carrier, times, unit = evolution.options, evolution.times, evolution.unit
+    name, problem = Path("check"), evolution.problem
+    run = Config(name, problem, carrier, times, unit, output, fluctuations=linearised)
     return RunFacts(run_facts(run))

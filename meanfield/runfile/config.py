@@ -126,19 +126,19 @@ class Config:
     """A validated run file."""
 
     source: Path  # the file
-    title: str
     problem: Problem
     options: Options  # representation
     times: FloatArray  # times to save, in scaled time
     unit: str  # unit of time, see `spectrum.time_units`
-    stop: Stop | None  # ends the run early
     output: Output
-    inputs: tuple[Path, ...]  # files that the run reads
-    compare: StudyOptions
-    ensemble: EnsembleOptions
-    fluctuations: FluctuationOptions | None  # None where the file does not ask for them
+    title: str = ""
+    stop: Stop | None = None  # ends the run early
+    inputs: tuple[Path, ...] = ()  # files that the run reads
+    compare: StudyOptions = StudyOptions()
+    ensemble: EnsembleOptions = EnsembleOptions()
+    fluctuations: FluctuationOptions | None = None  # None where the file does not ask for them
     # The TOML document with all overrides applied, and matrices of files written out.
-    tables: dict[str, Any]
+    tables: dict[str, Any] = field(default_factory=dict)
     # Section -> keys that cannot act on this run; the file has none of them.
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # References to Python for which something plain stands in all of the above.

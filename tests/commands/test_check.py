@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -296,3 +297,15 @@ def test_check_in_python_says_what_the_command_says(
     assert lines["time"].startswith("about ") and repr(found) == str(found)
     with pytest.raises(ValueError, match="tokens"):
         mf.check(problem, until=2.0, representation="density", tokens=30)
+
+
+def test_check_in_python_takes_the_arguments_of_simulate() -> None:
+    """A call of `simulate` could not be checked as it is, or its slips would be another's."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
+    found = mf.check(problem, 0.1, save=2, stop=lambda time, measure: True, output="x.h5")
+    assert found["saves"] == 2 and not Path("x.h5").exists()
+    assert signature(mf.check) == signature(mf.simulate)
+    with pytest.raises(TypeError, match="check: until must be a number, got 'soon'"):
+        mf.check(problem, "soon")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="check: tolerence is not known; did you mean tolerance"):
+        mf.check(problem, 1.0, tolerence=1e-8)  # type: ignore[call-arg]
