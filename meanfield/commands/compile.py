@@ -100,7 +100,6 @@ def jobs() -> Iterator[tuple[str, Job]]:
                 yield f"{name}, tokens", partial(_tokens, manifold, flow, count)
             yield f"{name}, tokens with noise", partial(_tokens, manifold, noisy, 20, step=0.05)
         yield f"{name}, heads", partial(_heads, manifold)
-        yield f"{name}, advection", partial(_advection, manifold)
         yield f"{name}, prediction", partial(_predictions, manifold)
         yield f"{name}, pairs of tokens", partial(_pairs, manifold)
         yield f"{name}, distances", partial(_distances, manifold)
@@ -142,13 +141,6 @@ def _heads(manifold: Manifold) -> None:
         heads = mf.Attention([mf.Head(score=score)], normalization, beta=_BETA)
         problem = mf.Problem(manifold, heads, initial=_law(manifold))
         mf.simulate(problem, until=0.1, save=2, tolerance=1e-3)
-
-
-def _advection(manifold: Manifold) -> None:
-    from meanfield.fields.engines import advection
-
-    uniform = np.array([1.0])
-    advection(manifold, 2, uniform, uniform)
 
 
 def _tokens(manifold: Manifold, flow: Flow, count: int, **options: Any) -> None:

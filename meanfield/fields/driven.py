@@ -15,7 +15,6 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.grid import Grid
-from meanfield.fields import engines
 from meanfield.fields.heads import HeadsField, HeadsInteraction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport
 from meanfield.spaces.manifold import Manifold
@@ -121,6 +120,11 @@ class DrivenInteraction:
         return self.own.manifold
 
     @property
+    def attention(self) -> Interaction | HeadsInteraction:
+        """Attention's part."""
+        return self.own
+
+    @property
     def degree(self) -> int:
         """Degree of the relevant moments."""
         return self.own.degree
@@ -138,10 +142,6 @@ class DrivenInteraction:
     def field(self, moments: ModalArray) -> DrivenField:
         """Field of a measure with these moments."""
         return DrivenField(self.own.field(moments), self._in_density(moments))
-
-    def beside(self, own: MeanField | HeadsField) -> DrivenField:
-        """Field of a measure, and the fixed ones."""
-        return DrivenField(own, self.fixed)
 
     def of_density(self, density: ModalArray) -> DrivenField:
         """Field of a density."""
@@ -162,7 +162,7 @@ class DrivenInteraction:
 
         Of the second all of f is moved, also where that by a kernel leaves its mean out.
         """
-        own = engines.transport(self.own, max_degree)
+        own = self.own.transport(max_degree)
         grid = self.manifold.grid(max_degree)
         # A field that depends on the density changes with it.
         constant = None if sees(self.fixed.terms) else self.fixed.on_nodes(grid)

@@ -1,6 +1,6 @@
 """Fast ways to what `mean_field` defines, one row a manifold: a matter of speed only.
 
-    transport       density -> -div(f grad Phi / Z), the field being its own
+    transport       density -> -div(f v), the field being its own
     velocity        tokens -> grad Phi / Z at themselves, without moments in between
     pair_velocity   the same summed over pairs: the oracle, and the way for few tokens
 
@@ -9,48 +9,19 @@ Tests compare each with the definition; `docs/numerics.md` says where one is fas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.heads import HeadsInteraction
-from meanfield.fields.mean_field import Interaction, Transport
+from meanfield.arrays import FloatArray
 from meanfield.spaces.manifold import Manifold, of_space
+from meanfield.terms.attention import HeadMatrices
 from meanfield.terms.kernels import Kernel
 
-
-def transport(interaction: Interaction | HeadsInteraction, max_degree: int) -> Transport:
-    """Transport of densities of a degree by the field that they create.
-
-        -div(f grad Phi / Z),    Phi_l = w_l f_l,    Z_l = a_l f_l
-
-    Without a_l, Z = 1, and then f without its mean is what moves if the second argument of the
-    function, `perturbation`, is true.
-    """
-    if isinstance(interaction, HeadsInteraction):
-        return _engines(interaction.manifold).heads_transport(interaction, max_degree)
-    return _engines(interaction.manifold).transport(interaction, max_degree)
-
-
-def advection(
-    space: Manifold,
-    max_degree: int,
-    density: ModalArray,
-    potential: ModalArray,
-    partition: ModalArray | None = None,
-) -> ModalArray:
-    """Coefficients up to max_degree of div(f grad Phi / Z) in a given field; Z = 1 if None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import meanfield as mf
-    >>> cosine = np.array([0.0, 0.5])
-    >>> advection(mf.Circle(), 2, np.array([1.0]), cosine).real.round(12) + 0.0
-    array([ 0. , -0.5,  0. ])
-    """
-    return _engines(space).advection(max_degree, density, potential, partition)
+if TYPE_CHECKING:
+    from meanfield.fields.head_series import HeadField, HeadTable
+    from meanfield.fields.heads import HeadsInteraction
+    from meanfield.fields.mean_field import Interaction, Transport
 
 
 def velocity(
@@ -62,7 +33,7 @@ def velocity(
     sphere within rounding.
     """
     space = interaction.manifold
-    direct = _engines(space).own_velocity(interaction, points, weights)
+    direct = row(space).own_velocity(interaction, points, weights)
     if direct is not None:
         return direct
     return interaction.field(space.moments(points, weights, interaction.degree)).velocity(points)
@@ -77,7 +48,7 @@ def direct_sum_limit(space: Manifold, degree: int) -> int:
     >>> direct_sum_limit(mf.Circle(), 27), direct_sum_limit(mf.Sphere(), 27)
     (100, 262)
     """
-    return _engines(space).direct_sum_limit(degree)
+    return row(space).direct_sum_limit(degree)
 
 
 def pair_velocity(
@@ -92,29 +63,34 @@ def pair_velocity(
 
     Strength is 1. Compiled for kernels with a' = c a, the built-in ones.
     """
-    row = _engines(space)
+    of = row(space)
     if kernel.log_slope is None:
-        return row.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
-    return row.exponential_velocity(points, weights, kernel.log_slope, normalized, targets)
+        return of.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
+    return of.exponential_velocity(points, weights, kernel.log_slope, normalized, targets)
 
 
 class Engines(Protocol):
     """Row of a manifold: a module of functions with these names, or an object."""
 
     def transport(self, interaction: Interaction, max_degree: int) -> Transport:
-        """See `transport`."""
+        """Transport -div(f grad Phi / Z), Phi_l = w_l f_l, Z_l = a_l f_l, of a kernel.
+
+        Where Z = 1, f without its mean is what moves if `perturbation` is true.
+        """
 
     def heads_transport(self, interaction: HeadsInteraction, max_degree: int) -> Transport:
-        """See `transport`: of heads, which create several fields."""
+        """Transport -div(f v) of heads, which create several fields."""
 
-    def advection(
-        self,
-        max_degree: int,
-        density: ModalArray,
-        potential: ModalArray,
-        partition: ModalArray | None,
-    ) -> ModalArray:
-        """See `advection`."""
+    def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
+        """Table of a head; c(x) is as `row_scale` says if it is normalised, else log_scale."""
+
+    def heads_velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
+        """Sum over heads of their quotients, tangential, at scattered points."""
+
+    def far_velocity(
+        self, heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
+    ) -> FloatArray | None:
+        """Velocity of many weighted points whatever Z is, masses one array a head; or None."""
 
     def own_velocity(
         self, interaction: Interaction, points: FloatArray, weights: FloatArray | None
@@ -172,5 +148,6 @@ ENGINES: dict[str, Callable[[Manifold], Engines]] = {
 
 
 @lru_cache
-def _engines(space: Manifold) -> Engines:
+def row(space: Manifold) -> Engines:
+    """Engines of a space."""
     return of_space(ENGINES, space, "engine")(space)

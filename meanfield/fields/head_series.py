@@ -1,4 +1,4 @@
-"""Series of one head, and what makes and evaluates them: what every manifold's engine speaks."""
+"""Series of one head, and the table that makes them from moments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import ModalArray
 from meanfield.engines.row_scale import RowScale
 from meanfield.spaces.manifold import Manifold
-from meanfield.terms.attention import HeadMatrices
 
 
 class HeadField(NamedTuple):
@@ -47,22 +46,3 @@ class HeadTable(Protocol):
 
     def partition(self, moments: ModalArray) -> ModalArray:
         """Coefficients of e^{-c} G alone."""
-
-
-class HeadEngine(Protocol):
-    """Row of a manifold: a module of functions with these names."""
-
-    def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
-        """Table of a head.
-
-        c(x) is as `row_scale` says if numerators will be divided by partition functions, else
-        log_scale.
-        """
-
-    def far_velocity(
-        self, heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
-    ) -> FloatArray | None:
-        """Velocity of many weighted points whatever Z is, masses one array a head; or None."""
-
-    def velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
-        """Sum over heads of their quotients, tangential, at scattered points."""

@@ -15,9 +15,10 @@ c(x) follows it, or directions of small |S^T x| would sink into the rounding of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,12 +26,13 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.engines.partition import floored
 from meanfield.engines.sinkhorn import tilted_masses
-from meanfield.fields import head_pairs
+from meanfield.fields import engines, head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
 from meanfield.fields.blocks import attention_output
-from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable, together
+from meanfield.fields.head_series import HeadField, HeadTable, together
+from meanfield.fields.mean_field import Symmetric, Transport
 from meanfield.problem import Problem
-from meanfield.spaces.manifold import Manifold, of_space
+from meanfield.spaces.manifold import Manifold
 from meanfield.terms.attention import Attention, HeadMatrices, Mask
 from meanfield.terms.flows import Normalization
 
@@ -52,7 +54,7 @@ class HeadsField:
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity at scattered points, each quotient taken there."""
-        return _row(self.manifold).velocity(self.heads, points)
+        return engines.row(self.manifold).heads_velocity(self.heads, points)
 
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
         """Velocity at the nodes of a grid; several heads have several Z.
@@ -108,32 +110,10 @@ def head_on_nodes(head: HeadField, grid: Grid) -> tuple[FloatArray, FloatArray |
     return np.clip(quotients, -head.largest, head.largest, out=quotients), below
 
 
-@lru_cache
-def _circle() -> HeadEngine:
-    from meanfield.fields.circle import heads
-
-    return heads
-
-
-@lru_cache
-def _sphere() -> HeadEngine:
-    from meanfield.fields.sphere import heads
-
-    return heads
-
-
-HEAD_ENGINES: dict[str, Callable[[], HeadEngine]] = {"circle": _circle, "sphere": _sphere}
-"""Rows of the table by the name of the manifold, loaded when they are needed."""
-
-
-def _row(space: Manifold) -> HeadEngine:
-    return of_space(HEAD_ENGINES, space, "engine of heads")()
-
-
 def head_table(
     space: Manifold, head: HeadMatrices, normalized: bool, log_scale: float
 ) -> HeadTable:
-    """Table of a head, made once; see `HeadEngine`."""
+    """Table of a head, made once; see `Engines`."""
     score, value = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
     return _head_table(space, score, value, normalized, 0.0 if normalized else float(log_scale))
 
@@ -144,7 +124,7 @@ def _head_table(
     space: Manifold, score: bytes, value: bytes, normalized: bool, log_scale: float
 ) -> HeadTable:
     head = HeadMatrices(*(np.frombuffer(e).reshape(2 * (space.ambient,)) for e in (score, value)))
-    return _row(space).head_table(head, normalized, log_scale)
+    return engines.row(space).head_table(head, normalized, log_scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +137,13 @@ class HeadsInteraction:
     log_scale: float  # s in the weights e^{<z, y> - s} without normalisation
     mask: Mask = "none"  # see `ordered`
     alibi_rate: float = 0.0  # of the mask "alibi", else 0
+
+    fixed: ClassVar[None] = None
+
+    @property
+    def attention(self) -> HeadsInteraction:
+        """Attention's part: all of it."""
+        return self
 
     def rate(self, tokens: int) -> float:
         """Rate in ALiBi's weights e^{-rate (k - j)} of so many tokens, at positions k / n."""
@@ -205,41 +192,75 @@ class HeadsInteraction:
             return self.field(self.balanced_moments(density))
         return self.field(density)
 
-    def of_points(self, points: FloatArray, weights: FloatArray | None) -> HeadsField:
-        """Field of weighted points; weights None means equal."""
+    def of_points(
+        self, points: FloatArray, weights: FloatArray | None, symmetric: Symmetric | None = None
+    ) -> HeadsField:
+        """Field of weighted points, or of their mean over a group; weights None means equal."""
+
+        def moments(masses: FloatArray | None) -> ModalArray:
+            sums = self.manifold.moments(points, masses, self.degree)
+            return sums if symmetric is None else symmetric.project(sums)
+
         if self.normalization == "sinkhorn":
-            masses = self.masses(points, weights)
-            return self.field([self.manifold.moments(points, m, self.degree) for m in masses])
-        return self.field(self.manifold.moments(points, weights, self.degree))
+            return self.field([moments(each) for each in self.masses(points, weights)])
+        return self.field(moments(weights))
+
+    def nodal_velocities(self, densities: ModalArray, grid: Grid) -> FloatArray:
+        """Velocities of densities, one a row, at the nodes of a grid."""
+        return np.array([self.of_density(each).on_nodes(grid)[0] for each in densities])
+
+    def nodal_by_head(
+        self, density: ModalArray, grid: Grid
+    ) -> list[tuple[FloatArray, FloatArray | None]]:
+        """Velocity that each head gives, and its Z, at the nodes of a grid."""
+        fields = (
+            HeadField(*table.fields(density), largest)
+            for table, largest in zip(self.tables, self.largest, strict=True)
+        )
+        nodal = (head_on_nodes(field, grid) for field in fields)
+        return [(grid.project(output), below) for output, below in nodal]
+
+    def relevant(self, densities: ModalArray) -> ModalArray:
+        """The degrees of densities that the field depends on: all for doubly stochastic weights."""
+        if self.normalization == "sinkhorn":
+            return densities
+        degree = min(self.degree, self.manifold.degree_of(densities))
+        return self.manifold.resize(densities, degree)
+
+    def transport(self, max_degree: int) -> Transport:
+        """Transport -div(f v[f]) of densities of a degree."""
+        return engines.row(self.manifold).heads_transport(self, max_degree)
 
     def pair_velocity(
         self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
     ) -> FloatArray:
         """Velocity at weighted points, or at targets, in their field, summed over pairs."""
+        if self.manifold.family == "vectors" and targets is None:
+            return self.manifold.project(points, self.output(points, weights))
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity(
             self.manifold, self.heads, masses, points, self._unit, targets
         )
 
-    def output(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Attention output A at weighted points in R^d, (n, d), not projected: v = P_x A.
+    def output(self, x: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Attention output A at weighted vectors x (n, d), not projected: v = P_x A.
 
         Summed over pairs, with the mask if there is one.
         """
         return attention_output(
-            self.manifold.vectors(points),
+            x,
             self.heads,
             weights,
             normalization=self.normalization,
             log_scale=self.log_scale,
             mask=self.mask,
-            rate=self.rate(len(points)),
+            rate=self.rate(len(x)),
         )
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
         """Velocity of many weighted points in their own field, whatever Z is; None if too dear."""
         masses = self.masses(points, weights)
-        return _row(self.manifold).far_velocity(self.heads, masses, points)
+        return engines.row(self.manifold).far_velocity(self.heads, masses, points)
 
     def pair_velocity_and_divergence(
         self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None

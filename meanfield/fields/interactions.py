@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from meanfield.arrays import FloatArray
-from meanfield.fields import engines
-from meanfield.fields.blocks import attention_output, of_cosines
 from meanfield.fields.driven import DrivenField, DrivenInteraction, FixedField
 from meanfield.fields.heads import HeadsField, HeadsInteraction, heads_interaction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport, interaction
@@ -45,22 +42,6 @@ def attended(problem: Problem, degree: int | None = None) -> AttentionInteractio
     return interaction(problem, degree)
 
 
-def kernel_output(problem: Problem, x: FloatArray, masses: FloatArray | None) -> FloatArray:
-    """Attention output of any kernel at unit vectors (n, d) or (R, n, d), not projected.
-
-    A_i = strength sum_j m_j a(<x_i, x_j>) x_j / Z_i,    Z_i = sum_j m_j a(<x_i, x_j>) or 1
-    """
-    weighing, how = of_cosines(problem.own_kernel.attention), problem.normalization
-    return problem.flow.strength * attention_output(x, weighing, masses, normalization=how)
-
-
-def attention_of(interaction: AnyInteraction) -> AttentionInteraction:
-    """Attention's part of a mean field."""
-    return interaction.own if isinstance(interaction, DrivenInteraction) else interaction
-
-
 def transport(interaction: AnyInteraction, max_degree: int) -> Transport:
-    """Transport of densities of a degree by the field that they feel: `engines.transport`."""
-    if isinstance(interaction, DrivenInteraction):
-        return interaction.transport(max_degree)
-    return engines.transport(interaction, max_degree)
+    """Transport -div(f v[f]) of densities of a degree by the field that they create."""
+    return interaction.transport(max_degree)

@@ -16,7 +16,6 @@ from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.fields.interactions import AttentionInteraction, attended, fixed_field
 from meanfield.fields.lost_digits import partition_cancels, relative_errors
-from meanfield.fields.mean_field import Interaction
 from meanfield.labels import Labels
 from meanfield.problem import Problem
 
@@ -43,13 +42,7 @@ class LabelledField:
         Returns (M, ..., n): of one row where all labels see the same; natural frequencies are not
         in it.
         """
-        measures, interaction = self._seen(parts, time), self.interaction
-        if isinstance(interaction, Interaction):
-            velocity = interaction.field(measures).on_nodes(self.grid)[0]
-        else:
-            velocity = np.array(
-                [interaction.of_density(row).on_nodes(self.grid)[0] for row in measures]
-            )
+        velocity = self.interaction.nodal_velocities(self._seen(parts, time), self.grid)
         return velocity if self._fixed is None else velocity + self._fixed
 
     def divergence(
@@ -73,11 +66,7 @@ class LabelledField:
         return worst
 
     def _seen(self, parts: ModalArray, time: float) -> ModalArray:
-        space, interaction = self.problem.space, self.interaction
-        if not isinstance(interaction, Interaction) and interaction.normalization == "sinkhorn":
-            return self.labels.seen(parts, time)
-        degree = min(interaction.degree, space.degree_of(parts))
-        return self.labels.seen(space.resize(parts, degree), time)
+        return self.labels.seen(self.interaction.relevant(parts), time)
 
     @cached_property
     def _fixed(self) -> FloatArray | None:

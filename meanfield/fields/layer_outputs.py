@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.blocks import attention_output
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
-from meanfield.fields.interactions import kernel_output
+from meanfield.fields.mean_field import kernel_output
 from meanfield.problem import Problem
 from meanfield.schemes.layers import PARTS, Layers, Part, unit
 from meanfield.terms.fixed import total_field
@@ -79,19 +78,10 @@ class LayerOutputs:
         return own + total_field(self.problem.terms, x) if part == "both" else own
 
     def _attention(self, x: FloatArray) -> FloatArray:
-        interaction = self._interaction
-        if interaction is None:
+        if self._heads is None:
             return kernel_output(self.problem, x, self.weights)
-        return attention_output(
-            x,
-            interaction.heads,
-            self.weights,
-            normalization=interaction.normalization,
-            log_scale=interaction.log_scale,
-            mask=interaction.mask,
-            rate=interaction.rate(len(x)),
-        )
+        return self._heads.output(x, self.weights)
 
     @cached_property
-    def _interaction(self) -> HeadsInteraction | None:
+    def _heads(self) -> HeadsInteraction | None:
         return None if self.problem.heads is None else heads_interaction(self.problem)

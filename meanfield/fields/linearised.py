@@ -27,10 +27,9 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.bases.grid import Grid
-from meanfield.fields.driven import DrivenInteraction
-from meanfield.fields.head_series import HeadField, HeadTable
-from meanfield.fields.heads import HeadsInteraction, head_on_nodes
-from meanfield.fields.interactions import AnyInteraction, attention_of
+from meanfield.fields.head_series import HeadTable
+from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.interactions import AnyInteraction
 from meanfield.fields.mean_field import Interaction
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
@@ -129,7 +128,7 @@ class HeadResponse:
 
 def responses(interaction: AnyInteraction, grid: Grid) -> tuple[Response, ...]:
     """Responses of all heads at the nodes of a grid."""
-    own = attention_of(interaction)
+    own = interaction.attention
     if isinstance(own, Interaction):
         return (KernelResponse(own, grid),)
     if own.normalization == "sinkhorn":
@@ -204,21 +203,15 @@ class LinearisedFlow:
     @cached_property
     def by_head(self) -> list[tuple[FloatArray, FloatArray | None]]:
         """Velocity that each head gives, and its Z, at the nodes."""
-        own, grid = attention_of(self.interaction), self.grid
-        if isinstance(own, Interaction):
-            return [own.field(self.density).on_nodes(grid)]
-        responses_by_head = []
-        for table, largest in zip(own.tables, own.largest, strict=True):
-            output, below = head_on_nodes(HeadField(*table.fields(self.density), largest), grid)
-            responses_by_head.append((grid.project(output), below))
-        return responses_by_head
+        return self.interaction.attention.nodal_by_head(self.density, self.grid)
 
     @cached_property
     def velocity(self) -> FloatArray:
         """V at the nodes, with that of fixed fields."""
         total = sum((v for v, _ in self.by_head[1:]), start=self.by_head[0][0])
-        if isinstance(self.interaction, DrivenInteraction):
-            total = total + self.interaction.fixed.on_nodes(self.grid)
+        fixed = self.interaction.fixed
+        if fixed is not None:
+            total = total + fixed.on_nodes(self.grid)
         return np.asarray(total)
 
     @cached_property

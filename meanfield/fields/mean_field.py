@@ -12,15 +12,30 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar, Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.engines.partition import floored
+from meanfield.fields import engines
+from meanfield.fields.blocks import attention_output, of_cosines
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
 Transport = Callable[[ModalArray, bool], ModalArray]
 """Function of (density, perturbation): f without its mean is what moves in the second case."""
+
+
+class Symmetric(Protocol):
+    """Group of maps that fix a measure."""
+
+    def project(self, coefficients: ModalArray) -> ModalArray:
+        """Mean of moments over the group."""
+        ...
+
+    def orbits(self, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Images of points under all maps, which share the masses."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +116,14 @@ class Interaction:
     # Power of two that makes the kernel's largest value about 1 (of axial measures its mean) if the
     # flow is normalised, which does not depend on it: what is rounding of Z is known then. Else 1.
     scale: float = 1.0
+    problem: Problem | None = None  # of the kernel; sums over pairs need it
+
+    fixed: ClassVar[None] = None
+
+    @property
+    def attention(self) -> Interaction:
+        """Attention's part: all of it."""
+        return self
 
     @property
     def rounding(self) -> float:
@@ -119,9 +142,52 @@ class Interaction:
         """Mean field of a density."""
         return self.field(density)
 
-    def of_points(self, points: FloatArray, weights: FloatArray | None) -> MeanField:
-        """Mean field of weighted points; weights None means equal."""
-        return self.field(self.manifold.moments(points, weights, self.degree))
+    def of_points(
+        self, points: FloatArray, weights: FloatArray | None, symmetric: Symmetric | None = None
+    ) -> MeanField:
+        """Mean field of weighted points, or of their mean over a group; None means equal."""
+        moments = self.manifold.moments(points, weights, self.degree)
+        return self.field(moments if symmetric is None else symmetric.project(moments))
+
+    def nodal_velocities(self, densities: ModalArray, grid: Grid) -> FloatArray:
+        """Velocities of densities, one a row, at the nodes of a grid."""
+        return self.field(densities).on_nodes(grid)[0]
+
+    def nodal_by_head(
+        self, density: ModalArray, grid: Grid
+    ) -> list[tuple[FloatArray, FloatArray | None]]:
+        """Velocity and Z of a density at the nodes of a grid, as of the only head."""
+        return [self.field(density).on_nodes(grid)]
+
+    def relevant(self, densities: ModalArray) -> ModalArray:
+        """The degrees of densities that the mean field depends on."""
+        degree = min(self.degree, self.manifold.degree_of(densities))
+        return self.manifold.resize(densities, degree)
+
+    def transport(self, max_degree: int) -> Transport:
+        """Transport -div(f v[f]) of densities of a degree."""
+        return engines.row(self.manifold).transport(self, max_degree)
+
+    def pair_velocity(
+        self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
+    ) -> FloatArray:
+        """Velocity at weighted points, or at targets, in their field, summed over pairs."""
+        assert self.problem is not None
+        if self.manifold.family == "vectors" and targets is None:
+            return self.manifold.project(points, kernel_output(self.problem, points, weights))
+        flow, kernel = self.problem.flow, self.problem.own_kernel
+        return flow.strength * engines.pair_velocity(
+            self.manifold, kernel, points, weights, flow.normalized, targets
+        )
+
+
+def kernel_output(problem: Problem, x: FloatArray, masses: FloatArray | None) -> FloatArray:
+    """Attention output of any kernel at unit vectors (n, d) or (R, n, d), not projected.
+
+    A_i = strength sum_j m_j a(<x_i, x_j>) x_j / Z_i,    Z_i = sum_j m_j a(<x_i, x_j>) or 1
+    """
+    weighing, how = of_cosines(problem.own_kernel.attention), problem.normalization
+    return problem.flow.strength * attention_output(x, weighing, masses, normalization=how)
 
 
 def interaction(problem: Problem, degree: int | None = None) -> Interaction:
@@ -152,7 +218,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     # W' = a and a' = log_slope a: a_l = log_slope w_l for l > 0.
     log_slope = None if attention is None else kernel.log_slope
     slope = None if log_slope is None else log_slope / flow.strength
-    return Interaction(manifold, degree, potential, attention, slope, scale)
+    return Interaction(manifold, degree, potential, attention, slope, scale, problem)
 
 
 @lru_cache(maxsize=64)

@@ -26,7 +26,7 @@ from meanfield.bases.coordinates import coordinates
 from meanfield.bases.grid import Grid
 from meanfield.fields.driven import DrivenInteraction
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
-from meanfield.fields.interactions import AnyInteraction, attended, attention_of, fixed_field
+from meanfield.fields.interactions import AnyInteraction, attended, fixed_field
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.mean_field import Interaction
 from meanfield.problem import Problem
@@ -63,7 +63,7 @@ def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Number
 
 def by_heads(interaction: AnyInteraction, problem: Problem) -> AnyInteraction:
     """The same mean field by heads; the exponential kernel becomes one head."""
-    if isinstance(attention_of(interaction), HeadsInteraction):
+    if isinstance(interaction.attention, HeadsInteraction):
         return interaction
     own = heads_interaction(problem)
     return replace(interaction, own=own) if isinstance(interaction, DrivenInteraction) else own
@@ -77,7 +77,7 @@ def dependence(flow: LinearisedFlow, psi: ModalArray) -> Numbers:
     slope = grid.gradient(psi)
     moving = flow.times(grid.weights * flow.values, slope)
     common = (np.asarray(damping), moving)
-    own = attention_of(flow.interaction)
+    own = flow.interaction.attention
     if isinstance(own, Interaction):
         return (*common, *_of_kernel(own, flow, slope))
     return (*common, *_of_heads(own, flow, slope))

@@ -43,7 +43,7 @@ def ordered_velocity(
     """
     space, n = interaction.manifold, len(points)
     if n < FEW or space.family == "vectors" or far or weights is not None:
-        return space.project(points, interaction.output(points, weights))
+        return space.project(points, interaction.output(space.vectors(points), weights))
     rate, parts = interaction.rate(n), []
     before = np.zeros_like(space.moments(points[:1], None, interaction.degree))
     for start in range(0, n, _CHUNK):

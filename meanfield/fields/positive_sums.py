@@ -8,28 +8,15 @@ e^{beta s} is a head of numbers. Of axial measures pairs are rings (`axial/pairs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
-from meanfield.fields.interactions import AnyInteraction, Field, attention_of, fixed_field
+from meanfield.fields.interactions import AnyInteraction, Field, fixed_field
 from meanfield.fields.lost_digits import ROUNDING_SHARE, partition_cancels
+from meanfield.fields.mean_field import Symmetric as Symmetric
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.label_cells import LabelCells
-
-
-class Symmetric(Protocol):
-    """Group of maps that fix a measure."""
-
-    def project(self, coefficients: ModalArray) -> ModalArray:
-        """Mean of moments over the group."""
-        ...
-
-    def orbits(self, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Images of points under all maps, which share the masses."""
-        ...
-
 
 MOST_PAIRED_NODES = 5_000
 """Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
@@ -134,20 +121,12 @@ def velocity_and_divergence(
     >>> velocity_and_divergence(problem, interaction_of(problem), points, masses)[0].round(6)
     array([ 0.841471, -0.074249])
     """
-    own = attention_of(interaction)
-
-    def moments(shares: FloatArray) -> ModalArray:
-        sums = problem.space.moments(points, shares, own.degree)
-        return sums if symmetric is None else symmetric.project(sums)
-
     if sums_pairs(problem, len(points)):
         sources = (points, masses) if symmetric is None else symmetric.orbits(points, masses)
         velocity, divergence = _over_pairs(problem).pair_velocity_and_divergence(*sources, points)
-    elif isinstance(own, HeadsInteraction) and own.normalization == "sinkhorn":
-        balanced = own.field([moments(each) for each in own.masses(points, masses)])
-        velocity, divergence = balanced.velocity_and_divergence(points)
     else:
-        velocity, divergence = own.field(moments(masses)).velocity_and_divergence(points)
+        field = interaction.attention.of_points(points, masses, symmetric)
+        velocity, divergence = field.velocity_and_divergence(points)
     if problem.terms:
         external = fixed_field(problem).seeing(points, masses)
         fixed, spread = external.velocity_and_divergence(points)

@@ -11,7 +11,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields import engines
 from meanfield.fields.heads import HeadsInteraction
-from meanfield.fields.interactions import AttentionInteraction, Field, fixed_field, kernel_output
+from meanfield.fields.interactions import AttentionInteraction, Field, fixed_field
 from meanfield.fields.lost_digits import partition_cancels, partition_error_at, relative_errors
 from meanfield.fields.mean_field import Interaction
 from meanfield.fields.ordered import ordered_velocity
@@ -70,7 +70,7 @@ class TokenField:
         if isinstance(interaction, HeadsInteraction) and interaction.mask != "none":
             return ordered_velocity(interaction, points, self.weights, far=self.far)
         if len(points) < self._few:
-            return self._pair_velocity(points)
+            return interaction.pair_velocity(points, self.weights)
         if isinstance(interaction, HeadsInteraction):
             return self._velocity_by_heads(interaction, points)
         if not self.far and (self.weights is None or interaction.attention_multipliers is None):
@@ -79,7 +79,7 @@ class TokenField:
         if self.far and len(points) <= LARGEST_DIRECT_SUM:
             partition_error = partition_error_at(field, points, self.weights)
             if partition_error > _LOST_EARLY * self.tolerance:
-                return self._pair_velocity(points)
+                return interaction.pair_velocity(points, self.weights)
         velocity = field.velocity(points)
         partition = next(iter(field.partitions), None)
         if partition is None or self.weights is None:
@@ -88,7 +88,7 @@ class TokenField:
         # rounding errors. Sums over pairs keep both sums to relative accuracy.
         lost = space.evaluate(partition, points) < _SMALLEST_PARTITION
         if lost.any():
-            velocity[lost] = self._pair_velocity(points, points[lost])
+            velocity[lost] = interaction.pair_velocity(points, self.weights, points[lost])
         return velocity
 
     def _velocity_by_heads(self, interaction: HeadsInteraction, points: FloatArray) -> FloatArray:
@@ -110,7 +110,7 @@ class TokenField:
         if by_cells is not None:
             return by_cells
         if pairs <= LARGEST_DIRECT_SUM**2 or self.weights is not None:
-            velocity[lost] = self._pair_velocity(points, points[lost])
+            velocity[lost] = interaction.pair_velocity(points, self.weights, points[lost])
         return velocity
 
     def partition_error(self, points: FloatArray) -> float:
@@ -136,22 +136,6 @@ class TokenField:
         velocity = self.velocity(points)
         return dissipation(
             self.problem, self.interaction, partition, points, self.weights, velocity
-        )
-
-    def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
-        problem, flow, of_heads = self.problem, self.problem.flow, None
-        if isinstance(self.interaction, HeadsInteraction):
-            of_heads = self.interaction
-        if problem.manifold.family == "vectors":
-            if of_heads is None:
-                output = kernel_output(problem, points, self.weights)
-            else:
-                output = of_heads.output(points, self.weights)
-            return problem.space.project(points, output)
-        if of_heads is not None:
-            return of_heads.pair_velocity(points, self.weights, targets)
-        return flow.strength * engines.pair_velocity(
-            problem.space, problem.own_kernel, points, self.weights, flow.normalized, targets
         )
 
 

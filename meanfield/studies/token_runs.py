@@ -25,7 +25,7 @@ from meanfield.carriers.step_limits import (
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.fields.blocks import attention_output, tangential, unit_vectors
-from meanfield.fields.interactions import kernel_output
+from meanfield.fields.mean_field import kernel_output
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem

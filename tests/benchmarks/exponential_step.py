@@ -4,7 +4,7 @@ Prints, for both manifolds, flows and two beta, processor time on one thread, me
 rounds, of
 
     step      one step of fixed length of the density's equation with diffusion, all included
-    bare      five calls of grid.advection, the transforms or convolutions that the step needs
+    bare      five calls of transport, the transforms or convolutions that the step needs
     weights   the table of weights, made anew only when the step changes
 
 and the ratios step / bare and weights / step. Run: python tests/benchmarks/exponential_step.py
@@ -22,7 +22,6 @@ from meanfield.arrays import ModalArray
 from meanfield.carriers import DensityRepresentation
 from meanfield.carriers.schemes import usual_scheme
 from meanfield.engines.steps.exponential_weights import tables
-from meanfield.fields.engines import advection
 from meanfield.schemes import Start
 
 _STEP = 2.0**-6
@@ -43,7 +42,7 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
     stepper: Any = usual_scheme(problem, carrier)(
         carrier, Start(0.0, state, _STEP), 1e9, lambda rhs: rhs
     )
-    mean_field = carrier.interaction.field(state)
+    transport = carrier.interaction.transport(degree)
     rates = problem.space.convolve(mf.growth_rates(problem, degree), np.ones(len(state)))
     make = tables(rates.real.copy())
 
@@ -55,7 +54,7 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
 
     def bare() -> None:
         for _ in range(5):  # stages
-            advection(problem.space, degree, state, mean_field.potential, mean_field.partition)
+            transport(state, False)
 
     return side_by_side({"step": step, "bare": bare, "weights": lambda: make(_STEP)}, rounds)
 

@@ -98,7 +98,7 @@ def compare(space: Manifold, beta: float, rounds: int) -> None:
     print(f"{space.name}, beta {beta:g}: tables of degrees {degrees}, {seconds:.2f} s each")
     law = mf.mixture([(0.4, space.origin, 3.0), (0.6, None, 8.0)]).build(space)
     f = space.resize(law.coefficients, degree)
-    of_zonal, of_heads = (engines.transport(interaction_of(each), degree) for each in (zonal, one))
+    of_zonal, of_heads = (interaction_of(each).transport(degree) for each in (zonal, one))
     points = space.random_points(tokens, np.random.default_rng(2))
     fewer = points[:_PAIRED]
     difference = np.abs(direct(two, fewer) - by_series(two, fewer)).max()

@@ -23,9 +23,10 @@ from side_by_side import Call, options, side_by_side, use_threads
 import meanfield as mf
 from meanfield.carriers.density import DensityRepresentation
 from meanfield.engines.harmonics import coefficients as packing
+from meanfield.engines.harmonics.density import advection
 from meanfield.engines.harmonics.rings import rings
+from meanfield.engines.harmonics.scratch import Scratch
 from meanfield.engines.threads import threads
-from meanfield.fields.engines import advection
 from meanfield.spaces.sphere.sphere import Sphere
 
 _BATCH = 16
@@ -109,12 +110,12 @@ def pyshtools_rhs(state: DensityRepresentation, backend: str) -> Callable[[np.nd
 def batch(state: DensityRepresentation) -> Call:
     """Right-hand sides of many densities of one degree together."""
     states = np.repeat(state.state[None], _BATCH, axis=0)
-    multipliers = state.interaction.potential_multipliers
+    multipliers, scratch = state.interaction.potential_multipliers, Scratch()
 
     def run() -> object:
         return np.negative(
             advection(
-                Sphere(), state.grid.max_degree, states, packing.convolve(multipliers, states)
+                states, packing.convolve(multipliers, states), None, state.grid.max_degree, scratch
             )
         )
 

@@ -27,7 +27,6 @@ from head_oracle import (
 
 import meanfield as mf
 from meanfield.carriers import DensityRepresentation
-from meanfield.fields.engines import transport
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.interactions import interaction_of
 from meanfield.fields.tokens import TokenField
@@ -287,7 +286,7 @@ def test_series_longer_than_a_density(normalization: str, verified: Callable) ->
     grid = CIRCLE.grid(400)
     velocity, _ = felt.of_density(density).on_nodes(grid)
     wanted = grid.divergence(velocity * grid.to_nodal(CIRCLE.resize(density, 400)), degree)
-    found = transport(felt, degree)(density, False)
+    found = felt.transport(degree)(density, False)
     # Exponents of 300 err by 1e-13.
     verified("independent methods", "sharp heads of a density", found + wanted, 1e-11)
 

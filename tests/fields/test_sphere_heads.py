@@ -145,7 +145,7 @@ def test_identity_head_is_the_zonal_kernel(flow: mf.Flow) -> None:
     density = packing.resize(density, 24)
     change = transport([table], 24)(density)
     assert change[0] == 0.0
-    assert np.abs(change - engines.transport(felt, 24)(density, False)).max() < 1e-13
+    assert np.abs(change - felt.transport(24)(density, False)).max() < 1e-13
 
 
 def test_right_hand_side_of_polynomials_is_free_of_aliasing() -> None:

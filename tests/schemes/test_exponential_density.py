@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
+from advection import advection
 from parameters import each
 
 import meanfield as mf
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.engines import advection
 from meanfield.fields.mean_field import interaction
 from meanfield.schemes.exponential import ExponentialStepper, exponential
 from meanfield.spaces.manifold import laplacian_eigenvalues

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from advection import advection
 from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.fields.engines import advection
 from meanfield.fields.mean_field import interaction
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.stationary.polyhedral import polyhedral

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.engines.partition import floored
 from meanfield.fields.axial import pairs
-from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 
 
@@ -22,36 +22,28 @@ class AxialEngines:
     ambient: int  # d
 
     def transport(self, interaction: Interaction, max_degree: int) -> Transport:
-        """Transforms by products of matrices."""
+        """Transforms by products of matrices, on nodes that integrate three fields."""
+        grid = AxialGrid(self.ambient, max_degree)
 
         def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
             field = interaction.field(density)
             if field.partition is None and perturbation:
                 density = density.copy()
                 density[0] = 0.0
-            return -self.advection(max_degree, density, field.potential, field.partition)
+            # What is not finite stays so, and the stepper rejects the step.
+            with np.errstate(all="ignore"):
+                flux = grid.to_nodal(density) * grid.gradient(field.potential)
+                if field.partition is not None:
+                    flux /= floored(grid.to_nodal(field.partition))
+                return -grid.divergence(flux)
 
         return transport
 
-    def heads_transport(self, interaction: HeadsInteraction, max_degree: int) -> Transport:
+    def head_table(self, *arguments: Any) -> NoReturn:
         """Refuse heads; see `Problem`."""
         raise ValueError("heads with matrices prefer directions, and keep no density axial.")
 
-    def advection(
-        self,
-        max_degree: int,
-        density: ComplexArray,
-        potential: ComplexArray,
-        partition: ComplexArray | None,
-    ) -> ComplexArray:
-        """Coefficients of div(f grad Phi / Z), by nodes that integrate three such fields."""
-        grid = AxialGrid(self.ambient, max_degree)
-        # What is not finite stays so, and the stepper rejects the step.
-        with np.errstate(all="ignore"):
-            flux = grid.to_nodal(density) * grid.gradient(potential)
-            if partition is not None:
-                flux /= floored(grid.to_nodal(partition))
-            return grid.divergence(flux)
+    heads_transport = heads_velocity = far_velocity = head_table
 
     def own_velocity(
         self, interaction: Interaction, points: FloatArray, weights: FloatArray | None

@@ -14,7 +14,7 @@ from meanfield.bases.fourier import alias_free_size
 from meanfield.engines.fourier import density as kernels
 from meanfield.engines.fourier import tokens
 from meanfield.engines.pairs import circle as pairs
-from meanfield.fields.circle import heads
+from meanfield.fields.circle import far_sums, heads
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 
@@ -24,6 +24,7 @@ _FEW_POINTS = 100
 
 exponential_velocity = pairs.exponential_velocity_circle
 pairwise_velocity = pairs.pairwise_velocity
+head_table, heads_velocity, far_velocity = heads.head_table, heads.velocity, far_sums.far_velocity
 
 
 def transport(interaction: Interaction, max_degree: int) -> Transport:
@@ -77,17 +78,6 @@ def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Trans
         )
 
     return transport
-
-
-def advection(
-    max_degree: int,
-    density: ComplexArray,
-    potential: ComplexArray,
-    partition: ComplexArray | None,
-) -> ComplexArray:
-    """Coefficients of d/dtheta (f Phi' / Z)."""
-    sizes = product_sizes(max_degree)
-    return kernels.advection(density, potential, partition, max_degree, sizes)
 
 
 def own_velocity(

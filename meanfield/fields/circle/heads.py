@@ -17,7 +17,6 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.engines import fourier as circle_points
 from meanfield.engines.row_scale import RowScale, row_scale
-from meanfield.fields.circle.far_sums import far_velocity as far_velocity
 from meanfield.fields.head_series import HeadField
 from meanfield.spaces.circle.circle import Circle
 from meanfield.terms.attention import HeadMatrices
@@ -79,7 +78,7 @@ def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
 
 
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> CircleHead:
-    """Table of a head on R^2, see `head_series.HeadEngine`.
+    """Table of a head on R^2, see `engines.Engines`.
 
     Examples
     --------

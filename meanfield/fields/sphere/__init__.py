@@ -15,9 +15,11 @@ from meanfield.engines.pairs import sphere as pairs
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.fields.sphere import heads
+from meanfield.terms.attention import HeadMatrices
 
 exponential_velocity = pairs.exponential_velocity_sphere
 pairwise_velocity = pairs.pairwise_velocity
+head_table, heads_velocity = heads.head_table, heads.velocity
 
 
 def transport(interaction: Interaction, max_degree: int) -> Transport:
@@ -57,14 +59,11 @@ def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Trans
     return transport
 
 
-def advection(
-    max_degree: int,
-    density: ComplexArray,
-    potential: ComplexArray,
-    partition: ComplexArray | None,
-) -> ComplexArray:
-    """Coefficients of div(f grad Phi / Z); a leading axis, of several densities, is kept."""
-    return by_rings.advection(density, potential, partition, max_degree, Scratch())
+def far_velocity(
+    heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
+) -> None:
+    """None: cells would be too many."""
+    return None
 
 
 def own_velocity(

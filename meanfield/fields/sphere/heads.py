@@ -91,7 +91,7 @@ class SphereHead:
 
 
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> SphereHead:
-    """Table of a head on R^3, see `head_series.HeadEngine`.
+    """Table of a head on R^3, see `engines.Engines`.
 
     Examples
     --------
@@ -146,13 +146,6 @@ def velocity(fields: Sequence[HeadSeries | HeadField], points: FloatArray) -> Fl
         for _ in range(2):
             total -= (directions * total).sum(axis=0) * directions
     return np.ascontiguousarray(total.T)
-
-
-def far_velocity(
-    heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
-) -> None:
-    """None: cells would be too many."""
-    return None
 
 
 def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:

@@ -15,20 +15,18 @@ The equation is solved once for all pictures of a run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeGuard
+from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.driven import DrivenInteraction
-from meanfield.fields.heads import HeadsField, HeadsInteraction
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.interactions import (
     AnyInteraction,
     AttentionInteraction,
     Field,
-    attention_of,
     interaction_of,
 )
 from meanfield.figures.data.circle import quantiles
@@ -127,7 +125,7 @@ def run_interaction(run: Run) -> AnyInteraction | None:
     if problem.flow.diffusivity > 0 or problem.has_labels or problem.stages:
         return None
     interaction = interaction_of(problem)
-    if is_doubly_stochastic(attention_of(interaction)):
+    if is_doubly_stochastic(interaction.attention):
         measures = run.measures[: saves_with_a_density(run)]
         if len(measures) > _MOST_BALANCED or any(measure is None for measure in measures):
             return None
@@ -144,18 +142,14 @@ def _field_over_time(run: Run, interaction: AnyInteraction, count: int) -> Calla
     from scipy.interpolate import CubicSpline
 
     space, times = run.manifold, run.scaled_time[:count]
-    own = attention_of(interaction)
+    own = interaction.attention
     if is_doubly_stochastic(own):
         each = CubicSpline(times, [_balanced(own, measure) for measure in run.measures[:count]])
-        whole = interaction.beside if isinstance(interaction, DrivenInteraction) else _alone
-        return lambda time: whole(own.field(list(each(time))))
+        several: Any = interaction  # a list is of one measure for each head
+        return lambda time: several.field(list(each(time)))
     packed = [space.resize(moments, interaction.degree) for moments in run.packed_moments()[:count]]
     moments = CubicSpline(times, np.array(packed))
     return lambda time: interaction.field(moments(time))
-
-
-def _alone(field: HeadsField) -> HeadsField:
-    return field
 
 
 def _balanced(interaction: HeadsInteraction, measure: Density | Measure | None) -> ModalArray:

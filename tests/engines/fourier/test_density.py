@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from advection import advection
 from parameters import together
 from random_data import circle_field
 
@@ -10,7 +11,6 @@ from meanfield.bases.fourier import CircleGrid
 from meanfield.engines.fourier import density as circle_density
 from meanfield.engines.fourier.blocks import block_size
 from meanfield.engines.partition import PARTITION_FLOOR
-from meanfield.fields.engines import advection, transport
 from meanfield.fields.mean_field import interaction
 
 CIRCLE = mf.Circle()
@@ -165,7 +165,7 @@ def test_transport_is_the_advection_of_a_density_by_its_own_field(
     f = circle_field(200, 5)
     field = felt.field(f)
     expected = -advection(CIRCLE, 200, f, field.potential, field.partition)
-    assert np.array_equal(transport(felt, 200)(f, False), expected)
+    assert np.array_equal(felt.transport(200)(f, False), expected)
 
 
 @pytest.mark.parametrize("beta", [5.0, 100.0])
@@ -177,6 +177,6 @@ def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta: float) ->
     deviation = f.copy()
     deviation[0] = 0.0
     expected = -advection(CIRCLE, 200, deviation, felt.field(f).potential)
-    found = transport(felt, 200)(f, True)
+    found = felt.transport(200)(f, True)
     assert np.array_equal(found, expected)
     assert np.abs(expected).max() < 1e-21

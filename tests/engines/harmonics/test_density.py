@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from advection import advection
 from random_data import sphere_field
 
 from meanfield.bases.harmonics import SphereGrid
@@ -9,7 +10,6 @@ from meanfield.engines.harmonics import coefficients as packing
 from meanfield.engines.harmonics.rings import rings
 from meanfield.engines.partition import PARTITION_FLOOR
 from meanfield.engines.threads import set_threads
-from meanfield.fields.engines import advection
 from meanfield.spaces.sphere.sphere import Sphere
 
 SPHERE = Sphere()

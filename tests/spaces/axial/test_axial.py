@@ -142,3 +142,9 @@ def test_what_has_no_axis_is_refused() -> None:
         mf.from_values(np.ones(8)).build(mf.Axial(8))
     with pytest.raises(ValueError, match="d = 2 to 1000"):
         mf.Axial(1001)
+
+
+def test_axial_densities_have_no_heads() -> None:
+    """A head with matrices would turn an axial density into another kind."""
+    with pytest.raises(ValueError, match="heads with matrices prefer directions"):
+        engines.row(mf.Axial(4)).head_table(None, True, 0.0)

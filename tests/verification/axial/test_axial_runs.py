@@ -152,13 +152,12 @@ def test_many_dimensions_run_through_the_collapse(d: int, beta: float) -> None:
 
 def test_the_error_falls_with_the_degree() -> None:
     """Coefficients beyond a geometric decay: twice the degree, the square of the error."""
-    from meanfield.fields.engines import transport
     from meanfield.fields.interactions import interaction_of
 
     problem = mf.Problem(mf.Axial(8), mf.exponential(5.0), mf.SA, mf.von_mises_fisher(6.0))
     density = problem.initial_measure().coefficients
     felt, space = interaction_of(problem), mf.Axial(8)
-    rates = [transport(felt, k)(space.resize(density, k), False) for k in (6, 12, 24, 96)]
+    rates = [felt.transport(k)(space.resize(density, k), False) for k in (6, 12, 24, 96)]
     errors = [np.abs(each - rates[-1][: len(each)])[:4].max() for each in rates[:-1]]
     assert errors[0] > 1e-5 and errors[1] < 1e-2 * errors[0] and errors[2] < 1e-9
 
