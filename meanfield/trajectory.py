@@ -27,7 +27,7 @@ from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
 from meanfield.observables.energies import ascent
 from meanfield.problem import Problem
-from meanfield.schemes import RightHandSide, Start, Stepper
+from meanfield.schemes import RightHandSide, Start, Stepper, StepTooLong
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spectrum.stability import growth_rate_max
 
@@ -165,16 +165,20 @@ def _evolved(
     evolution: _Evolution, times: Sequence[float] | FloatArray, start: Checkpoint | None
 ) -> Iterator[Snapshot]:
     try:
-        evolution.begin(start)
+        evolution.begin(start, times[-1])
         pending = deque(times)
         while pending and pending[0] <= evolution.here.time:
             yield evolution.saved(pending.popleft(), evolution.here.state)
         while pending:
-            if not evolution.step():
-                continue
-            while pending and pending[0] <= evolution.ahead:
-                yield evolution.saved_inside(pending.popleft())
-            evolution.accept(times[-1])
+            try:
+                if not evolution.step():
+                    continue
+                while pending and pending[0] <= evolution.ahead:
+                    yield evolution.saved_inside(pending[0])
+                    pending.popleft()
+                evolution.accept()
+            except StepTooLong as error:
+                evolution.retake(error.step)
     except NotBalanced as error:
         raise evolution.ended(str(error)) from None
     finally:
@@ -206,7 +210,7 @@ class _Evolution:
         self._hand_over, self._scheme, self._enter = hand_over, scheme, enter
         self._stepper: Stepper | None = None
         self._events: list[Event] = []
-        self._halvings = self._evaluations = 0
+        self._halvings = self._evaluations = self._number = 0
         self._repeats = False
 
     def release(self) -> None:
@@ -214,9 +218,9 @@ class _Evolution:
         self._stepper = None
         vars(self).pop("_taken", None)
 
-    def begin(self, start: Checkpoint | None) -> None:
-        """Go on from a checkpoint, or from what the representation starts with."""
-        carrier = self.representation
+    def begin(self, start: Checkpoint | None, last: float) -> None:
+        """Go on to a last time from a checkpoint, or from what the representation starts with."""
+        carrier, self._last = self.representation, float(last)
         if start is None:
             self.here = Checkpoint(0.0, carrier.state, fixed=carrier.fixed)
             self.here = replace(
@@ -248,13 +252,19 @@ class _Evolution:
     @property
     def ahead(self) -> float:
         """Time that the step ahead reaches: at most the end of the leg."""
-        return min(self.here.epoch + self._taken.time, self.leg.end)
+        reached = self.here.epoch + self._taken.time
+        return self._last if self._taken.time >= self._end else min(reached, self.leg.end)
+
+    @property
+    def _end(self) -> float:
+        """Time on the stepper's clock beyond which nothing is evaluated."""
+        return self._last - self.here.epoch if self._problem.changes else math.inf
 
     def step(self) -> bool:
         """Take the step ahead; False if it has to be taken again, finer or by a successor."""
         here, carrier = self.here, self.representation
         if self._stepper is None:
-            begin = Start(here.clock, here.state, here.step, here.unit, here.steps)
+            begin = Start(here.clock, here.state, here.step, here.unit, here.steps, self._end)
             scheme = self._scheme(self._problem, carrier)
             self._stepper = scheme(carrier, begin, self._tolerance, self._watched)
             self.here = here = replace(here, step=self._stepper.step_size)
@@ -265,7 +275,8 @@ class _Evolution:
             alive = stepper.step_size > stepper.time - stepper.previous_time
         if not alive or not np.all(np.isfinite(stepper.state)):
             raise self.ended(self._advice(stepper))
-        reason = carrier.failure(here.epoch + stepper.time, stepper.state)
+        time = here.epoch + min(stepper.time, self._end)
+        reason = carrier.failure(time, stepper.state)
         if reason is None:
             self._halvings, self._taken = 0, stepper
             events, last = carrier.events(stepper), self.leg.end - here.epoch
@@ -287,13 +298,7 @@ class _Evolution:
         return False
 
     def saved_inside(self, time: float) -> Snapshot:
-        state = self._state_inside(time)
-        if self._problem.changes:
-            # Parameters may have a peak between the stages of the step that was accepted.
-            reason = self.representation.failure(time, state)
-            if reason is not None:
-                raise self.ended(reason)
-        return self.saved(time, state)
+        return self.saved(time, self._state_inside(time))
 
     def _state_inside(self, time: float) -> State:
         stepper = self._taken
@@ -301,8 +306,14 @@ class _Evolution:
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
         return stepper.inside(clock)
 
-    def accept(self, end: float) -> None:
-        """Stand behind the step ahead, on the way to an end."""
+    def retake(self, step: float) -> None:
+        """Take the step ahead again, with another first attempt."""
+        self._events = [event for event in self._events if event.time <= self.here.time]
+        self.here = replace(self.here, step=step, rejected=self.here.rejected + 1)
+        self._stepper = None
+
+    def accept(self) -> None:
+        """Stand behind the step ahead."""
         stepper, here = self._taken, self.here
         cut = self.ahead >= self.leg.end
         self.here = here = replace(
@@ -322,7 +333,7 @@ class _Evolution:
             self._stepper = None
         taken = here.steps - self._mark.steps
         if taken == _STEADY_PACE_STEPS and self._is_steady() or taken >= _PACE_STEPS:
-            _check_pace(self._mark, self.here, end)
+            _check_pace(self._mark, self.here, self._last)
             self._mark = self.here
         if self._followed():
             self._mark = self.here
@@ -417,7 +428,11 @@ class _Evolution:
         # Whole layers, and normalised outputs, move however small weights are.
         if layers is not None and not (layers.is_flow and layers.placement in _AS_OUTPUTS):
             return True
-        rate = contraction_rate(self._problem)
+        problem, begin = self._problem, self.here.time
+        rate = contraction_rate(problem)
+        if problem.moving:
+            ends = (begin, min(begin + step, self._last))
+            rate = max(contraction_rate(problem.now(time)) for time in ends)
         # Without a velocity, of heads without value, steps are those of noise alone.
         return rate == 0.0 or step * rate > _VANISHED
 
@@ -441,6 +456,8 @@ class _Evolution:
 
     def _unit(self) -> float:
         """Unit of time for the steps from here: 1, unless they are longer than 1e90."""
+        if self._problem.changes:
+            return 1.0
         step = self.representation.largest_step(self.here.time, self.here.state)
         return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0
 

@@ -9,7 +9,7 @@ from meanfield.schemes.runge_kutta import (
     rk45,
     runge_kutta,
 )
-from meanfield.schemes.stepper import RightHandSide, Start, Stepper
+from meanfield.schemes.stepper import RightHandSide, Start, Stepper, StepTooLong
 from meanfield.schemes.stochastic import StochasticStepper, stochastic
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "RightHandSide",
     "RungeKuttaStepper",
     "Start",
+    "StepTooLong",
     "Stepper",
     "StochasticStepper",
     "dop853",

@@ -22,7 +22,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, State
 from meanfield.engines.steps.exponential_weights import Table, tables
-from meanfield.schemes.stepper import RightHandSide
+from meanfield.schemes.stepper import INNER_ERROR, RightHandSide, StepTooLong
 
 ORDER = 4
 """Order, stiff problems included, as tests measure it."""
@@ -61,6 +61,7 @@ class ExponentialStepper:
         *,
         tolerance: float,
         step: float | None = None,
+        end: float = math.inf,
     ) -> None:
         # Numba takes a third of a second to load.
         from meanfield.engines.steps import exponential_kernels
@@ -72,6 +73,7 @@ class ExponentialStepper:
         fastest = float(linear.max(initial=0.0))
         self._cap = _GROWTH / fastest if fastest > 0.0 else _LONGEST
         self.time = self.previous_time = float(time)
+        self._end = end
         self.state = np.array(state, dtype=np.complex128 if np.iscomplexobj(state) else np.float64)
         self._before, self._first = self.state, self.state
         self._half, self._stage = np.empty_like(self.state), np.empty_like(self.state)
@@ -84,6 +86,7 @@ class ExponentialStepper:
         limited = largest < self.step_size
         # A limit varies from step to step: the ladder keeps the weights.
         tried = rung(largest) if limited else self.step_size
+        tried = min(tried, self._end - self.time)
         with np.errstate(all="ignore"):
             first = self._evaluate(self.time, self.state)
             self.attempts = 0
@@ -94,7 +97,9 @@ class ExponentialStepper:
                 if error <= 1.0:
                     self.step_size = self._next(tried, error, limited)
                     self._before, self._first, self.state = self.state, first, state
-                    self.previous_time, self.time = self.time, self.time + tried
+                    at_end = tried == self._end - self.time
+                    following = self._end if at_end else self.time + tried
+                    self.previous_time, self.time = self.time, following
                     return True
                 if not math.isfinite(error):
                     tried *= 0.5
@@ -113,12 +118,17 @@ class ExponentialStepper:
         with np.errstate(all="ignore"):
             # Its weights are for this once: those of the steps stay.
             table = self._table(length)
-            return self._attempt(self.previous_time, self._before, self._first, length, table)[0]
+            before, first = self._before, self._first
+            state, error = self._attempt(self.previous_time, before, first, length, table)
+        if not error <= INNER_ERROR:
+            raise StepTooLong(length)
+        return state
 
     def _attempt(
         self, time: float, state: State, first: State, step: float, table: Table
     ) -> tuple[State, float]:
-        kernels, middle, end = self._kernels, time + 0.5 * step, time + step
+        kernels, middle = self._kernels, time + 0.5 * step
+        end = min(time + step, self._end)
         half, stage, full = self._half, self._stage, np.empty_like(state)
         kernels.second_stage(half, state, first, *table)
         second = self._evaluate(middle, half)
@@ -148,7 +158,7 @@ class ExponentialStepper:
         with np.errstate(all="ignore"):
             first = self._evaluate(self.time, self.state)
             size, drive = max(1.0, _size(self.state)), _size(first)
-            probe = min(self._cap, slow or 1.0)
+            probe = min(self._cap, slow or 1.0, self._end - self.time)
             if 0.0 < drive < math.inf:
                 probe = min(probe, 0.01 * size / drive)
             # U_2 of twice the step is the linear step.
@@ -185,6 +195,7 @@ def exponential(
     *,
     tolerance: float,
     step: float | None = None,
+    end: float = math.inf,
 ) -> ExponentialStepper:
     """Start an adaptive stepper for u' = L u + N(t, u), stiff in L.
 
@@ -196,6 +207,7 @@ def exponential(
     - tolerance: largest error of a coefficient in a step, relative to the largest coefficient or to
       1, whichever is larger.
     - step: first step to try; chosen from N if not given.
+    - end: time beyond which N is not evaluated.
 
     Hochbruck, Ostermann, SIAM J. Numer. Anal. 43 (2005), 1069-1090, eq. 5.19.
     """
@@ -210,4 +222,6 @@ def exponential(
         raise ValueError("linear must be finite rates.")
     if not 0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be positive, got {tolerance}.")
-    return ExponentialStepper(nonlinear, rates, time, state, tolerance=tolerance, step=step)
+    return ExponentialStepper(
+        nonlinear, rates, time, state, tolerance=tolerance, step=step, end=end
+    )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import State
-from meanfield.schemes.stepper import RightHandSide, Start
+from meanfield.schemes.stepper import INNER_ERROR, RightHandSide, Start, StepTooLong
 
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""
@@ -33,16 +33,17 @@ class RungeKuttaStepper:
         step: float | None = None,
         method: str = "DOP853",
         unit: float = 1.0,
+        end: float = float("inf"),
     ) -> None:
         import scipy.integrate  # only runs need it
 
         self._make = getattr(scipy.integrate, method)
         self._dtype = state.dtype
         self._rhs = _real(rhs, state.dtype, unit)
-        self._unit = unit
+        self._unit, self._tolerance = unit, tolerance
         real = np.ascontiguousarray(state).view(np.float64)
-        step = None if step is None else step / unit
-        self._solver = self._start(time / unit, real, float("inf"), tolerance, step)
+        step = None if step is None else min(step, end - time) / unit
+        self._solver = self._start(time / unit, real, end / unit, tolerance, step)
         # SciPy's steppers refer to themselves; without this their stages, many times the size
         # of the state, would wait for the garbage collector.
         weakref.finalize(self, vars(self._solver).clear)
@@ -86,7 +87,7 @@ class RungeKuttaStepper:
         with np.errstate(all="ignore"):
             self._solver.step()
         self._spent = self._solver.nfev - before
-        return bool(self._solver.status == "running")
+        return bool(self._solver.status != "failed")
 
     def inside(self, time: float) -> State:
         """State inside the last step: a shorter step of its own, from where that one began.
@@ -99,12 +100,14 @@ class RungeKuttaStepper:
             return self.state
         if time == solver.t_old:
             return np.asarray(solver.y_old.view(self._dtype))
-        # One step, whatever its error: it is shorter than the one that was accepted.
-        side = self._start(solver.t_old, solver.y_old, time, 1e300, time - solver.t_old)
+        length, tolerance = time - solver.t_old, INNER_ERROR * self._tolerance
+        side = self._start(solver.t_old, solver.y_old, time, tolerance, length)
         with np.errstate(all="ignore"):
             side.step()
-        state = side.y
+        state, reached = side.y, side.t
         vars(side).clear()  # as in the end of self
+        if reached < time:
+            raise StepTooLong(length * self._unit)
         return np.asarray(state.view(self._dtype))
 
 
@@ -126,6 +129,7 @@ def runge_kutta(
     step: float | None = None,
     method: str = "DOP853",
     unit: float = 1.0,
+    end: float = float("inf"),
 ) -> RungeKuttaStepper:
     """Start an adaptive stepper.
 
@@ -135,20 +139,27 @@ def runge_kutta(
     - method: "DOP853" (order 8, default) or "RK45" (order 5).
     - unit: unit of time in which to work, a power of two. SciPy squares what it compares with the
       tolerance, so velocities below 1e-150 want a unit of 1e150.
+    - end: time beyond which the right-hand side is not evaluated.
 
     Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 (DOP853).
     """
     if method not in INTEGRATORS:
         raise ValueError(f"method {method!r} is not known. Known: {', '.join(INTEGRATORS)}.")
     return RungeKuttaStepper(
-        rhs, time, state, tolerance=tolerance, step=step, method=method, unit=unit
+        rhs, time, state, tolerance=tolerance, step=step, method=method, unit=unit, end=end
     )
 
 
 def dop853(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStepper:
     """Stepper of order eight from a start: what representations take unless they need another."""
     return runge_kutta(
-        rhs, start.time, start.state, tolerance=tolerance, step=start.step, unit=start.unit
+        rhs,
+        start.time,
+        start.state,
+        tolerance=tolerance,
+        step=start.step,
+        unit=start.unit,
+        end=start.end,
     )
 
 
@@ -165,4 +176,5 @@ def rk45(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaSteppe
         step=start.step,
         method="RK45",
         unit=start.unit,
+        end=start.end,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +22,19 @@ class Start:
     step: float | None = None  # step to try first; None lets the stepper choose
     unit: float = 1.0  # unit of time in which it works
     steps: int = 0  # how many steps were taken before
+    end: float = math.inf  # the right-hand side has no values beyond
+
+
+INNER_ERROR = 10.0
+"""Largest error of a state inside a step, in tolerances."""
+
+
+class StepTooLong(Exception):
+    """An accepted step jumped over a change that a shorter one from the same start meets."""
+
+    def __init__(self, step: float) -> None:
+        super().__init__(f"a step of {step:g} has a larger error than the longer one around it")
+        self.step = step
 
 
 class Stepper(Protocol):
@@ -56,5 +70,8 @@ class Stepper(Protocol):
         ...
 
     def inside(self, time: float) -> State:
-        """State inside the last step: a shorter step of its own, from where that one began."""
+        """State inside the last step: a shorter step of its own, from where that one began.
+
+        StepTooLong where its error is above `INNER_ERROR` tolerances.
+        """
         ...

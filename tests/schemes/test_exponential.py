@@ -8,6 +8,7 @@ from parameters import each
 
 from meanfield.engines.steps import exponential_kernels, exponential_weights
 from meanfield.schemes.exponential import ExponentialStepper, exponential, rung
+from meanfield.schemes.stepper import StepTooLong
 
 STIFF = -np.logspace(0.0, 6.0, 25)
 SIZES = 1.0 / (1.0 - STIFF)
@@ -355,3 +356,30 @@ def test_wrong_arguments_are_refused() -> None:
         exponential(logistic, np.array([-np.inf]), 0.0, np.ones(1), tolerance=1e-6)
     with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
         exponential(logistic, np.zeros(1), 0.0, np.ones(1), tolerance=0.0)
+
+
+def test_a_step_inside_that_meets_a_pulse_is_refused() -> None:
+    """A state inside would be wrong by the height of a pulse that the step jumped over."""
+
+    def pulse(t: float, state: np.ndarray) -> np.ndarray:
+        return np.full(1, 1e3 * (abs(t - 0.25) < 1e-3))
+
+    stepper = exponential(pulse, -np.ones(1), 0.0, np.zeros(1), tolerance=1e-6, step=1.0)
+    assert stepper.step() and stepper.time == 1.0 and stepper.state == 0.0
+    assert stepper.inside(0.1) == 0.0
+    with pytest.raises(StepTooLong, match="a step of 0.5 has a larger error than the longer one"):
+        stepper.inside(0.5)
+
+
+def test_nothing_is_evaluated_beyond_the_end() -> None:
+    """Functions that end with the run would be asked for values that they lack."""
+    times: list[float] = []
+
+    def logged(t: float, state: np.ndarray) -> np.ndarray:
+        times.append(t)
+        return logistic(t, state)
+
+    stepper = exponential(logged, np.ones(2), 0.0, np.full(2, 0.5), tolerance=1e-3, end=1.3)
+    while stepper.time < 1.3:
+        assert stepper.step()
+    assert stepper.time == max(times) == 1.3

@@ -10,7 +10,7 @@ from parameters import each
 
 import meanfield as mf
 from meanfield.carriers import DensityRepresentation
-from meanfield.schemes import INTEGRATORS, Start, dop853, rk45, runge_kutta
+from meanfield.schemes import INTEGRATORS, Start, StepTooLong, dop853, rk45, runge_kutta
 
 ANGLE = 0.8
 # Steps in t = 2 by halving, between rounding and the range where the order is not yet seen.
@@ -208,3 +208,34 @@ def test_starters_take_the_method_of_their_name(starter: Callable, method: str) 
     for stepper in steppers:
         stepper.step()
     np.testing.assert_array_equal(*(stepper.state for stepper in steppers))
+
+
+def test_a_step_inside_that_meets_a_pulse_is_refused() -> None:
+    """A state inside would be wrong by the height of a pulse that the step jumped over."""
+
+    def pulse(t: float, state: np.ndarray) -> np.ndarray:
+        return np.full(1, 1e3 * (abs(t - 0.5) < 1e-3))
+
+    stepper = runge_kutta(pulse, 0.0, np.zeros(1), tolerance=1e-6, step=1.0)
+    assert stepper.step() and stepper.time == 1.0 and stepper.state == 0.0
+    assert stepper.inside(0.1) == 0.0
+    # Half of it is where the last stage but one of eight is.
+    stages = scipy.integrate.DOP853.C[1:-1]
+    with pytest.raises(StepTooLong, match="a step of 0.7.* has a larger error than the longer one"):
+        stepper.inside(0.5 / float(stages[np.argmin(np.abs(stages - 0.65))]))
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_nothing_is_evaluated_beyond_the_end(method: str) -> None:
+    """Functions that end with the run would be asked for values that they lack."""
+    times: list[float] = []
+
+    def rhs(t: float, state: np.ndarray) -> np.ndarray:
+        times.append(t)
+        return -state
+
+    make = {"DOP853": dop853, "RK45": rk45}[method]
+    stepper = make(rhs, Start(0.0, np.ones(2), 0.7, end=1.3), 1e-3)
+    while stepper.time < 1.3:
+        assert stepper.step()
+    assert stepper.time == max(times) == 1.3
