@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,52 @@ def test_studies_are_drawn_on_axes_of_the_user(name: str) -> None:
     if left.has_data():
         with pytest.raises(ValueError, match="ax holds a drawing already"):
             draw(made, ax=left)
+
+
+@pytest.fixture(scope="module")
+def bifurcation() -> mf.BifurcationDiagram:
+    """Diagram of one branch."""
+    return mf.bifurcation_diagram(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
+
+
+def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(
+    bifurcation: mf.BifurcationDiagram,
+) -> None:
+    """A panel of a user's figure would stay empty, or hold the words of a magnified part."""
+    whole = bifurcation.plot(title="Mine", figsize=(8.0, 5.0))
+    assert tuple(whole.get_size_inches()) == (8.0, 5.0) and len(whole.axes) > 1
+    axes = Figure().subplots()
+    assert bifurcation.plot(ax=axes, title="Mine") is axes.figure
+    assert axes.get_title() == "Mine" and axes.get_xlabel() == "diffusivity $D$"
+    stable = next(line for line in axes.get_lines() if line.get_label() == "order, stable")
+    assert np.nanmax(stable.get_ydata()) == pytest.approx(bifurcation.branch.order_parameter.max())
+    with pytest.raises(ValueError, match="ax holds a drawing already"):
+        bifurcation.plot(ax=axes)
+    with pytest.raises(ValueError, match="figsize and dpi are of a figure of our own"):
+        bifurcation.plot(ax=Figure().subplots(), dpi=50.0)
+
+
+def test_phase_point_draws_its_diagram(bifurcation: mf.BifurcationDiagram) -> None:
+    """A phase point would need modules inside of the package to be looked at."""
+    point = bifurcation.point
+    axes = Figure().subplots()
+    assert point.plot(ax=axes).axes == [axes]
+    with pytest.raises(ValueError, match="this phase point has no problem: take that of"):
+        replace(point, problem=None).plot()
+
+
+def test_figures_of_studies_are_drawn_on_axes() -> None:
+    """Axes of a user would stay empty beside a figure of ours."""
+    runs = mf.ensemble(PROBLEM, tokens=10, runs=2)
+    moments = mf.fluctuations(PROBLEM, until=1.0, save=3, degree=2)
+    for result in (runs, moments, mf.linear_operator(PROBLEM)):
+        axes = Figure().subplots()
+        assert result.plot(ax=axes) is axes.figure
+        assert axes.has_data() or axes.child_axes
+
+
+def test_figures_of_equal_panels_refuse_axes() -> None:
+    """One of their panels would be drawn, and the user would not know which."""
+    pairs = mf.pair_correlation(PROBLEM, 8, times=[0.5], runs=16)
+    with pytest.raises(ValueError, match=r"PairCorrelation.plot has several axes: leave out ax"):
+        pairs.plot(ax=Figure().subplots())
