@@ -1,4 +1,4 @@
-"""A folder with a small run file, for tests that run it in parts."""
+"""A folder with a run file, for tests that run it in parts; and the run file of most of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from meanfield.recording import execute
 from meanfield.runfile import load_config
+from meanfield.runs import Run
+from meanfield.store.run_file import load
 
-TEXT = """\
-title = "small"
+CIRCLE = """\
 [problem]
 normalization = "none"
 manifold = "circle"
@@ -19,7 +20,11 @@ name = "perturbed_uniform"
 modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
 [representation]
 tolerance = 1e-8
-[time]
+"""
+"""Run file without times."""
+
+TEXT = f"""title = "small"
+{CIRCLE}[time]
 end = 20.0
 save = 9
 """
@@ -28,9 +33,9 @@ save = 9
 class Folder:
     """A folder with a run file, and what is run in it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, text: str = TEXT) -> None:
         self.config = path / "run.toml"
-        self.config.write_text(TEXT)
+        self.config.write_text(text)
         self.output = path / "run.h5"
 
     def run(self, *overrides: str, stop_after: int | None = None, **options: Any) -> list[float]:
@@ -43,3 +48,8 @@ class Folder:
                 break
         stream.close()
         return times
+
+    def record(self, *overrides: str, **options: Any) -> Run:
+        """Run, and load the file."""
+        self.run(*overrides, **options)
+        return load(self.output)

@@ -25,22 +25,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import run_folder
 
 from meanfield.commands.main import main
 from meanfield.runs import Run
 from meanfield.store.run_file import load
 
-CIRCLE = """\
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-6
-[time]
+CIRCLE = f"""{run_folder.CIRCLE.replace("1e-8", "1e-6")}[time]
 end = 2.0
 save = 4
 [compare]

@@ -9,22 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import run_folder
 
 from meanfield.store.run_file import load, read_checkpoint
 
 Check = Callable[[Path, Path], None]
 
-CIRCLE = """\
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-8
-[time]
+CIRCLE = f"""{run_folder.CIRCLE}[time]
 end = 20.0
 save = 5
 [output]

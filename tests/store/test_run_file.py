@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from contents import replaced
 from parameters import together
+from run_folder import CIRCLE
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -24,18 +25,8 @@ from meanfield.snapshot import Checkpoint
 from meanfield.store.run_file import FORMAT_VERSION, file_results, load, read_checkpoint, texts
 from meanfield.store.run_writer import append_events, create, write_checkpoint
 
-TEXT = """\
-title = "Gr\u00f6\u00dfe"
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-8
-[time]
+TEXT = f"""title = "Gr\u00f6\u00dfe"
+{CIRCLE}[time]
 end = 25.0
 save = 6
 [output]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from run_folder import Folder
 from scipy.integrate import solve_ivp
 from scipy.special import ive
 
@@ -17,8 +18,6 @@ from meanfield.carriers import Options, represent
 from meanfield.carriers.automatic import carriers
 from meanfield.commands.main import main
 from meanfield.observables import interaction_energy
-from meanfield.recording import execute
-from meanfield.runfile import load_config
 from meanfield.runfile.python_file import without_code
 from meanfield.store.run_file import load
 
@@ -220,21 +219,10 @@ save = 3
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Folder:
     """A folder with a run file and its functions."""
     (tmp_path / "clock.py").write_text(FILE)
-    (tmp_path / "run.toml").write_text(RUN)
-    return tmp_path
-
-
-def record(folder: Path, *overrides: str, stop: int | None = None, **options: Any) -> Any:
-    """Run a run file, closed after some saves, and load what it wrote."""
-    stream = execute(load_config(folder / "run.toml", overrides, folder / "run.h5"), **options)
-    for number, _ in enumerate(stream, 1):
-        if number == stop:
-            break
-    stream.close()
-    return load(folder / "run.h5")
+    return Folder(tmp_path, RUN)
 
 
 @pytest.mark.parametrize(
@@ -248,13 +236,13 @@ def record(folder: Path, *overrides: str, stop: int | None = None, **options: An
     ],
 )
 def test_run_files_name_functions_and_resume_to_the_bit(
-    folder: Path, overrides: tuple[str, ...]
+    folder: Folder, overrides: tuple[str, ...]
 ) -> None:
     """A resumed run would start its clock again."""
-    whole = record(folder, *overrides)
-    (folder / "run.h5").unlink()
-    record(folder, *overrides, stop=2)
-    again = record(folder, *overrides, resume=True)
+    whole = folder.record(*overrides)
+    folder.output.unlink()
+    folder.run(*overrides, stop_after=2)
+    again = folder.record(*overrides, resume=True)
     assert again.attributes["result_hash"] == whole.attributes["result_hash"]
     assert "drift" in again.attributes["functions"]
     assert "values above are those of time 0" in str(again)
@@ -262,9 +250,9 @@ def test_run_files_name_functions_and_resume_to_the_bit(
         _ = again.problem
 
 
-def test_run_files_of_functions_are_those_of_python(folder: Path) -> None:
+def test_run_files_of_functions_are_those_of_python(folder: Folder) -> None:
     """Names would be read, and their values not."""
-    run = record(folder)
+    run = folder.record()
     problem = mf.Problem(
         mf.Circle(),
         mf.exponential(lambda t: 2.0 + t),
@@ -277,10 +265,11 @@ def test_run_files_of_functions_are_those_of_python(folder: Path) -> None:
 
 
 def test_a_check_executes_no_function(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run file from somebody else would run its Python when it is checked."""
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(folder.config.parent)
+    Path("clock.py").write_text(f"{FILE}raise RuntimeError\n")
     assert main(["check", "run.toml"]) == 0
     assert "clock.py:beta" in capsys.readouterr().out
     tables = {"heads": [{"value": "clock.py:turn"}], "problem": {"beta": 2.0}}

@@ -11,15 +11,14 @@ from typing import Any
 import core
 import numpy as np
 import pytest
+from run_folder import Folder
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.carriers import Options, represent
 from meanfield.carriers.step_limits import contraction_rate
 from meanfield.fields.interactions import fixed_field
-from meanfield.recording import execute
 from meanfield.runfile import ConfigError, load_config
-from meanfield.store.run_file import load
 from meanfield.terms.own import OwnTerm
 
 BETA = 2.0
@@ -376,35 +375,24 @@ save = 5
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Folder:
     """A folder with a run file and the Python that it names."""
     (tmp_path / "mine.py").write_text(FILE)
-    (tmp_path / "run.toml").write_text(RUN)
-    return tmp_path
-
-
-def record(folder: Path, *overrides: str, stop: int | None = None, **options: Any) -> Any:
-    """Run a run file, closed after some saves, and load what it wrote."""
-    stream = execute(load_config(folder / "run.toml", overrides, folder / "run.h5"), **options)
-    for number, _ in enumerate(stream, 1):
-        if number == stop:
-            break
-    stream.close()
-    return load(folder / "run.h5")
+    return Folder(tmp_path, RUN)
 
 
 @pytest.mark.parametrize(
     "overrides", [(), ("representation={name='particles', tokens=20}",), ("problem.beta=2.0",)]
 )
 def test_run_files_name_terms_and_resume_to_the_bit(
-    folder: Path, overrides: tuple[str, ...]
+    folder: Folder, overrides: tuple[str, ...]
 ) -> None:
     """A resumed run would start the clock of a term again."""
-    whole = record(folder, *overrides)
+    whole = folder.record(*overrides)
     assert whole.attributes["terms"] == "mine.py:Linear, mine.py:instance"
-    (folder / "run.h5").unlink()
-    record(folder, *overrides, stop=2)
-    again = record(folder, *overrides, resume=True)
+    folder.output.unlink()
+    folder.run(*overrides, stop_after=2)
+    again = folder.record(*overrides, resume=True)
     assert again.attributes["result_hash"] == whole.attributes["result_hash"]
     with pytest.raises(ValueError, match=r"has terms \(mine.py:Linear, .*\) that its file"):
         _ = again.problem
@@ -435,15 +423,16 @@ def interrupted(time: float, measure: Any) -> None:
         ("other.py:Linear", 'must be "file.py:function" of an existing file'),
     ],
 )
-def test_wrong_references_are_refused(folder: Path, reference: str, message: str) -> None:
+def test_wrong_references_are_refused(folder: Folder, reference: str, message: str) -> None:
     """The mistake would surface where the run begins."""
     with pytest.raises(ConfigError, match=rf"\[problem\] {message}|{message}"):
-        load_config(folder / "run.toml", [f"problem.terms=['{reference}']"])
+        load_config(folder.config, [f"problem.terms=['{reference}']"])
 
 
-def test_a_check_executes_no_term(folder: Path) -> None:
+def test_a_check_executes_no_term(folder: Folder) -> None:
     """Without the term, which stands alone, a beta would be missing."""
-    config = load_config(folder / "run.toml", code="later")
+    folder.config.with_name("mine.py").write_text(f"{FILE}raise RuntimeError\n")
+    config = load_config(folder.config, code="later")
     assert not config.problem.own_terms
     with pytest.raises(ConfigError, match="terms = .* is Python, which --no-code refuses"):
-        load_config(folder / "run.toml", code="never")
+        load_config(folder.config, code="never")
