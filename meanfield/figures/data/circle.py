@@ -30,18 +30,7 @@ def lowest_angle(space: Geometry) -> float:
 
 
 def cell_means(measure: Density | Measure, count: int) -> FloatArray:
-    """Mean density relative to uniform in the cells between `cell_edges`.
-
-    measure: on the circle, or axial; count: number of cells, even.
-
-    Returns (count,): their mean is the mass, 1.
-
-    >>> import meanfield as mf
-    >>> cell_means(mf.Measure(mf.Circle(), [-3.0, 0.1, 0.2]), 4).round(3)
-    array([1.333, 0.   , 2.667, 0.   ])
-    >>> cell_means(mf.Density(mf.Circle(), [1.0, 0.25]), 2).round(6)  # 1 + cos(theta) / 2
-    array([1., 1.])
-    """
+    """Mean density relative to uniform in the cells between `cell_edges`, (count,); mean 1."""
     if measure.manifold.family == "axial":
         return _polar_means(measure, count)
     if isinstance(measure, Measure) and measure.cell_order:
@@ -75,15 +64,7 @@ def _polar_means(measure: Density | Measure, count: int) -> FloatArray:
 
 
 def quantiles(measure: Density | Measure, count: int) -> FloatArray:
-    """Angles in [-pi, pi] that cut a measure, from -pi on, into parts of equal mass.
-
-    Points of mass (i + 1/2) / count, shape (count,): of a density to the width of a cell
-    squared, of points a choice among them.
-
-    >>> import meanfield as mf
-    >>> quantiles(mf.Density(mf.Circle(), [1.0]), 2).round(6)
-    array([-1.570796,  1.570796])
-    """
+    """Angles in [-pi, pi] of mass (i + 1/2) / count, (count,): of points a choice among them."""
     levels = (np.arange(count) + 0.5) / count
     if isinstance(measure, Measure):
         angles = wrapped(measure.points)

@@ -18,10 +18,7 @@ _CLEAR = 0.2
 
 @dataclass(frozen=True, eq=False)
 class ClustersPicture:
-    """Where clusters are, at up to 60 times spread evenly over the axis.
-
-    times, masses (k,): of each cluster at each time.
-    """
+    """Where clusters are, at up to 60 times spread evenly over the axis; times, masses (k,)."""
 
     frame: Frame
     times: FloatArray
@@ -53,11 +50,7 @@ def clusters_picture(run: Run) -> ClustersPicture:
 
 
 def _middle(centres: FloatArray) -> int:
-    """Longitude in degrees whose opposite is far from all centres (k, 3): 0, if that will do.
-
-    >>> _middle(np.array([[-1.0, 0.0, 0.0]])), _middle(np.array([[1.0, 0.0, 0.0]]))
-    (-180, 0)
-    """
+    """Longitude in degrees whose opposite is far from all centres (k, 3): 0, if that will do."""
     candidates = np.arange(-180, 180, 30)  # meridians of the map
     seams = np.deg2rad(candidates) + np.pi
     # Distance from the plane of each meridian, on its side; poles are near to all.

@@ -13,12 +13,7 @@ _NEAR_UNIFORM = 1.25
 
 
 def colour_range(values: FloatArray) -> tuple[float, float]:
-    """Lowest and highest density that have a colour of their own.
-
-    >>> import numpy as np
-    >>> colour_range(np.array([-1e-9, 0.3, 400.0])), colour_range(np.array([1.0, 1.01]))
-    ((0.3, 30.0), (0.8, 1.25))
-    """
+    """Lowest and highest density that have a colour of their own."""
     positive = values[values > 0]
     lowest = min(max(float(positive.min()), _LOWEST), 1.0 / _NEAR_UNIFORM)
     return lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM)

@@ -1,8 +1,8 @@
 """The density of a run on the circle over time and angle, and as a film around the circle.
 
-A saved time is a column of cells, and atoms. A density and the quadrature nodes of characteristics
-are smooth, tokens fill cells, heavy atoms are marks of their own. A run may hold one after the
-other. Noisy tokens are smoothed by the heat kernel: a histogram of a few hundred is stripes.
+A saved time is a column of cells, and atoms: smooth for a density and for nodes of
+characteristics, filled cells for tokens, marks for heavy atoms. Noisy tokens are smoothed by the
+heat kernel.
 """
 
 from __future__ import annotations
@@ -133,8 +133,7 @@ def _interpolated(
     """Edges and values of columns that are narrow on the time axis.
 
     Between two densities log f is interpolated, elsewhere the nearer column is taken. What heads
-    carry around the circle would fade and appear again: there the mass moves instead, see
-    `_moved`, from one token to itself, whose angles are in `carried`, NaN where they are not known.
+    carry around the circle moves by `_moved`, along the angles in `carried` (NaN if not known).
     """
     places = places_on_axis(times, logarithmic)
     edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
@@ -163,15 +162,10 @@ def _carried(
 
 
 def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray:
-    """Mean densities in the cells between two times, where each bit of mass moves evenly.
+    """Mean densities (cells, n) between two times, where each bit of mass moves evenly.
 
     With Q(m) the angle up to which there is a mass m, from one token on, Q = (1 - s) Q_0 + s Q_1.
-
-    pair (2, cells): mean densities at both times.
-    ends (2,): unwrapped angle of the token at both.
-    shares (n,): s, from 0 to 1.
-
-    Returns (cells, n).
+    pair (2, cells): densities; ends (2,): unwrapped angle of the token; shares (n,): s.
     """
     count = pair.shape[1]
     edges, turn = cell_edges(count), 2.0 * np.pi
@@ -201,10 +195,7 @@ def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray
 
 
 def _slip(references: list[tuple[FloatArray, FloatArray]], moved: float) -> float:
-    """Mass by which a token seems to slip where cells do not tell where in its cluster it is.
-
-    What brings the mass closest to a rotation by as much as the token moved, in mean square.
-    """
+    """Mass by which a token seems to slip: what brings it closest to a rotation in mean square."""
     from scipy.optimize import minimize_scalar
 
     (first, before), (second, after) = references
@@ -242,10 +233,7 @@ def _copies(times: FloatArray, path: FloatArray) -> list[FloatArray]:
 def _dashes(
     run: Run, saves: IntArray, edges: FloatArray
 ) -> tuple[list[list[tuple[float, float]]], FloatArray]:
-    """Atoms as dashes from one edge to the next, with their masses: none crosses the seam.
-
-    An atom that rests is one dash; else which is which at the next saved time is not asked.
-    """
+    """Atoms as dashes from one edge to the next, with their masses: none crosses the seam."""
     dashes: list[list[tuple[float, float]]] = []
     masses: list[float] = []
     going: dict[tuple[float, float], int] = {}  # dashes that end at an edge, by angle and mass
@@ -263,10 +251,7 @@ def _dashes(
 
 
 def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArray:
-    """Mean density in `count` cells at a saved time whose state was kept.
-
-    With `marked` false the atoms that are marks are left out.
-    """
+    """Mean density in `count` cells at a saved time; without marked atoms unless `marked`."""
     measure = run.measures[index]
     assert measure is not None
     if isinstance(measure, Measure) and not marked and run.representation[index] == ATOMS:
@@ -339,10 +324,7 @@ def _marked(measure: Measure) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class CircleFilm:
-    """Frames of the density around the circle, and the pictures beside them.
-
-    picture, curves: of all times.
-    """
+    """Frames of the density around the circle, and the pictures beside them."""
 
     frames: NDArray[np.int64]  # (frames,): index of the saved time of each
     times: FloatArray  # (frames,): scaled

@@ -1,8 +1,7 @@
 """Moments of N tokens beside their limit, with the band of their fluctuations.
 
-To first order in 1/N moments of N tokens are normal, with the mean limit + shift / N and the
-covariance over N. Sizes of a degree, |c_k| on the circle, are not normal near 0. So their mean and
-quantiles come from points of that normal law, always the same ones.
+To first order in 1/N moments are normal, with the mean limit + shift / N and the covariance over N.
+Sizes of a degree are not normal near 0: their mean and quantiles come from points of that law.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FluctuationsPicture:
-    """Sizes of moments by degree of N tokens over time.
-
-    mean, low, high (n_times, K): of N tokens: the mean, and what 95 % of them lie between.
-    """
+    """Sizes of moments of N tokens over time: mean, and what 95 % lie between, (n_times, K)."""
 
     frame: Frame  # of the times that are resolved
     tokens: int  # N

@@ -67,15 +67,7 @@ def label_order_picture(run: Run) -> LabelOrderPicture:
 
 
 def labels_picture(run: Run, limits: Limits = None) -> LabelsPicture:
-    """Picture of the densities of all labels at up to three saved times.
-
-    >>> import meanfield as mf
-    >>> spread = mf.Gaussian(0.3)
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=spread)
-    >>> picture = labels_picture(mf.simulate(problem, until=1.0, save=2, labels=5))
-    >>> bool(picture.axis.values[2] == 0.0), picture.panels[0][1].shape
-    (True, (5, 240))
-    """
+    """Picture of the densities of all labels at up to three saved times."""
     axis = _axis(_labelled(run))
     panels = []
     for i in chosen_times(run, _PANELS):

@@ -22,10 +22,7 @@ _PIXELS = 900
 
 @dataclass(frozen=True, eq=False)
 class MeasurePicture:
-    """Picture of a measure.
-
-    points, masses: a few points on the circle; on a map, or two principal axes, dots (n, 2).
-    """
+    """Picture of a measure."""
 
     name: str  # what it is
     # (cells,) or (height, width): mean density in equal cells of the circle from -pi on, or in the

@@ -28,11 +28,7 @@ class Closed:
 
 @dataclass(frozen=True, eq=False)
 class PairPicture:
-    """Pair correlations at a few times.
-
-    psi, psi_error (n_times, n_angles): series up to all degrees, and its standard error;
-    second_moments, standard_errors (n_times, n_degrees).
-    """
+    """Pair correlations psi (n_times, n_angles) and moments (n_times, n_degrees) at a few times."""
 
     facts: dict[str, Any]  # manifold, kernel and flow
     tokens: int

@@ -70,11 +70,7 @@ def branch_pieces(branch: Branch) -> Pieces:
 
 
 def _smooth(pieces: Pieces) -> Pieces:
-    """Denser points of pieces: a few dozen states are too far apart for a magnified turn.
-
-    Diffusivity and free energy are smooth in the square of the order parameter, whose sign means
-    nothing, as long as it grows along the branch.
-    """
+    """Denser points of pieces: D and F are smooth in the square of the order parameter."""
     from scipy.interpolate import CubicSpline
 
     points = np.concatenate([piece for _, piece in pieces])
@@ -96,10 +92,7 @@ def _smooth(pieces: Pieces) -> Pieces:
 
 @dataclass(frozen=True)
 class PhaseCurves:
-    """Columns of a diagram, NaN where a curve is absent; (n,) each, beta increasing.
-
-    Dots mark computed points; the tricritical point between them is interpolated.
-    """
+    """Columns (n,) of a diagram, beta increasing, NaN where a curve is absent."""
 
     dots: list[int]
     beta: FloatArray

@@ -50,12 +50,7 @@ def dispersion_picture(problem: Problem, max_degree: int | None = None) -> Rates
 
 
 def facts(problem: Problem) -> list[str]:
-    r"""Consequences of the thresholds for this problem, one line each.
-
-    >>> import meanfield as mf
-    >>> facts(mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA))[0]
-    'degree 4 is fastest for $6.2113 < \\beta < 10.2285$'
-    """
+    """Consequences of the thresholds for this problem, one line each."""
     fastest = dominant_degree(problem)
     if fastest is None:
         return ["no degree grows: uniform is stable"]
@@ -75,11 +70,7 @@ def facts(problem: Problem) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class PotentialOnCircle:
-    """Attention potential of tokens at the onset time, and its maxima.
-
-    angles, values (n,): the potential, largest modulus 1; places, heights, masses (k,): of the
-    maxima: angle, potential, and mass of the basin.
-    """
+    """Attention potential (n,) of tokens at the onset time, its maxima (k,) and basins."""
 
     angles: FloatArray
     values: FloatArray
@@ -92,10 +83,7 @@ class PotentialOnCircle:
 
 @dataclass(frozen=True, eq=False)
 class PotentialOnSphere:
-    """Attention potential of tokens at the onset time on a map, and its maxima.
-
-    places, masses (k, 2) and (k,): of the maxima, with the masses of their basins.
-    """
+    """Attention potential of tokens at the onset time on a map, its maxima and basins."""
 
     projection: Projection
     values: FloatArray  # (height, width): the potential in pixels, row by row from below
@@ -128,11 +116,7 @@ def potential_picture(
 
 @dataclass(frozen=True, eq=False)
 class PredictionPicture:
-    """How many clusters form.
-
-    dominant, second: degrees that grow fastest; rate_ratio, mean_clusters: rate of the second over
-    that of the first; linear mean in closed form.
-    """
+    """How many clusters form."""
 
     tokens: int  # how many there are
     linear: CountLaw  # of the number of clusters

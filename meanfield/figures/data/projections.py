@@ -41,11 +41,7 @@ class Projection(Protocol):
 
 @dataclass(frozen=True)
 class Mollweide:
-    """The whole sphere, equal areas; longitude 0 in the middle, east to the right.
-
-    >>> Mollweide().to_plane(np.array([0.0, 0.0, 1.0])).round(6)
-    array([0.      , 1.414214])
-    """
+    """The whole sphere, equal areas; longitude 0 in the middle, east to the right."""
 
     @property
     def half_axes(self) -> tuple[float, float]:
@@ -72,11 +68,7 @@ class Mollweide:
 
 @dataclass(frozen=True)
 class PlateCarree:
-    """Longitude to the right and latitude up, in radians.
-
-    >>> PlateCarree().to_plane(np.array([0.0, -1.0, 0.0])).round(6)
-    array([-1.570796,  0.      ])
-    """
+    """Longitude to the right and latitude up, in radians."""
 
     @property
     def half_axes(self) -> tuple[float, float]:
@@ -95,11 +87,7 @@ class PlateCarree:
 
 @dataclass(frozen=True, eq=False)
 class Orthographic:
-    """The half of the sphere that is seen from far away in a direction; north is up.
-
-    >>> Orthographic(np.array([1.0, 0.0, 0.0])).to_plane(np.array([0.0, 0.6, 0.8])).round(6)
-    array([0.6, 0.8])
-    """
+    """The half of the sphere that is seen from far away in a direction; north is up."""
 
     towards: FloatArray  # (3,): point in the middle, a unit vector
 
@@ -132,10 +120,6 @@ class Orthographic:
 
 
 def directions(longitude: ArrayLike, latitude: ArrayLike) -> FloatArray:
-    """Unit vectors (..., 3) of longitudes and latitudes in radians.
-
-    >>> directions(0.5 * np.pi, 0.0).round(6)
-    array([0., 1., 0.])
-    """
+    """Unit vectors (..., 3) of longitudes and latitudes in radians."""
     level, turn = np.cos(latitude), np.broadcast_to(longitude, np.shape(latitude))
     return np.stack([level * np.cos(turn), level * np.sin(turn), np.sin(latitude)], axis=-1)

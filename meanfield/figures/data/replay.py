@@ -13,11 +13,7 @@ from meanfield.models.token_limit import TokenLimit
 
 @dataclass(frozen=True, eq=False)
 class ReplayPicture:
-    """Means over texts.
-
-    title, facts: what it is, in a line each; betas, r2 (layers, heads * texts): slope of scores on
-    cosines of every head, and the share of the scores it explains.
-    """
+    """Means over texts; betas, r2 (layers, heads * texts): slopes of scores, their shares."""
 
     title: str
     facts: str

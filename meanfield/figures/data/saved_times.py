@@ -1,7 +1,4 @@
-"""Saved times of a run: which an axis can show, and which representation carried each.
-
-A run may begin as a density, go on as characteristics and end as atoms.
-"""
+"""Saved times of a run: which an axis can show, and which representation carried each."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ def atoms_at(run: Run, index: int) -> Measure | None:
 
 
 def saves_with_a_density(run: Run) -> int:
-    """Number of saved times, from the first on, at which a density can move tokens.
-
-    Atoms end them. States between need not be stored.
-    """
+    """Number of saved times, from the first on, at which a density can move tokens."""
     count = 0
     for time, name in zip(run.scaled_time, run.representation, strict=True):
         if name not in ("density", CHARACTERISTICS) or time > _FOLLOWED_UNTIL:
@@ -68,13 +62,7 @@ def saves_with_the_same_tokens(run: Run) -> int:
 
 
 def is_logarithmic(time: FloatArray) -> bool:
-    """True if the saved times are spread over orders of magnitude.
-
-    >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
-    (True, False)
-    >>> is_logarithmic(np.array([0.0, 1.0, 1e60, 1e120]))
-    True
-    """
+    """True if the saved times are spread over orders of magnitude."""
     later = time[time > 0]
     return len(later) >= _ENOUGH and bool(later[(len(later) - 1) // 2] < _EARLY * later[-1])
 
@@ -85,13 +73,7 @@ def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
 
 
 def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
-    """Edges of columns: half way along the axis between times, and the first and the last.
-
-    >>> edges_between(np.array([1.0, 3.0, 5.0]), False)
-    array([1., 2., 4., 5.])
-    >>> edges_between(np.array([1.0, 16.0]), True).round(9)
-    array([ 1.,  4., 16.])
-    """
+    """Edges of columns: half way along the axis between times, and the first and the last."""
     places = places_on_axis(times, logarithmic)
     middle = 0.5 * (places[1:] + places[:-1])
     return np.concatenate([times[:1], np.exp(middle) if logarithmic else middle, times[-1:]])
@@ -103,13 +85,7 @@ def shown(run: Run) -> NDArray[np.int64]:
 
 
 def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
-    """Indices of up to `count` times, even along the axis on which they are drawn.
-
-    The first and the last are among them, if `count` is 2 or more.
-
-    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3), spread_evenly(np.linspace(0.0, 1.0, 8), 4)
-    (array([ 0,  5, 10]), array([0, 3, 7]))
-    """
+    """Indices of up to `count` times, first and last among them, even along the axis."""
     places = places_on_axis(times, logarithmic)
     gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
     chosen = [0]

@@ -84,10 +84,7 @@ def visible_degrees(run: Run) -> tuple[list[int], int | None]:
 
 
 def linear_prediction(run: Run, degree: int) -> FloatArray:
-    """|m_l| at the saved times if it grew from the first one on at the rate lambda_l.
-
-    NaN where the rate is not stored, the degree starts at zero, or linear theory has ended.
-    """
+    """|m_l| at the saved times if it grew from the first at lambda_l; NaN where theory has none."""
     if _differ(run):
         return np.full(len(run.time), np.nan)
     predicted = _linear_sizes(run)
@@ -97,11 +94,10 @@ def linear_prediction(run: Run, degree: int) -> FloatArray:
 
 
 def linear_regime(run: Run) -> NDArray[np.bool_]:
-    """Mask of the saved times in the linear regime of the first saved time, (n_saves,).
+    """Mask (n_saves,) of the saved times in the linear regime of the first saved time.
 
-    The start must be within a root mean square of `_NEAR_UNIFORM` of uniform, and the predicted
-    density within `_LINEAR_END`. Degrees that decay are weighted by their rates relative to the
-    largest.
+    The start must be near uniform, and the predicted density within `_LINEAR_END`. Degrees that
+    decay are weighted by their rates relative to the largest.
     """
     predicted = _linear_sizes(run)
     rates = run.growth_rates[: predicted.shape[1]]
@@ -117,10 +113,7 @@ def linear_regime(run: Run) -> NDArray[np.bool_]:
 
 
 def _differ(run: Run) -> bool:
-    """True if positions under a mask start from different densities.
-
-    They then grow at other rates, as do runs on another clock or on none.
-    """
+    """True if positions under a mask start from different densities, and grow at other rates."""
     if np.isnan(float(run.attributes.get("growth_rate_max", 0.0))):
         return True
     first = next((measure for measure in run.measures if measure is not None), None)
@@ -275,10 +268,7 @@ def observable_picture(run: Run, name: str) -> ObservablePicture:
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """Energy and order parameter on one pair of axes: both are 1 for a single cluster.
-
-    The energy is NaN where the run has none.
-    """
+    """Energy (NaN without one) and order parameter on one pair of axes: 1 for a single cluster."""
 
     energy: EnergyPicture
     order: OrderPicture
@@ -291,11 +281,7 @@ def over_time(run: Run) -> OverTime:
 
 @dataclass(frozen=True, eq=False)
 class SpectrumPicture:
-    """Sizes of moments by degree at the times of the frame, and the growth of linear theory.
-
-    sizes, predicted (n, degrees): |m_l|, and what it would be had it grown at its rate from the
-    first saved time on; NaN where that is not known, or linear theory does not hold.
-    """
+    """Sizes |m_l| (n, degrees), and what they would be had they grown at their rates."""
 
     frame: Frame
     degrees: list[int]  # those that are shown
@@ -354,11 +340,7 @@ def _representations(run: Run) -> str:
 
 @dataclass(frozen=True, eq=False)
 class StaircasePicture:
-    """Energy over log t, with plateaus and merges.
-
-    times, energy (n,): saved times after 0; merges, heights: when clusters met, and the energy
-    then.
-    """
+    """Energy over log t, with plateaus and merges: times, and energies there."""
 
     frame: Frame  # its times are the two ends
     times: FloatArray

@@ -39,10 +39,7 @@ class ModePicture:
 
 @dataclass(frozen=True, eq=False)
 class SpectrumPicture:
-    """Eigenvalues, and the leading modes.
-
-    growing, decaying (n,): which of them grow or decay; rates that are rounding do neither.
-    """
+    """Eigenvalues, the leading modes, and which rates grow or decay beyond rounding."""
 
     subtitle: str  # manifold, heads and normalisation
     eigenvalues: ComplexArray  # (n,): the rightmost ones
@@ -103,13 +100,7 @@ def _mode(operator: LinearOperator, index: int, copies: int, angles: FloatArray)
 
 
 def subtitle(problem: Problem) -> str:
-    r"""Manifold, heads and normalisation on one line.
-
-    >>> import meanfield as mf
-    >>> heads = [mf.Head(value=[1.0, 2.0]), mf.Head(query=2.0)]
-    >>> subtitle(mf.Problem(mf.Circle(), mf.Attention(heads, beta=1.5)))
-    'circle,  2 heads,  largest $\\beta |B| = 3$,  softmax'
-    """
+    """Manifold, heads and normalisation on one line."""
     attention = problem.attention
     if attention is None:
         zonal = problem.zonal

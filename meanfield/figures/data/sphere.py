@@ -111,10 +111,9 @@ def densest_place(run: Run, index: int) -> FloatArray:
 
 
 def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
-    """Indices of up to `count` saved times with a state, first and last among them.
+    """Indices of up to `count` saved times with a state, even in the mean of two clocks.
 
-    They are even in the mean of two clocks from 0 to 1: time, and the change of the energy, or of
-    the moments without an energy. So a measure at rest is not drawn six times.
+    The clocks are time, and the change of the energy (of the moments without one).
     """
     saves = np.array([i for i, measure in enumerate(run.measures) if measure is not None])
     if len(saves) <= count:
@@ -143,10 +142,7 @@ def _clock(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SpherePanel:
-    """A measure on the sphere seen through a projection.
-
-    clusters, cluster_masses (k, 2) and (k,): places and masses of those that rise above the rest.
-    """
+    """Measure on the sphere seen through a projection, and the clusters (k, 2) that stand out."""
 
     time: float  # scaled
     projection: Projection
@@ -200,12 +196,7 @@ def missing(run: Run) -> str | None:
 def map_picture(
     run: Run, limits: Limits = None, tokens: Sequence[FloatArray] | None = None
 ) -> SpherePicture:
-    """Equal-area maps at up to six saved times.
-
-    run: on the sphere.
-    limits: densities at the ends of the colours.
-    tokens (n, 3): those that are drawn, of each saved time; default: `tokens_of(run)`.
-    """
+    """Equal-area maps at up to six saved times; limits: of colours; tokens (n, 3) of each time."""
     _check(run)
     chosen = chosen_times(run, _MAPS)
     tokens = tokens_of(run) if tokens is None else tokens

@@ -19,11 +19,7 @@ _BELOW = 0.72  # where the guide of slope -1/2 runs, as a share of the first dis
 
 @dataclass(frozen=True, eq=False)
 class SizeCurve:
-    """Distance of one size against time.
-
-    mean, low, high (n_times,): mean distance and one standard error below and above it; low is
-    positive.
-    """
+    """Distance of one size against time: mean, and one standard error below and above it."""
 
     tokens: int
     mean: FloatArray
@@ -38,11 +34,7 @@ class SizeCurve:
 
 @dataclass(frozen=True, eq=False)
 class TimeCurve:
-    """Distance at one time against the number of tokens.
-
-    mean, error (n_sizes,): mean distance, its standard error; exponent, half_width: of the law, and
-    of the exponent's confidence interval.
-    """
+    """Distance at one time against the number of tokens: mean, standard error, law and exponent."""
 
     time: float  # scaled time
     mean: FloatArray
@@ -54,10 +46,7 @@ class TimeCurve:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonPicture:
-    """Distances of particle systems to the density.
-
-    times, tokens: scaled times of `sizes`, numbers of tokens of `chosen`.
-    """
+    """Distances of particle systems to the density."""
 
     facts: dict[str, Any]  # title, manifold, kernel and flow; empty if they are not known
     distance: str  # symbol of the distance, for mathtext
@@ -137,10 +126,7 @@ def _chosen_times(study: ConvergenceStudy) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class EnsemblePicture:
-    """Clusters of many runs.
-
-    mean, error (n_sizes, n_times): mean count, its standard error (0 of a single run).
-    """
+    """Clusters of many runs: mean count (n_sizes, n_times), and its standard error."""
 
     facts: dict[str, Any]  # title, manifold, kernel and flow; empty if they are not known
     times: FloatArray  # (n_times,): in onset times

@@ -51,10 +51,7 @@ class SweepAxis:
 
 @dataclass(frozen=True, eq=False)
 class SweepPicture:
-    """An observable over the parameters of a sweep.
-
-    title, facts, quantity: of the sweep; what is fixed; what is shown.
-    """
+    """An observable over the parameters of a sweep."""
 
     title: str
     facts: str
@@ -161,11 +158,7 @@ def _is_seed(parameter: Parameter) -> bool:
 
 
 def _has_ratios(places: FloatArray) -> bool:
-    """True if increasing numbers are spread by ratios.
-
-    >>> _has_ratios(np.array([0.1, 1.0, 10.0])), _has_ratios(np.linspace(1.0, 20.0, 39))
-    (True, False)
-    """
+    """True if increasing numbers are spread by ratios."""
     if len(places) < 3 or places.min() <= 0 or places.max() < _WIDE * places.min():
         return False
     middle, low, high = np.median(places), places[0], places[-1]

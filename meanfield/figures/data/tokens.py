@@ -52,15 +52,10 @@ _SOLVED: WeakKeyDictionary[Run, dict[tuple[str, int, int], FloatArray]] = WeakKe
 
 
 def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray, FloatArray]:
-    """Times and unwrapped angles of `count` tokens, evenly chosen by their initial order.
+    """Times (n,), and unwrapped angles (n, tokens) of `count` tokens, on the circle.
 
-    run: on the circle, with its states kept.
-    count: number of tokens; fewer if the run has fewer.
-    per_interval: points a saved interval, for tokens that follow the moments.
-
-    Returns times (n,): scaled time, from the first saved time on, as far as the paths go; angles
-    (n, number of tokens): radians, not wrapped. No tokens if the velocity cannot be had from the
-    file, see `run_interaction`.
+    per_interval: points a saved interval, for tokens that follow the moments. No tokens if the file
+    does not tell the velocity, see `run_interaction`.
     """
     first, same = run.measures[0], saves_with_the_same_tokens(run)
     if same and isinstance(first, Measure):
@@ -90,10 +85,7 @@ def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray])
 def paths_from_moments(
     run: Run, interaction: AnyInteraction, start: FloatArray, times: FloatArray
 ) -> FloatArray:
-    """Angles at `times`, shape (n, len(start)), of tokens that begin at `start`.
-
-    DOP853 to 1e-8; what the interpolation of the moments in time costs comes on top.
-    """
+    """Angles at `times`, (n, len(start)), of tokens that begin at `start`, by DOP853 to 1e-8."""
     from scipy.integrate import solve_ivp
 
     field = _field_over_time(run, interaction, int(np.sum(run.scaled_time <= times[-1])))
@@ -114,9 +106,7 @@ def paths_from_moments(
 def run_interaction(run: Run) -> AnyInteraction | None:
     """Mean field of a run's tokens; None if its file lacks it, as for a user's own kernel.
 
-    None also with diffusion, where tokens have no paths, and with labels, each of which has
-    another field. None with Sinkhorn if states are missing or very many: its weights follow
-    from measures, not from stored moments.
+    None also with diffusion, with labels, and with Sinkhorn if states are missing or very many.
     """
     try:
         problem = run.problem
@@ -174,33 +164,20 @@ def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
 
 
 def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
-    """Indices of up to `count` tokens, evenly spread over their order on the circle.
-
-    >>> evenly_chosen(np.array([0.3, 0.1, 0.2, 0.4]), 2)
-    array([2, 3])
-    """
+    """Indices of up to `count` tokens, evenly spread over their order on the circle."""
     order = np.argsort(angles % (2 * np.pi), kind="stable")
     few = min(count, len(order))
     return order[((np.arange(few) + 0.5) * len(order) / few).astype(np.int64)]
 
 
 def refined(times: FloatArray, per_interval: int) -> FloatArray:
-    """Times with per_interval - 1 more between neighbours.
-
-    >>> refined(np.array([0.0, 1.0, 3.0]), 2)
-    array([0. , 0.5, 1. , 2. , 3. ])
-    """
+    """Times with per_interval - 1 more between neighbours."""
     positions = np.arange((len(times) - 1) * per_interval + 1) / per_interval
     return np.asarray(np.interp(positions, np.arange(len(times)), times))
 
 
 def tokens_of(run: Run) -> list[FloatArray]:
-    """Tokens that are drawn at every saved time, each (n, 3).
-
-    Of particles, and atoms, at most 2000, evenly chosen. None where the state was not kept, or
-    where the file does not tell how tokens of a density move: a kernel of the user's own, or
-    diffusion.
-    """
+    """Tokens drawn at every saved time, each (n, 3), at most 2000; None where not known."""
     none = np.zeros((0, 3))
     first, interaction = run.measures[0], run_interaction(run)
     moved: list[FloatArray] = []
@@ -243,10 +220,7 @@ def equal_nodes(measure: Measure, count: int) -> FloatArray:
 def followed(
     run: Run, interaction: AnyInteraction, start: FloatArray, count: int | None = None
 ) -> FloatArray:
-    """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`, to 1e-5.
-
-    What the interpolation of the moments in time costs comes on top.
-    """
+    """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`, to 1e-5."""
     from scipy.integrate import solve_ivp
 
     space = run.manifold

@@ -48,11 +48,7 @@ class MatrixPicture:
 
 @dataclass(frozen=True, eq=False)
 class CosinesPicture:
-    """Histogram of the cosines of pairs over time.
-
-    times, curve (k,): cosine of tokens at equal angles that begin at the mean cosine; NaN where no
-    theory knows it.
-    """
+    """Histogram of the cosines of pairs over time, and the cosine of tokens at equal angles."""
 
     frame: Frame
     edges: FloatArray  # (k + 1,): ends of columns, in time
@@ -142,21 +138,14 @@ def _kept(run: Run, most: int) -> IntArray:
 
 
 def ends_and_between(times: FloatArray, most: int, logarithmic: bool) -> IntArray:
-    """Indices of up to so many times, the first and the last, and others evenly between.
-
-    >>> ends_and_between(np.linspace(0.0, 1.0, 12), 4, False)
-    array([ 0,  4,  7, 11])
-    """
+    """Indices of up to so many times, the first and the last, and others evenly between."""
     places = places_on_axis(times, logarithmic)
     wanted = np.linspace(places[0], places[-1], most)
     return np.unique(np.abs(places - wanted[:, None]).argmin(axis=1))
 
 
 def _telling(run: Run, saves: IntArray, count: int) -> IntArray:
-    """Up to `count` of the saved times, even in the path that the mean cosine covers.
-
-    So tokens at rest are not drawn again and again. Without such a change times are even.
-    """
+    """Up to `count` of the saved times, even in the path of the mean cosine, else in time."""
     means = np.array([mean_cosine(run.measures[i]) for i in saves])
     path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(means)))])
     if not path[-1] > _CHANGE:
@@ -170,11 +159,7 @@ def _some(count: int, most: int) -> IntArray:
 
 
 def alike_order(vectors: FloatArray) -> IntArray:
-    """Order of tokens in which those that are alike stand together.
-
-    >>> alike_order(np.eye(3)[[0, 1, 0, 1, 0]]).tolist()
-    [1, 3, 4, 0, 2]
-    """
+    """Order of tokens in which those that are alike stand together."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 
     if len(vectors) < 3 or not np.isfinite(vectors).all():
@@ -235,10 +220,7 @@ def cosines_picture(run: Run) -> CosinesPicture:
 
 
 def histogram_picture(run: Run) -> HistogramPicture:
-    """Picture of the cosines of pairs at a few times, side by side.
-
-    A density has the law of <x, y> under mu x mu.
-    """
+    """Cosines of pairs at a few times; of a density the law of <x, y> under mu x mu."""
     saves, stored = shown(run), "similarity" in run.observables
     states = np.array([i for i in saves if run.measures[i] is not None], dtype=np.int64)
     if not stored and not len(states):
@@ -257,10 +239,7 @@ def histogram_picture(run: Run) -> HistogramPicture:
 
 
 def cosine_shares(run: Run, saves: IntArray) -> FloatArray:
-    """Cosines of pairs at saved times, shape (k, bins): as they were observed, else of the states.
-
-    NaN where they are not known.
-    """
+    """Cosines of pairs at saved times, (k, bins), observed or of the states; NaN if not known."""
     observed = run.observables.get("similarity")
     if observed is not None:
         return np.asarray(observed[saves])
@@ -316,11 +295,7 @@ def _axes_at(run: Run, saves: IntArray) -> AxesPicture:
 def in_leading_axes(
     run: Run, saves: IntArray, count: int, most: int
 ) -> tuple[list[FloatArray], float]:
-    """Tokens (n, count) at saved times, at most so many, on axes that are the same at all times.
-
-    Coordinates as they are in so many dimensions or fewer, else the leading principal axes; and
-    the share of the mean square that they hold.
-    """
+    """Tokens (n, count) at saved times on leading principal axes, and the share these hold."""
     every = [_vectors(run, int(i)) for i in saves]
     points = [each[_some(len(each), most)] for each in every]
     d = points[0].shape[1]
@@ -331,13 +306,7 @@ def in_leading_axes(
 
 
 def principal_axes(points: FloatArray, count: int = 2) -> tuple[FloatArray, float]:
-    """Leading axes (count, d) of points (n, d) about 0, and the share of squares that they hold.
-
-    >>> axes, share = principal_axes(np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 1.0, 0.0]]))
-    >>> axes.round(12), round(share, 12)
-    (array([[1., 0., 0.],
-           [0., 0., 1.]]), 0.928571428571)
-    """
+    """Leading axes (count, d) of points (n, d) about 0, and the share of squares that they hold."""
     scale = float(np.abs(points).max()) or 1.0
     points = points / scale
     if points.shape[1] == 1:

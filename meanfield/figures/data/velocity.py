@@ -48,11 +48,7 @@ LONGEST = 0.36
 
 @dataclass(frozen=True, eq=False)
 class CirclePanel:
-    """Velocity on the circle at a saved time, over the density.
-
-    tokens, masses (n,): angles and masses of tokens where they are few: these are drawn, no
-    density.
-    """
+    """Velocity on the circle at a saved time, over the density, or over tokens if few."""
 
     time: float  # in the unit of the run
     density: FloatArray  # (cells,): mean density in equal cells from -pi on
@@ -68,11 +64,7 @@ class CirclePanel:
 
 @dataclass(frozen=True, eq=False)
 class MapPanel:
-    """Velocity on the sphere at a saved time, as arrows on a map of the density.
-
-    places, arrows (n, 2): where arrows begin, and what they add in the plane: the direction of v as
-    the map shows it, and its length as it is on the sphere; `LONGEST` at the largest speed.
-    """
+    """Velocity on the sphere at a saved time, as arrows (n, 2) on a map of the density."""
 
     panel: SpherePanel  # the map
     places: FloatArray
@@ -91,18 +83,7 @@ class VelocityPicture:
 
 
 def velocity_picture(run: Run) -> VelocityPicture:
-    """Picture of the velocity at up to three saved times, on the sphere at two by default.
-
-    Half the mass at 0 and half at pi / 2 draw everything, and rest themselves:
-
-    >>> import meanfield as mf
-    >>> pair = mf.from_points([0.0, 1.5707963267948966])
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(40.0), mf.SA, pair)
-    >>> run = mf.simulate(problem, until=1e-3, save=[0.0], representation="particles")
-    >>> (panel,) = velocity_picture(run).panels
-    >>> panel.zeros[panel.stable].round(4) + 0.0
-    array([0.    , 1.5708])
-    """
+    """Picture of the velocity at up to three saved times, on the sphere at two by default."""
     reason = missing(run)
     if reason is not None:
         raise ValueError(reason)
@@ -125,10 +106,9 @@ def velocity_picture(run: Run) -> VelocityPicture:
 
 
 def velocities(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
-    """Velocity of each head at places, in the field of a measure: (heads, n), or (heads, n, 3).
+    """Velocity of each head, (heads, n) or (heads, n, 3), in the field of a measure.
 
-    Of a kernel of the user's own, and of very many points, by the series of the moments. Fixed
-    fields are the last entry, where there are any.
+    Fixed fields are the last entry. Kernels of a user's own, and very many points, go by series.
     """
     if problem.terms:
         seen = _points(measure, problem.moment_degree) if problem.changes else (places, None)

@@ -1,8 +1,4 @@
-"""Data of an interactive view of a run: frames of densities and points, curves, events.
-
-Everything is computed here, from what figures show: `values_on` of maps, cells of the circle,
-tokens that are followed, cosines of pairs. A view draws it, and asks nothing again.
-"""
+"""Data of an interactive view of a run: frames of densities and points, curves, events."""
 
 from __future__ import annotations
 
@@ -65,15 +61,7 @@ class ViewPicture:
 
 
 def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
-    """Picture of a run with its states, at up to so many saved times.
-
-    >>> import meanfield as mf
-    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
-    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
-    >>> picture = view_picture(run)
-    >>> picture.shape, picture.times.tolist(), picture.values.shape
-    ('ring', [0.0, 0.5, 1.0], (3, 1, 720))
-    """
+    """Picture of a run with its states, at up to so many saved times."""
     shape = shape_of(run)
     saves = film_times(run, frames or _FRAMES[shape])
     frames_data = _SEEN[shape](run, saves)
@@ -115,12 +103,7 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
 
 
 def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: FloatArray) -> int:
-    """Frame at which the first curve that changes has covered most of its path: clusters form.
-
-    >>> energy = np.array([0.1, 0.1, 0.3, 0.9, 1.0])
-    >>> _telling_frame(np.arange(5.0), {"energy": energy}, np.arange(5.0))
-    3
-    """
+    """Frame at which the first curve that changes has covered most of its path: clusters form."""
     for values in curves.values():
         path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(np.nan_to_num(values))))])
         if path[-1] > _CHANGE:

@@ -25,10 +25,7 @@ _POINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Wave:
-    """Crest of the mode that linear theory sees largest where it ends.
-
-    times, angles (n,): the path of one crest, unwrapped; times in the unit of the run.
-    """
+    """Crest of the mode that linear theory expects to be largest: times, unwrapped angles (n,)."""
 
     order: int  # k of e^{ik theta}
     velocity: float  # angular velocity, per scaled time
@@ -37,18 +34,7 @@ class Wave:
 
 
 def predicted_wave(run: Run) -> Wave | None:
-    """Wave of a run on the circle; None if it has a kernel, starts far from uniform, or none turns.
-
-    Values turned by an angle of 0.6 turn the pattern that grows, at the velocity of its mode:
-
-    >>> import meanfield as mf
-    >>> turned = mf.Head(value=[[0.825336, -0.564642], [0.564642, 0.825336]])
-    >>> law = mf.perturbed_uniform([[2, 0.01, 0.0]])
-    >>> problem = mf.Problem(mf.Circle(), mf.Attention([turned], beta=4.0), initial=law)
-    >>> wave = predicted_wave(mf.simulate(problem, until=2.0, save=3))
-    >>> wave.order, round(wave.velocity, 4)
-    (2, 0.5377)
-    """
+    """Wave of a run on the circle; None for a kernel, far from uniform, or if none turns."""
     if not int(run.attributes.get("heads", 0)) or run.manifold.dimension > 1:
         return None
     if run.attributes.get("stages") or run.attributes.get("layers"):

@@ -342,21 +342,14 @@ def animate(
 ) -> Path | InlineFilm:
     """Film of a run: its density, a frame a saved time, with energy and order parameter.
 
-    On the circle the density is a curve around it, with tokens; on the sphere a slowly turning
-    globe and a map, with the tokens of a particle run; in other dimensions tokens on their two
-    leading principal axes, with the cosines of pairs. At most 150 frames.
+    On the circle the density is a curve around it; on the sphere a slowly turning globe and a map;
+    in other dimensions tokens on their leading principal axes, with the cosines of pairs.
 
-    - run: with at least two saved times, and its states kept.
-    - path: ends in .gif, or in .mp4 if ffmpeg is installed. It is replaced when the film is
-      complete. Without one the film is what a notebook shows.
+    - run: with at least two saved times, and its states kept. At most 150 frames.
+    - path: ends in .gif, or in .mp4 if ffmpeg is installed. Without one a notebook shows the film.
     - progress: passes an iterable of `count` frames through, and shows how far it is; tqdm, say.
 
-    Returns the file that was written; or the film itself, a GIF, which notebooks play.
-
-    >>> animate(None, "run.avi")
-    Traceback (most recent call last):
-    ...
-    ValueError: run.avi: films end in .mp4 or .gif, got '.avi'.
+    Returns the file, or the film itself.
     """
     from meanfield.figures.data.overview import film_picture
     from meanfield.figures.draw.film import check_film, draw_film, inline_film, write_film
@@ -383,17 +376,10 @@ def save_plot(
 ) -> None:
     """Draw a run, a study, a prediction or a phase diagram into a file.
 
-    - result: A run with at least one saved time.
     - path: ends in .png, .pdf or .svg; of a run also in .mp4 or .gif for a film.
-    - kind: of a run, as `plot` takes it; "overview" by default. Of a sweep an observable. None for
-      what has one kind.
+    - kind: of a run, as `plot` takes it; of a sweep an observable.
     - progress: of a film, see `animate`.
     - particles: of kind "fluctuations": runs of tokens that are drawn over them.
-
-    >>> save_plot(None, "run.bmp")
-    Traceback (most recent call last):
-    ...
-    ValueError: run.bmp: figures end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'.
     """
     from meanfield.figures.draw.figures import FILM_SUFFIXES, SUFFIXES, check_suffix, write_figure
     from meanfield.runs import Run

@@ -32,11 +32,7 @@ POINTS_PER_INCH = 72.0
 
 
 def number_label(value: float, digits: int = 4) -> str:
-    r"""Return a number for a formula, with a power of ten where it is large or small.
-
-    >>> number_label(12.34567), number_label(2.5e60, 3), number_label(1e-7)
-    ('12.35', '2.5 \\times 10^{60}', '10^{-7}')
-    """
+    """Return a number for a formula, with a power of ten where it is large or small."""
     if value == 0 or 10.0**-_PLAIN <= abs(value) < 10.0**_PLAIN:
         return f"{value:.{digits}g}"
     mantissa, power = f"{value:.{digits - 1}e}".split("e")
@@ -108,11 +104,7 @@ def _set_ticks(axis: Axis, low: float, high: float) -> None:
 def mark_hand_overs(
     axes: Axes, frame: Frame, *, names: bool = True, colour: ColorType = MUTED
 ) -> None:
-    """Mark the hand-overs on a time axis that has its limits and its curves.
-
-    Names stand right of their lines, as high as no curve and no other text passes them. Lines end
-    at names that are lower, lest they strike through the names above.
-    """
+    """Mark the hand-overs on a time axis that has limits and curves, names clear of both."""
     low, high = axes.get_xlim()
     marked = [(time, name) for time, name in frame.hand_overs if low < time < high]
     lines = [
@@ -205,12 +197,7 @@ def label_ends(
 ) -> None:
     """Labels right of the axes, each as close to the end of its curve as the others let it.
 
-    Lines lead to them if one is farther away than half a letter.
-
-    axes: with its limits set.
-    labels: where each curve ends, in data units.
-    size: of the font, in points.
-    height: of the axes in inches, about.
+    labels: where each curve ends, in data units; size: of the font, points; height: inches.
     """
     low, high = axes.get_ylim()
     if axes.get_yscale() == "log":
@@ -231,11 +218,7 @@ def label_ends(
 
 
 def spread(places: list[float], gap: float) -> list[float]:
-    """Increasing places moved apart to at least `gap`, about where they were, none above 1.
-
-    >>> spread([0.0, 0.5, 0.5], 0.25)
-    [0.0, 0.375, 0.625]
-    """
+    """Increasing places moved apart to at least `gap`, about where they were, none above 1."""
     # Blocks of labels that touch, each with its centre and size.
     blocks: list[tuple[float, int]] = []
     for place in places:
@@ -254,11 +237,7 @@ def spread(places: list[float], gap: float) -> list[float]:
 
 
 def colour_ticks(low: float, high: float) -> list[float]:
-    """Round values of the colour bar: 1, 2, 5 a decade, or the ends of a short range.
-
-    >>> colour_ticks(0.08, 30.0), colour_ticks(0.8, 1.25)
-    ([0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [0.8, 1.0, 1.25])
-    """
+    """Round values of the colour bar: 1, 2, 5 a decade, or the ends of a short range."""
     values = [digit * 10.0**power / 100 for power in range(5) for digit in (1, 2, 5)]
     ticks = [value for value in values if low <= value <= high]
     return ticks if len(ticks) > 2 else sorted({low, 1.0, high})

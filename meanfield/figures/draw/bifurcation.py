@@ -51,12 +51,7 @@ _HEADROOM = 1.3
 
 
 def save_bifurcation(point: PhasePoint, branch: Branch, path: str | os.PathLike[str]) -> None:
-    """Draw a bifurcation diagram into a file; the suffix chooses the format.
-
-    point: what is marked.
-    branch: of the same problem, in the diffusivity.
-    path: ends in .png, .pdf or .svg.
-    """
+    """Draw a bifurcation diagram of a branch with a marked point into a file."""
     check_suffix(path)
     write_figure(bifurcation_figure(point, branch), path)
 

@@ -1,7 +1,4 @@
-"""Kind "clusters": where the clusters are; the area of a mark is the mass.
-
-On the sphere clusters are drawn where they rise above the rest, see `marked_clusters`.
-"""
+"""Kind "clusters": where the clusters are; the area of a mark is the mass."""
 
 from __future__ import annotations
 
@@ -44,10 +41,7 @@ def draw_clusters(picture: ClustersPicture, axes: Axes) -> None:
 
 
 def on_axes(picture: ClustersPicture, axes: Axes) -> None:
-    """Cluster centres on given axes.
-
-    Against time on the circle; on the sphere on a map, with the time as colour.
-    """
+    """Cluster centres against time on the circle; on the sphere on a map, coloured by time."""
     if not picture.frame.has_angles:
         _on_map(picture, axes)
         return

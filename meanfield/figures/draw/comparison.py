@@ -1,10 +1,8 @@
 """Figure of a convergence study: distances against time, and against the number of tokens.
 
-Left, the mean distance of each size with a band of one standard error. A dashed line of the
-same colour grows like e^{lambda_max t} from where the curve starts; a dot marks the onset time, at
-which that line has grown by sqrt(n). Dotted, where one is proved, the certified bound of the
-distance, up to pi. Right, the same distances against n at a few times, with
-the fitted power laws and the slope -1/2; on the sphere, dotted, the distance of two samples.
+Left, the mean distance of each size with a band of one standard error, the growth
+e^{lambda_max t}, the onset time, and the certified bound where one is proved. Right, the distances
+against n, with fitted power laws and the slope -1/2; on the sphere the distance of two samples.
 """
 
 from __future__ import annotations

@@ -34,12 +34,7 @@ _STEMS = 120
 def save_dispersion(
     problem: Problem, path: str | os.PathLike[str], max_degree: int | None = None
 ) -> None:
-    """Draw the dispersion relation of a problem into a file.
-
-    problem: its initial measure is not used; any d.
-    path: ends in .png, .pdf or .svg.
-    max_degree: largest degree shown; default max(12, 2 x dominant + 4).
-    """
+    """Draw the dispersion relation; max_degree is max(12, 2 x dominant + 4) by default."""
     check_suffix(path)
     picture = dispersion_picture(problem, max_degree)
     with style():

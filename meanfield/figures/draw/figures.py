@@ -54,11 +54,7 @@ def new_figure(
 
 
 def check_empty(axes: Axes) -> None:
-    """Refuse axes on which something is drawn, as by a cell of a notebook that is run again.
-
-    >>> axes = Figure().subplots()
-    >>> check_empty(axes)
-    """
+    """Refuse axes on which something is drawn, as by a cell of a notebook that is run again."""
     # All axes in one place: a second axis of ours outlives ax.clear().
     if any(each.has_data() for each in axes_in_the_place_of(axes)):
         raise ValueError(
@@ -79,10 +75,7 @@ def draw_on(axes: Axes, draw: Callable[[Axes], None], title: str | None) -> Figu
 
 
 def make_room(axes: Axes) -> None:
-    """Narrow axes of a user's until what stands right of them lies where they ended.
-
-    A layout engine does so itself.
-    """
+    """Narrow axes of a user's until what stands right of them lies where they ended."""
     figure, spec = cast(Figure, axes.figure), axes.get_subplotspec()
     if figure.get_layout_engine() is not None:
         return
@@ -97,11 +90,7 @@ def make_room(axes: Axes) -> None:
 
 
 def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
-    """Suffix of a path if it is one of those known.
-
-    >>> check_suffix("figure.PNG")
-    '.png'
-    """
+    """Suffix of a path if it is one of those known."""
     suffix = Path(path).suffix.lower()
     if suffix not in suffixes:
         raise ValueError(
@@ -112,13 +101,7 @@ def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
 
 
 def check_figure(path: str | os.PathLike[str]) -> None:
-    """Say before long work whether a figure could be written.
-
-    >>> check_figure("nowhere/figure.png")
-    Traceback (most recent call last):
-    ...
-    ValueError: nowhere/figure.png cannot be written: its folder does not exist.
-    """
+    """Say before long work whether a figure could be written."""
     check_suffix(path)
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")

@@ -1,7 +1,7 @@
 """Films: the density in time, a frame a saved time, with energy and order below.
 
-A `Film` is a figure and a function that puts a frame onto it. Files are .gif by Pillow and .mp4 by
-ffmpeg: none is half written, and the same run gives the same bytes.
+Files are .gif by Pillow and .mp4 by ffmpeg: none is half written, and the same run gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -118,10 +118,7 @@ def draw_film(film: CircleFilm | SphereFilm | VectorsFilm) -> Film:
 
 
 def _circle_film(film: CircleFilm) -> Film:
-    """Film of the density as a curve around the circle, with the picture of all times.
-
-    radius of the curve    r = 1 + h log(1 + f) / log(1 + f_max)
-    """
+    """Film of the density as a curve of radius r = 1 + h log(1 + f) / log(1 + f_max)."""
     figure, picture, above, below = _new_figure(film.picture.frame, film.curves)
     values, times = film.values, film.times
     top = float(np.log1p(values.max()))
@@ -308,12 +305,7 @@ def inline_film(film: Film, progress: Progress | None = None) -> InlineFilm:
 
 
 def write_film(film: Film, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-    """Write a film under a temporary name and rename it when it is complete.
-
-    film: what is shown.
-    path: ends in .mp4 or .gif.
-    progress: passes the frames through and shows how far they are.
-    """
+    """Write a film to .mp4 or .gif under a temporary name, and rename it when it is complete."""
     suffix, target = check_film(path), Path(path)
     frames: Frames = film.pixels()
     if progress is not None:

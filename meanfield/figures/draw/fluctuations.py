@@ -42,11 +42,7 @@ def draw_fluctuations(picture: FluctuationsPicture, axes: Axes) -> None:
 
 
 def panel_grid(count: int) -> tuple[int, int]:
-    """Rows and columns of so many panels.
-
-    >>> panel_grid(3), panel_grid(6)
-    ((1, 3), (2, 3))
-    """
+    """Rows and columns of so many panels."""
     rows = -(-count // _COLUMNS)
     return rows, -(-count // rows)
 

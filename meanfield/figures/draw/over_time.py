@@ -126,9 +126,8 @@ def draw_resolution(picture: ResolutionPicture, axes: Axes) -> None:
 def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
     """Energy against log t, with the clusters of each plateau.
 
-    A plateau of clusters far apart has the energy sum_j m_j^2 at large beta, drawn as a dashed
-    line. Where the run tells no atoms, plateaus are the saved times between which the number of
-    clusters stays the same.
+    A plateau of clusters far apart has the energy sum_j m_j^2 at large beta, drawn dashed. Without
+    atoms, plateaus are saved times between which the number of clusters stays the same.
     """
     frame = picture.frame
     set_title(axes, frame)
@@ -203,10 +202,7 @@ def _points_if_few(frame: Frame) -> dict[str, Any]:
 
 
 def level_lines(picture: EnergyPicture, axes: Axes, *, height: float) -> None:
-    """Energies of n equal clusters, named above their lines; sets the limits.
-
-    height: of the axes in inches, about.
-    """
+    """Energies of n equal clusters, named above their lines; sets the limits. height: inches."""
     curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
     # An energy that there is not is NaN at all times.
     top = max(float(np.nanmax(curve)) for curve in curves if np.isfinite(curve).any())
@@ -326,16 +322,7 @@ def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -
 
 
 def plateau_words(mass: FloatArray, room: int) -> str:
-    """Masses of clusters in lines of at most `room` characters; else their number, else nothing.
-
-    A bare number would be a mass: without room for "4 clusters" they are "n = 4".
-
-    >>> print(plateau_words(np.array([0.4, 0.35, 0.25]), 11))
-    0.4, 0.35,
-    0.25
-    >>> plateau_words(np.full(60, 1 / 60), 11), plateau_words(np.full(60, 1 / 60), 4)
-    ('60 clusters', '')
-    """
+    """Masses of clusters in lines of at most `room` characters; else their number, else nothing."""
     lines = [""]
     for i, word in enumerate(f"{m:.2g}" for m in mass):
         longer = f"{lines[-1]}, {word}" if lines[-1] else word

@@ -1,7 +1,4 @@
-"""The phase diagram: where order sets in with noise, over a range of inverse temperatures.
-
-The figure of a single inverse temperature is in `bifurcation.py`.
-"""
+"""The phase diagram: where order sets in with noise, over a range of inverse temperatures."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ _ROOM = 0.07
 def phase_diagram_figure(
     diagram: PhaseDiagram, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
-    """Regions over beta, the jump of the order parameter, and the critical diffusivity.
-
-    On axes of a user's the regions alone.
-    """
+    """Regions over beta (alone on axes of a user's), jumps of the order, critical diffusivity."""
     curves = phase_curves(diagram)
     if ax is not None:
 

@@ -1,7 +1,4 @@
-"""How many clusters form: growth rates, and the laws of the number of clusters beside them.
-
-Of given tokens also the potential at the onset time, with its maxima.
-"""
+"""How many clusters form: growth rates, and the laws of the number of clusters beside them."""
 
 from __future__ import annotations
 
@@ -59,10 +56,7 @@ def prediction_figure(
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Growth rates and laws side by side; the potential of given tokens below.
-
-    On axes of a user's the laws alone.
-    """
+    """Growth rates and laws (alone on axes of a user's); the potential of given tokens below."""
     picture = prediction_picture(prediction)
     if ax is not None:
         return draw_on(ax, partial(_laws, picture), title)
@@ -174,11 +168,7 @@ def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> Non
 
 
 def _mean(mean: float, error: float) -> str:
-    r"""Mean with as many digits as the error leaves.
-
-    >>> _mean(3.0312, 0.0042), _mean(1.0, 0.0)
-    ('$3.031 \\pm 0.004$', '$1$')
-    """
+    """Mean with as many digits as the error leaves."""
     if not error > 0:
         return f"${mean:.4g}$"
     digits = max(0, -int(np.floor(np.log10(error))))

@@ -109,11 +109,7 @@ def _places(count: int, columns: int) -> list[tuple[float, float, float, float]]
 
 
 def place_label(point: FloatArray) -> str:
-    """Longitude and latitude of a unit vector, whole degrees.
-
-    >>> place_label(np.array([0.0, -1.0, 0.0])), place_label(np.array([0.6, 0.0, 0.8]))
-    ('90° W, 0°', '0°, 53° N')
-    """
+    """Longitude and latitude of a unit vector, whole degrees."""
     longitude = round(float(np.rad2deg(np.arctan2(point[1], point[0]))))
     latitude = round(float(np.rad2deg(np.arcsin(np.clip(point[2], -1.0, 1.0)))))
     east = "" if longitude % 180 == 0 else " E" if longitude > 0 else " W"
@@ -176,11 +172,7 @@ def draw_graticule(axes: Axes, projection: Projection) -> Any:
 
 
 def token_style(count: int) -> dict[str, Any]:
-    """Size and opacity of dots: small and faint where they are many.
-
-    >>> token_style(20), token_style(2000)
-    ({'s': 9.0, 'alpha': 0.9}, {'s': 1.5, 'alpha': 0.45})
-    """
+    """Size and opacity of dots: small and faint where they are many."""
     crowd = float(np.clip(np.log10(max(count, 1) / 20) / 2, 0.0, 1.0))
     return {"s": 9.0 - 7.5 * crowd, "alpha": round(0.9 - 0.45 * crowd, 6)}
 

@@ -92,10 +92,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def set_title(axes: Axes, frame: Frame) -> None:
-    """Title of the run in bold above the axes, what was solved beneath it; on axes of others plain.
-
-    A title of others' axes is where theirs would be: no layout need make room for it.
-    """
+    """Title of the run in bold above the axes, the problem beneath it; on guest axes plain."""
     if frame.guest:
         title = frame.title
         axes.set_title(title, fontsize=_GUEST_SIZE, parse_math=_is_mathtext(title))
@@ -149,17 +146,7 @@ def _is_mathtext(text: str) -> bool:
 
 
 def facts_title(facts: Mapping[str, Any]) -> str:
-    r"""Manifold, kernel and flow on one line.
-
-    >>> import meanfield as mf
-    >>> from meanfield.runs import problem_attributes
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow("none", strength=-1.0))
-    >>> facts_title(problem_attributes(problem))
-    'circle,  exponential kernel,  $\\beta = 9$,  USA,  strength $-1$'
-    >>> turned = mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=4.25)
-    >>> facts_title(problem_attributes(mf.Problem(mf.Circle(), turned)))
-    'circle,  1 head,  softmax,  $\\beta |B| = 4.25$'
-    """
+    """Manifold, kernel and flow on one line."""
     kernel_words, flow = attention_words(facts)
     beta = float(facts.get("beta", 0.0))
     parts = [str(facts.get("manifold", "")), kernel_words]
@@ -186,20 +173,12 @@ def facts_title(facts: Mapping[str, Any]) -> str:
 
 
 def shades(name: str, low: float, high: float, count: int) -> list[str]:
-    """Colours from a part of a colour map, evenly from `low` to `high`.
-
-    >>> shades("viridis", 0.0, 1.0, 3)
-    ['#440154', '#21918c', '#fde725']
-    """
+    """Colours from a part of a colour map, evenly from `low` to `high`."""
     return [to_hex(colour) for colour in colormaps[name](np.linspace(low, high, count))]
 
 
 def power_of_ten(n: int) -> str:
-    r"""Powers of ten from 1,000 on, and their multiples, for mathtext; else the number.
-
-    >>> [power_of_ten(n) for n in (100, 1500, 10_000, 20_000)]
-    ['100', '1500', '10^{4}', '2 \\times 10^{4}']
-    """
+    """Powers of ten from 1,000 on, and their multiples, for mathtext; else the number."""
     digits = len(str(n)) - 1
     lead = n / 10**digits
     if digits < 3 or lead != int(lead):

@@ -88,10 +88,7 @@ def _draw(picture: SweepPicture, panel: int, axes: Axes) -> None:
 
 
 def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
-    """A curve for each value of the second parameter; runs that ended early are crosses.
-
-    Seeds number random runs: their values are points, and the curve is their mean.
-    """
+    """A curve for each value of the second parameter; of seeds points and their mean."""
     values, early = picture.values[panel], picture.early[panel]
     count, seeds = len(values), picture.y is not None and picture.y.is_seed
     several = picture.y is not None and picture.y.numeric and count > 2

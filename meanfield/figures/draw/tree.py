@@ -1,7 +1,6 @@
 """Kind "tree": who merged with whom, and when.
 
-A branch is a cluster, as thick as it is heavy; branches that join are clusters that met. Heights
-have no meaning but that branches do not cross.
+A branch is a cluster, as thick as it is heavy. Heights mean only that branches do not cross.
 """
 
 from __future__ import annotations

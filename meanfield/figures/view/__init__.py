@@ -32,16 +32,7 @@ HEIGHT = 640
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A run to be looked at; the last line of a notebook's cell shows it.
-
-    >>> import meanfield as mf
-    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
-    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
-    >>> run.view()
-    View(circle, 3 frames from t = 0 to 1)
-    >>> "<script src" in run.view().html
-    False
-    """
+    """A run to be looked at; the last line of a notebook's cell shows it."""
 
     picture: ViewPicture  # what is shown
     # Where it is from: "file" and "hash" of its results, where they are known.

@@ -28,16 +28,7 @@ _LARGEST = 32767
 
 
 def pack(picture: ViewPicture, source: Mapping[str, str]) -> tuple[dict[str, Any], bytes]:
-    """Header and bytes of a picture; `source` says where it is from.
-
-    >>> import meanfield as mf
-    >>> from meanfield.figures.data.view import view_picture
-    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
-    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
-    >>> header, data = pack(view_picture(run), {})
-    >>> header["values"], len(data)
-    ({'colours': [0.8, 1.25], 'offset': 360, 'shape': [3, 1, 720]}, 2520)
-    """
+    """Header and bytes of a picture; `source` says where it is from."""
     header = header_of(picture, source)
     parts: list[bytes] = []
 
@@ -109,22 +100,14 @@ def quantisation(picture: ViewPicture) -> list[str]:
 
 
 def quantised(values: FloatArray, colours: Sequence[float]) -> NDArray[np.uint8]:
-    """Bytes on a logarithmic scale between two densities; NaN as what is least.
-
-    >>> quantised(np.array([0.0, 0.1, 1.0, 10.0, 99.0]), (0.1, 10.0)).tolist()
-    [0, 0, 128, 255, 255]
-    """
+    """Bytes on a logarithmic scale between two densities; NaN as what is least."""
     low, high = colours
     within = np.clip(np.nan_to_num(values), low, high)
     return np.asarray(np.rint(255.0 * np.log(within / low) / np.log(high / low)), dtype=np.uint8)
 
 
 def coded_points(points: FloatArray, shape: str, scale: float) -> NDArray[np.int16]:
-    """Points (n, k) as integers of 16 bits: octahedral of a globe, angles, or coordinates.
-
-    >>> coded_points(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), GLOBE, 1.0).tolist()
-    [[0, 0], [32767, 32767]]
-    """
+    """Points (n, k) as integers of 16 bits: octahedral of a globe, angles, or coordinates."""
     if shape != GLOBE:
         unit = np.pi if shape != CLOUD else scale
         return _rounded(points / unit)
@@ -139,11 +122,7 @@ def _rounded(shares: FloatArray) -> NDArray[np.int16]:
 
 
 def differences(frames: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The first frame, and each less the one before where their shapes agree, modulo their range.
-
-    >>> differences([np.uint8([1, 5]), np.uint8([0, 6])])
-    [array([1, 5], dtype=uint8), array([255,   1], dtype=uint8)]
-    """
+    """The first frame, and each less the one before where shapes agree, modulo their range."""
     pairs = zip(frames[:-1], frames[1:], strict=True)
     return [
         *frames[:1],
