@@ -65,7 +65,7 @@ class PolygonLifetime:
     - clusters: their number k, even.
     - gap: geodesic angle at which two have met.
     - rate: lambda, in scaled time.
-    - constant: c of rate x time = ln(1 / error) + C + O(error^2).
+    - constant: C of rate x time = ln(1 / error) + C + O(error^2).
     """
 
     clusters: int

@@ -80,7 +80,7 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
             facts_title(problem_attributes(TURNED)),
             r"circle,  1 head,  softmax,  $\beta |B| = 4.25$",
         ),
-        (subtitle(TURNED), r"circle,  1 head,  largest $\beta |B| = 4.25$,  softmax"),
+        (subtitle(TURNED), r"circle,  1 head,  $\beta |B| = 4.25$,  softmax"),
     ],
 )
 def test_words_and_choices_of_figures(value: Any, expected: Any) -> None:
