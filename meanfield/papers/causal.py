@@ -2,17 +2,13 @@
 
     x_k' = P_{x_k} V sum_{j <= k} e^{beta x_k^T B x_j} x_j / Z_k
 
-The first token attends to itself, the second to the first and itself, and so on. With many tokens
-the position s = k / n in (0, 1] is a label and mu(t; s, .) the law there. It attends to the mean of
-all laws up to s (Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990).
+With many tokens the position s = k / n in (0, 1] is a label and mu(t; s, .) the law there. It
+attends to the mean of all laws up to s (Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990).
 
-- Two tokens with V = B = 1 have c = <x_1, x_2> with c' = (1 - c^2) a(c) / Z: half the speed of two
-  tokens that see each other.
 - Near uniform c_l' (s) = lambda_l (1/s) int_0^s c_l ds', so that s^p grows like
   e^{lambda_l t / (p + 1)}.
 - Without scores (beta = 0), on the circle, Poisson laws stay Poisson at every position:
   zeta' = (H - conj(H) zeta^2) / 2, H = (1/s) int_0^s (a zeta + b conj(zeta)) ds'.
-- Tokens that come first in their neighbourhood (Renyi's parking) hardly move, and gather the rest.
 """
 
 from __future__ import annotations
@@ -39,17 +35,8 @@ def causal_response(exponent: float, source: float, positions: FloatArray) -> Fl
 
         g(s) = (1 / s) sqrt(lambda t / Y) I_1(2 sqrt(lambda t Y)),  Y = ln(s / s_0),  s > s_0,
 
-    and 0 before, so that c(t, s) = c(0, s) + int_0^s g(s; s_0) c(0, s_0) ds_0 solves
+    and 0 before; exponent: lambda t. So c(t, s) = c(0, s) + int_0^s g(s; s_0) c(0, s_0) ds_0 solves
     d_t c = lambda (1 / s) int_0^s c ds'. For lambda < 0 it is -sqrt(|lambda| t / Y) J_1 / s.
-
-    - exponent: lambda t.
-    - source: s_0, positive.
-    - positions: s, positive.
-
-    Returns (shape of positions). ValueError if a position is not positive.
-
-    >>> causal_response(1.7 * 1.3, 0.3, [0.2, 0.5, 1.0]).round(7)
-    array([0.       , 7.4311053, 6.7852218])
     """
     from scipy.special import ive, jv
 
@@ -71,32 +58,19 @@ def causal_poisson(
     times: FloatArray,
     positions: FloatArray,
 ) -> ComplexArray:
-    """First moments zeta(t, s) along the positions of Poisson laws on the circle, for beta = 0.
+    """First moments zeta(t, s), (saves, m), of Poisson laws along positions, for beta = 0.
 
         zeta' = (H - conj(H) zeta^2) / 2,    H(s) = (1 / s) int_0^s (a zeta + b conj(zeta)) ds'
 
-    with V u = a u + b conj(u) the sum of the values. The law at s has
-    int e^{ik theta} dmu = zeta(s)^k. Polynomials in s at the nodes of Gauss and Legendre, of which
-    the mean up to s is exact, and DOP853 in time; the degree is doubled until it is enough.
+    with V u = a u + b conj(u) the sum of the values; int e^{ik theta} dmu = zeta(s)^k. Polynomials
+    in s at Gauss-Legendre nodes, of which the mean up to s is exact, and DOP853 in time; the degree
+    is doubled until it is enough: error some 1e-11.
 
-    - problem: on the circle, with the linear kernel or heads whose scores are 0, without diffusion;
-      that it is causal, and its initial measure, are not asked.
+    - problem: circle, the linear kernel or heads whose scores are 0, without diffusion.
     - profile: zeta(0, s) for an array of positions, |zeta| <= 1; smooth on [0, 1].
-    - times (saves,): scaled times, not negative, in order.
-    - positions (m,): from 0, the first tokens, to 1.
+    - times (saves,): scaled times, in order; positions (m,): from 0, the first tokens, to 1.
 
-    Returns (saves, m): error some 1e-11. ValueError if a number is out of range, the problem has
-    scores, or polynomials of degree 127 do not resolve the profile, or what becomes of it.
-
-    Ott, Antonsen, Chaos 18 (2008), 037113, and Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
-    >>> def profile(s):
-    ...     return (0.1 + 0.3 * s) * np.exp(2j * s)
-    >>> causal_poisson(problem, profile, [2.0, 5.0], [0.0, 1.0]).round(8)
-    array([[0.26353967+0.j        , 0.05075676+0.56403957j],
-           [0.77450604+0.j        , 0.75678567+0.49001982j]])
+    Ott, Antonsen, Chaos 18 (2008), 037113.
     """
     direct, mirrored = _linear_values(problem)
     if positions.ndim != 1 or not np.all((positions >= 0.0) & (positions <= 1.0)):

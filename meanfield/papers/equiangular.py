@@ -47,10 +47,7 @@ _NEWTON_STEPS = 60
 
 @dataclass(frozen=True)
 class AngularPath:
-    """The way of the tokens from their start: time against the distance delta = y - y_0.
-
-    Times are divided by e^{log_unit}.
-    """
+    """Time over e^{log_unit} against the distance delta = y - y_0 of the tokens."""
 
     beta: float  # of the kernel, 0 for the linear one
     tokens: int

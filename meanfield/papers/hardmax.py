@@ -48,19 +48,11 @@ def full_support_velocity(
     """Velocity P_x V m, m = B^T x / |B^T x|, in a measure that has mass everywhere on a sphere.
 
     Whatever the measure is: linear transport. Zero for B = V = 1, where all that moves softmax
-    attention is slower.
-
-    - space: mf.Circle() or mf.Sphere(d).
-    - points: where, as the space stores points.
-    - score, value (number or array, (d,) or (d, d)): B = Q^T K and V, as `mf.Head` has them.
-
-    Returns: as the space stores velocities: (n,) on the circle, (n, d) on spheres. ValueError if
-    the space is R^d, or B^T x = 0, where every direction is a largest.
+    attention is slower. Points and velocities as the space stores them; B and V as for `mf.Head`.
+    ValueError in R^d, and if B^T x = 0, where every direction is a largest.
 
     >>> import meanfield as mf
-    >>> full_support_velocity(mf.Circle(), [0.1, 0.7], score=[1.0, -1.0]).round(6)
-    array([-0.198669, -0.98545 ])
-    >>> -np.sin([0.2, 1.4]).round(6)
+    >>> full_support_velocity(mf.Circle(), [0.1, 0.7], score=[1.0, -1.0]).round(6)  # -sin 2 theta
     array([-0.198669, -0.98545 ])
     """
     m, _, value = _effective_points(space, points, score, value)
@@ -71,19 +63,12 @@ def full_support_velocity(
 def uniform_velocity(
     space: Manifold, points: FloatArray, beta: float, *, score: Any = 1.0, value: Any = 1.0
 ) -> FloatArray:
-    """Velocity of softmax attention in the uniform measure on a sphere, exact at every beta.
+    """Velocity of softmax attention in the uniform measure on a sphere, exact at every beta > 0.
 
         v(x) = A_d(kappa) P_x V m,    kappa = beta |B^T x|,  m = B^T x / |B^T x|,
-        A_d = I_{d/2} / I_{d/2-1} = 1 - (d - 1) / (2 kappa) + O(kappa^-2)
+        A_d = I_{d/2} / I_{d/2-1} = 1 - (d - 1) / (2 kappa) + O(kappa^-2)      (NIST DLMF 10.32.2)
 
-    Other parameters, result and errors as for `full_support_velocity`; beta is positive.
-
-    NIST DLMF 10.32.2 (the integral of e^{kappa <m, y>} y over a sphere).
-
-    >>> import meanfield as mf
-    >>> slow = uniform_velocity(mf.Circle(), [0.7], 80.0, score=[1.0, -1.0])
-    >>> (slow / full_support_velocity(mf.Circle(), [0.7], score=[1.0, -1.0])).round(6)
-    array([0.99373])
+    Parameters, result and errors as for `full_support_velocity`.
     """
     if not beta > 0.0:
         raise ValueError(f"beta must be positive, got {beta:g}.")
@@ -114,7 +99,7 @@ def _effective_points(
 def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> FloatArray:
     """Moments c_0 ... c_max_degree on the circle from uniform, B = diag(1, -1), V = 1.
 
-    At large beta to first order,
+    At large beta, to first order and in the papers' time t,
 
         c_{2k} = tanh^k t - (k^2 tanh^k t - k t tanh^{k-1} t / (2 cosh^2 t)) / beta + O(beta^-2)
 
@@ -122,18 +107,8 @@ def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> Fl
     It adds the gradient of log f at m, over beta (Laplace's method), so that
 
         c_{2k}' = k (1 - 1/(2 beta)) (c_{2k-2} - c_{2k+2})
-                  - (k / beta) ((2k - 2) c_{2k-2} + (2k + 2) c_{2k+2}) + O(beta^-2),
+                  - (k / beta) ((2k - 2) c_{2k-2} + (2k + 2) c_{2k+2}) + O(beta^-2).
 
-    which these solve.
-
-    - max_degree: largest degree.
-    - time: at least 0; papers' time, which softmax runs have as scaled time.
-    - beta: positive.
-
-    Returns (max_degree + 1,).
-
-    >>> two_pole_moments(4, 0.5).round(6)
-    array([1.      , 0.      , 0.462117, 0.      , 0.213552])
     >>> two_pole_moments(4, 0.5, beta=80.0).round(4)  # softmax: 0.4589 and 0.2057
     array([1.    , 0.    , 0.4588, 0.    , 0.2051])
     """
@@ -159,18 +134,14 @@ def inclusion_distance(
     value: Any = 1.0,
     tolerance: float = 1e-9,
 ) -> FloatArray:
-    """How far velocities of tokens are from those that (1) allows: zero of every solution.
+    """How far velocities of tokens are from those that (1) allows, (n,): zero of every solution.
 
     It is the least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|. Here y runs over the convex hull of
     the tokens whose score with token i is the largest.
 
-    - space: mf.Circle(), mf.Sphere(d) or mf.Space(d).
     - tokens: as the space stores points.
     - velocities (n, d): as vectors, on the circle, too.
-    - score, value (number or array, (d,) or (d, d)): B = Q^T K and V, as `mf.Head` has them.
     - tolerance: scores tie that differ by less than this times |B| times the largest |x_j|^2.
-
-    Returns (n,). ValueError if the shapes do not fit.
 
     From the ridge x_1 = 0 between two corners all three velocities solve (Example 9.3):
 

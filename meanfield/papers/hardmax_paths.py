@@ -55,12 +55,10 @@ _PLACES = 0.5 * (1.0 - np.cos(np.pi * np.arange(1, 15) / 14))
 class Switch:
     """A token changes whom it attends to.
 
-    - token: its number.
     - before, after (tuple of int): tokens that it attended to, and attends to: one, or several
       while it slides along a ridge. `before` is empty of tokens that begin on a ridge.
     - tied (tuple of int): tokens that share the largest score at the time.
-    - choices: how many velocities solve the inclusion: 1 where nothing was chosen. Where many
-      tokens are on ridges together, the most of one of them while others keep theirs.
+    - choices: how many velocities solve the inclusion: 1 where nothing was chosen.
     """
 
     time: float
@@ -83,14 +81,9 @@ class _Piece(NamedTuple):
 class HardmaxRun:
     """Tokens under hardmax attention.
 
-    - score, value (d, d): B = Q^T K and V.
-    - ridge: "corner" or "midpoint".
-    - time (n_times,): saved times, papers' time.
-    - points (n_times, n) on the circle, else (n_times, n, d): tokens at these times, as the space
-      stores points.
+    - time (n_times,): saved times, papers' time; points: tokens there, as the space stores points.
     - attended (n_times, n): whom each token attends to, most of several; of equal tokens the first.
-    - events (tuple of Switch): in the order of time; those at time 0 are ridges on which tokens
-      begin.
+    - events (tuple of Switch): in the order of time; at time 0 ridges on which tokens begin.
     """
 
     space: Manifold
@@ -120,28 +113,19 @@ class HardmaxRun:
 
     @checked
     def at(self, time: float) -> FloatArray:
-        """Tokens at any time of the run, as the space stores points.
-
-        ValueError if the run does not reach the time.
-        """
+        """Tokens at any time of the run, as the space stores points."""
         return self.space.points_of(self._vectors(time)[1][self._copies])
 
     @checked
     def velocities(self, time: float) -> FloatArray:
-        """Velocities at any time, vectors of shape (n, d); at events those that follow.
-
-        ValueError if the run does not reach the time.
-        """
+        """Velocities at any time, vectors of shape (n, d); at events those that follow."""
         piece, x = self._vectors(time)
         head = HardmaxHead(self.space, self.score, self.value)
         return averages(head, x, piece.supports)[1][self._copies]
 
     @checked
     def measure(self, time: float) -> Measure:
-        """Tokens at any time with equal masses.
-
-        ValueError if the run does not reach the time.
-        """
+        """Tokens at any time with equal masses."""
         return Measure(self.space, self.at(time))
 
     def _vectors(self, time: float) -> tuple[_Piece, FloatArray]:
@@ -351,10 +335,7 @@ class _Motion:
         supports: list[Support],
         margin: FloatArray,
     ) -> tuple[float, tuple[int, int]] | None:
-        """Time of the first event of a step, the token, and whom it is to attend to.
-
-        That is -1 where the weight of a token of a support has come to zero.
-        """
+        """First event of a step: time, token, target; -1 where a weight has come to zero."""
         from scipy.optimize import brentq
 
         shape = x.shape
@@ -394,11 +375,7 @@ class _Motion:
         return at, (q, int(scores.argmax()))
 
     def _excess(self, x: FloatArray, supports: list[Support]) -> tuple[FloatArray, FloatArray]:
-        """Quantities that must not be positive, and their largest errors, (2 n,).
-
-        For each token: the largest score of a token outside its support over its own, and minus
-        the least weight of its support.
-        """
+        """Quantities that must not be positive, and errors, (2 n,): scores, minus weights."""
         n = len(x)
         queries = x @ self.head.score
         scores = queries @ x.T
@@ -458,10 +435,7 @@ class _Motion:
         group: dict[int, Support],
         token: int | None,
     ) -> tuple[Solution, int]:
-        """Solution of a group of ridges, and how many there are.
-
-        After an event tokens go on as they are, but for that of the event, if that is a solution.
-        """
+        """Solution of a group of ridges that continues the motion, and how many there are."""
         candidates: list[Solution] = []
         old = None
         if token is not None:

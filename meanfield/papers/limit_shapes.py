@@ -51,10 +51,9 @@ class Limits:
 
     - theorem: a name of `THEOREMS`.
     - rate: lambda, the real part of the largest eigenvalue of V.
-    - basis (d, m): orthonormal basis of F, on which V is lambda; with simple lambda its eigenvector
-      phi, the largest component positive; empty where no theorem applies.
-    - functional (m, d): coordinates in F of a vector, along the other invariant space: phi* if m =
-      1.
+    - basis (d, m): orthonormal basis of F, on which V is lambda; with simple lambda phi, its first
+      component positive; empty where no theorem applies.
+    - functional (m, d): coordinates in F along the other invariant space: phi* if m = 1.
     """
 
     theorem: str
@@ -65,16 +64,12 @@ class Limits:
 
 @checked
 def listed_limits(problem: Problem) -> Limits:
-    """Which theorem applies to the tokens of a problem on R^d.
-
-    ValueError if tokens live on a sphere, or more moves them than one softmax head.
+    """Which theorem applies to the tokens of a problem on R^d with one softmax head.
 
     >>> import meanfield as mf
-    >>> head = mf.Head(value=[1.0, 0.4])
-    >>> problem = mf.Problem(mf.Space(2), mf.Attention([head], beta=1.0))
-    >>> limits = listed_limits(problem)
-    >>> limits.theorem, limits.functional
-    ('hyperplanes', array([[1., 0.]]))
+    >>> problem = mf.Problem(mf.Space(2), mf.Attention([mf.Head(value=[1.0, 0.4])], beta=1.0))
+    >>> listed_limits(problem).theorem
+    'hyperplanes'
     """
     score, value = _matrices(problem)
     d = len(value)
@@ -142,15 +137,7 @@ def _eigenspace(matrix: FloatArray, value: float, scale: float) -> FloatArray:
 
 @checked
 def rescaled(problem: Problem, points: FloatArray, time: float) -> FloatArray:
-    """Tokens z = e^{-tV} x, shape (n, d), however far x has gone.
-
-    ValueError as `listed_limits`; or if directions part by more than numbers hold.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Space(1), mf.Attention([mf.Head(value=2.0)], beta=1.0))
-    >>> rescaled(problem, np.array([[np.exp(20.0)]]), 10.0).round(12)
-    array([[1.]])
-    """
+    """Tokens z = e^{-tV} x, (n, d), however far x has gone."""
     from scipy.linalg import expm
 
     at_least(0.0, time=time)
@@ -315,11 +302,7 @@ def limit_shape(
 
 
 def _attention(x: FloatArray, score: FloatArray, masses: FloatArray) -> tuple[IntArray, float]:
-    """Leaders, and the distance of the attention matrix from a Boolean one.
-
-    In units of the largest coordinate: scores of tokens far away are no numbers, gaps between them
-    are compared all the same.
-    """
+    """Leaders, and the distance of the attention matrix from a Boolean one, by gaps of scores."""
     size = float(np.abs(x).max())
     if size == 0.0:
         return np.zeros(len(x), dtype=np.int64), 1.0 - float(masses.max())
@@ -338,8 +321,7 @@ def _attention(x: FloatArray, score: FloatArray, masses: FloatArray) -> tuple[In
 def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
     """Tokens at the vertices of the convex hull of points (n, m), in order; of near ones the first.
 
-    Up to dimension 6 by Qhull; above, and where points lie in a plane, one linear programme a
-    token.
+    Up to dimension 6 by Qhull; above, and in a plane, one linear programme a token.
 
     >>> hull_vertices(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
     array([0, 1, 3])
@@ -363,11 +345,7 @@ def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
 
 
 def hull_volume(points: FloatArray) -> float:
-    """Volume of the convex hull of points (n, m): length, area, ...; NaN above dimension 6.
-
-    >>> hull_volume(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
-    0.5
-    """
+    """Volume of the convex hull of points (n, m): length, area, ...; NaN above dimension 6."""
     if points.shape[1] == 1:
         return float(np.ptp(points))
     if points.shape[1] > _MOST_HULL:

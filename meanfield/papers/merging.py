@@ -119,11 +119,7 @@ class RandomHead:
 
 @dataclass(frozen=True)
 class DiagramOptions:
-    """Runs whose merged pairs are counted, where and when.
-
-    tokens, dimension: n and d, at least 2; betas, times: increasing; times not negative, the last
-    one positive.
-    """
+    """Runs whose merged pairs are counted, where (n, d at least 2) and when (increasing)."""
 
     tokens: int = 32
     dimension: int = 8

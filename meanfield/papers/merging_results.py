@@ -14,11 +14,7 @@ from meanfield.views import ResultBase, plot_method
 
 @dataclass(frozen=True, eq=False)
 class MergingTable:
-    """Merged pairs over runs, as whole numbers: sums do not depend on their order.
-
-    sums, squares (n_betas, n_times); of one beta (n_times,): of the number of merged pairs, and of
-    its square.
-    """
+    """Sums over runs of merged pairs and their squares, whole numbers (n_betas, n_times)."""
 
     # (n_betas, runs); of one beta (runs,): runs that are counted.
     done: npt.NDArray[np.bool_]

@@ -41,12 +41,9 @@ _TOLERANCE = 1e-9
 class MergeEstimate:
     """Which two clusters meet first, and when, in the field of the others; scaled time.
 
-    - pair (int, int) or None: indices of the two in the measure, smaller first; None if no pair
-      meets before 1e308.
-    - time: when they will have met; infinite if no pair does.
-    - runner_up (int, int) or None: the pair that would be next; None if there is no other that
-      meets.
-    - runner_up_time: its time. If it is not several times `time`, do not trust the order.
+    - pair, runner_up (int, int) or None: indices in the measure, smaller first; None if none meets.
+    - time, runner_up_time: when they will have met; infinite if no pair does. If the second is not
+      several times the first, do not trust the order.
     """
 
     pair: tuple[int, int] | None

@@ -47,12 +47,11 @@ _NEWTON_STEPS = 100
 
 @dataclass(frozen=True)
 class EquiangularLayers:
-    """Tokens at equal angles, from layer to layer.
+    """Tokens at equal angles, from layer to layer; arrays (saves,).
 
-    - times (saves,): scaled times: step times the number of the layer.
-    - cosine (saves,): cosine gamma of every two tokens.
-    - gap (saves,): 1 - gamma, which keeps its digits.
-    - radius (saves,): length r of the tokens; constant where each layer normalises.
+    - times: scaled times, step times the number of the layer.
+    - cosine, gap: cosine gamma of every two tokens, and 1 - gamma, which keeps its digits.
+    - radius: length r of the tokens; constant where each layer normalises.
     """
 
     times: FloatArray
@@ -213,18 +212,11 @@ def _steps(
 
 @checked
 def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1.0) -> float:
-    """Factor by which one late layer shrinks the gap 1 - gamma of tokens that are nearly one.
+    """Factor by which one late layer shrinks the gap 1 - gamma of tokens in a tight cluster.
 
-    1 / (1 + h)^2 (post), (1 - h)^2 (projected), (r / (r + h))^2 (pre, peri) and (1 - h alpha)^2
-    (ngpt), where h is the step times |A|: strength under SA, strength a(1) under USA. A flow has
-    e^{-2h}.
-
-    - problem: as for `equiangular_layers`, in any dimension, with its layers; "mix" ends as pre
-      does.
-    - depth: of that layer, t, for "depth_scaled".
-    - radius: before that layer.
-
-    Returns: for any tokens in a tight cluster, not only for those at equal angles.
+    1 / (1 + h)^2 (post), (1 - h)^2 (projected), (r / (r + h))^2 (pre, peri, mix) and
+    (1 - h alpha)^2 (ngpt), where h is the step times |A|: strength under SA, strength a(1) under
+    USA. A flow has e^{-2h}. radius: before that layer; depth: its t, for "depth_scaled".
 
     >>> import meanfield as mf
     >>> layers = mf.Layers(step=0.5)
@@ -358,11 +350,7 @@ def _size(tokens: int, excess: float, other: float, q: float) -> float:
 
 @dataclass(frozen=True)
 class _Scheme:
-    """Time of a placement against the distance of `AngularPath`.
-
-    path, softmax: under the flow, and under softmax, whose time is T; edges, times (panels + 1,):
-    distances, and times there.
-    """
+    """Time of a placement, (panels + 1,) at edges, against the distance of `AngularPath`."""
 
     placement: str  # one with a clock of its own
     path: AngularPath

@@ -63,10 +63,8 @@ class Configuration:
     - pair_energy: P = sum_{i < j} e^{beta (<x_i, x_j> - 1)}.
     - gradient: largest |grad_i P| / (beta P).
     - starts, found: random starts, and how many of them came to this energy.
-    - minima (tuple of (float, int)): pair energies of all local minima that were met, the least
-      first, and from how many starts each.
-    - sharp (Sharp or None): the configuration that is proved to be optimal for every beta, if one
-      is known: the points are it.
+    - minima (tuple of (float, int)): pair energies of all local minima, and their starts.
+    - sharp (Sharp or None): the configuration that is proved to be optimal for every beta.
     """
 
     manifold: Manifold
@@ -101,20 +99,14 @@ class Configuration:
 
     @cached_property
     def gap(self) -> float:
-        """Least eigenvalue of the Hessian of P but for rotations.
-
-        ValueError of so many tokens that the matrix is too large.
-        """
+        """Least eigenvalue of the Hessian of P but for rotations; ValueError of too many tokens."""
         _check_unknowns(self.manifold, self.tokens, "the gap")
         with one_blas_thread():
             return relaxation_gap(self.measure, self.beta)
 
     @property
     def relaxation_rate(self) -> float:
-        """Rate gap / (n beta), scaled time, at which small changes die out at least.
-
-        Under USA with strength -1.
-        """
+        """Rate gap / (n beta), scaled time, of the slowest small changes (USA, strength -1)."""
         return self.gap / (self.tokens * self.beta)
 
     @cached_property
@@ -126,10 +118,7 @@ class Configuration:
 
     @cached_property
     def lower_bound(self) -> float:
-        """Lower bound of P over all configurations: P itself if this one is proved to be optimal.
-
-        Else `papers.configurations.pair_energy_bound`, of polynomials of degree 12.
-        """
+        """Lower bound of P over all configurations: P itself if proved, else of degree 12."""
         if self.sharp is not None:
             return self.pair_energy
         return pair_energy_bound(self.manifold.ambient, self.tokens, self.beta).value

@@ -60,21 +60,14 @@ _LEAST_CARRIED, _NODES_A_DEGREE, _RESOLVED = 256, 4, 1e-8
 def linear_closure(
     problem: Problem, tokens: int, times: Sequence[float], max_degree: int | None = None
 ) -> FloatArray:
-    """Correlations psi^_l to O(1/N): fluctuations that grow as in the linear flow.
+    """Correlations psi^_l to O(1/N), (n_times, max_degree + 1): growth as in the linear flow.
 
         psi^_l = (C_l(t) - 1) / N,    C_l as `linear_growth`
 
     It is the closure without third cumulants, rho_3 = 1 + g_12 + g_13 + g_23 with g = psi - 1, to
     its leading order. It fails when psi - 1 is of order one, at the onset time; how far it is off
-    before, `next_order_share` estimates.
-
-    - problem: on the circle or the sphere; its initial measure is not used.
-    - tokens: N, at least 2.
-    - times (sequence of float): scaled times, not negative and in order.
-    - max_degree: by default that of the kernel, at least 12.
-
-    Returns (n_times, max_degree + 1). ValueError if a value is out of range, the manifold another,
-    or a time far beyond the linear phase.
+    before, `next_order_share` estimates. Times are scaled and in order; max_degree is that of the
+    kernel by default, at least 12. ValueError far beyond the linear phase.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
@@ -96,16 +89,8 @@ def third_cumulant_closure(
 
         E|c_l|^2 = C_l / N + S_l / N^2,    S as `next_order`
 
-    Its error is O(1/N^3) at a fixed time, and of order one where S_l / (N C_l) is: it ends a little
-    before the linear one does, and shows where that is.
-
-    Parameters, result and errors as for `linear_closure`; on the circle, without normalisation and
-    diffusion.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
-    >>> third_cumulant_closure(problem, 100, [2.0], 3).round(4)
-    array([[1.    , 0.0053, 0.0109, 0.0069]])
+    Its error is O(1/N^3) at a fixed time, and of order one where S_l / (N C_l) is. Parameters and
+    result as for `linear_closure`; on the circle, without normalisation and diffusion.
     """
     at_least(2, tokens=tokens)
     growth = linear_growth(problem, times, max_degree)
@@ -123,18 +108,11 @@ def kirkwood_closure(
         d_t psi = d_x { (2/N) h psi + (2 (N - 2)/N) psi ((h psi) * psi) } + 2D d_x^2 psi
 
     with h(x) = a(cos x) sin x and * the convolution with dy/2pi. Right to O(1/N), and its slope at
-    time 0 is exact. It stays nonlinear as psi grows and needs no small parameter. But nothing
-    bounds its error: the superposition is not a density in general, and its second order in 1/N
-    differs from the hierarchy's. Its psi becomes a peak in finite time, where the solution ends.
+    time 0 is exact. It stays nonlinear as psi grows, but nothing bounds its error: its second order
+    in 1/N differs from the hierarchy's, and the superposition is not a density in general.
 
-    Parameters, result and errors as for `linear_closure`; on the circle, without normalisation. The
-    result is NaN once psi is too narrow for its series, which has at least 256 degrees and at least
-    twice max_degree.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
-    >>> kirkwood_closure(problem, 100, [2.0])[:, :4].round(4)
-    array([[1.    , 0.0053, 0.011 , 0.0069]])
+    Parameters as for `linear_closure`; on the circle, without normalisation. The result is NaN once
+    psi is too narrow for its series, which has at least 256 degrees and twice max_degree.
     """
     at_least(2, tokens=tokens)
     zonal, max_degree_used = (
@@ -184,16 +162,7 @@ def linear_growth(
         C_l = e^{2 lambda_l t} + D L_l (e^{2 lambda_l t} - 1) / lambda_l,    L_l = l (l + d - 2)
 
     with lambda_l less by D L_l than without diffusivity. With lambda_l -> 0 the second term is
-    2 D L_l t.
-
-    Parameters, result and errors as for `linear_closure`; 1 for degree 0.
-
-    At its critical diffusivity a degree fluctuates ever more; one without coupling as at the start:
-
-    >>> import meanfield as mf
-    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.5))
-    >>> linear_growth(kuramoto, [5.0], 2).round(12)
-    array([[1., 6., 1.]])
+    2 D L_l t. Parameters, result and errors as for `linear_closure`; 1 for degree 0.
     """
     from scipy.special import exprel
 
@@ -213,7 +182,7 @@ def linear_growth(
 def next_order(
     problem: Problem, times: Sequence[float], max_degree: int | None = None
 ) -> FloatArray:
-    r"""Next order S_k of the second moments: E|c_k|^2 = e^{2 lambda_k t} / N + S_k / N^2 + ...
+    """Next order S_k of the second moments: E|c_k|^2 = e^{2 lambda_k t} / N + S_k / N^2 + ...
 
     Without normalisation on the circle c_k' = k sum_m G_m c_m c_{k-m}, G_m = m w_m. With
     kappa = N^2 E c_m c_n c_{-k}, k = m + n, and Gaussian moments of fourth order,
@@ -223,16 +192,8 @@ def next_order(
         S_k' = 2 l_k S_k + 2k sum_{m != 0, k} G_m kappa(m, k - m),    kappa(0) = 1, S(0) = 0,
 
     l_m the growth rates. The solution is a sum of exponentials with divided differences of e^{tz}
-    for coefficients, which stay exact where exponents coincide.
-
-    Parameters, result and errors as for `third_cumulant_closure`; 0 for degree 0.
-
-    Half a unit of the papers' time:
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
-    >>> next_order(problem, [0.5 * np.exp(2.0)], 3).round(6) + 0.0
-    array([[  0.      ,  -4.604254, -15.883371,   3.761617]])
+    for coefficients, which stay exact where exponents coincide. Parameters as for
+    `third_cumulant_closure`; 0 for degree 0.
     """
     zonal, degree = _on_the_circle(problem, "the next order in 1/N"), _degree(problem, max_degree)
     if zonal.diffusivity:
@@ -274,13 +235,6 @@ def next_order_share(
 
     The linear phase of a degree is one only while this is small: N above |S_l| / C_l. Parameters
     and errors as for `third_cumulant_closure`.
-
-    Returns (n_times, max_degree + 1).
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
-    >>> next_order_share(problem, 100, [0.5 * np.exp(2.0)], 3).round(3)
-    array([[0.   , 0.021, 0.04 , 0.014]])
     """
     at_least(2, tokens=tokens)
     following = np.abs(next_order(problem, times, max_degree))
@@ -293,15 +247,8 @@ def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None)
 
         d/dt E|c_l|^2 = (2 mu_l / N) (1 - 1/N),    mu_l = l (l + d - 2) w_l
 
-    the growth rates without diffusivity: noise keeps independent tokens independent.
-
-    Parameters as for `linear_closure`; the result has shape (max_degree + 1,). ValueError if the
-    flow is normalised: 1/Z of few tokens is not that of uniform.
-
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
-    >>> initial_slopes(problem, 2, 2).round(6)
-    array([0.      , 0.053817, 0.093239])
+    the growth rates without diffusivity: noise keeps independent tokens independent. ValueError if
+    the flow is normalised: 1/Z of few tokens is not that of uniform.
     """
     at_least(2, tokens=tokens)
     zonal, degree = _zonal(problem), _degree(problem, max_degree)
@@ -315,10 +262,7 @@ def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None)
 
 
 def pair_energies(problem: Problem, max_degree: int) -> FloatArray:
-    """Energy of |c_l|^2 = 1 by degree, N_l w_l in the unit of `interaction_energy`.
-
-    Returns (max_degree + 1,).
-    """
+    """Energy of |c_l|^2 = 1 by degree, N_l w_l in the unit of `interaction_energy`."""
     zonal = _zonal(problem)
     return np.asarray(
         energy_multipliers(zonal.kernel, zonal.dimension, max_degree)
@@ -327,12 +271,7 @@ def pair_energies(problem: Problem, max_degree: int) -> FloatArray:
 
 
 def pair_basis(dimension: int, max_degree: int, angles: FloatArray) -> FloatArray:
-    """Values N_l P_l(cos phi): psi = sum_l psi^_l times them.
-
-    dimension: 1 for the circle, 2 for the sphere; angles (n,): radians.
-
-    Returns (max_degree + 1, n).
-    """
+    """Values N_l P_l(cos phi), (max_degree + 1, n): psi = sum_l psi^_l times them."""
     l = np.arange(max_degree + 1)[:, None]
     if dimension == 1:
         return np.where(l > 0, 2.0, 1.0) * np.cos(l * angles)

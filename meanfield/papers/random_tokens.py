@@ -78,10 +78,6 @@ def log_hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     """Ln of `hemisphere_probability`, also where that underflows.
 
     What is missing to 1 is the probability of n tokens in R^{n - d}: ask for its logarithm there.
-
-    >>> import meanfield as mf
-    >>> round(log_hemisphere_probability(mf.Circle(), 10_000), 8)  # n 2^{1-n}
-    -6921.56831805
     """
     from scipy.special import betaln
 
@@ -107,12 +103,6 @@ def cap_mass(manifold: Geometry, angle: float) -> float:
 
     I_{sin^2 angle}((d - 1) / 2, 1 / 2) / 2 up to pi / 2: angle / pi on the circle, sin^2(angle / 2)
     on S^2.
-
-    ValueError if the angle is not between 0 and pi.
-
-    >>> import meanfield as mf
-    >>> round(cap_mass(mf.Circle(), 0.5) * np.pi, 12)
-    0.5
     """
     from scipy.special import betainc
 
@@ -129,15 +119,8 @@ def expected_centres(manifold: Geometry, tokens: int, separation: float) -> floa
 
     A token is one if all before it are farther away than the separation; q is the mass of a cap of
     that angle. Causal attention of scale beta leaves such tokens with a separation of some
-    beta^{-1/2} where they are, and others go to them.
-
-    - manifold (Circle or Sphere): the unit sphere of R^d, any d.
-    - tokens: their number n, at least 0.
-    - separation: angle, from 0 to pi.
-
-    ValueError if a number is out of range.
-
-    See `meanfield.observables.centres.strong_centres`: the centres of one sequence of tokens.
+    beta^{-1/2} where they are, and others go to them. `observables.centres.strong_centres` has the
+    centres of one sequence of tokens.
 
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
 
@@ -156,16 +139,8 @@ def expected_centres(manifold: Geometry, tokens: int, separation: float) -> floa
 def log_pair_tail(manifold: Geometry, cosine: float) -> float:
     """Ln of the probability that two independent uniform tokens have |<x, y>| > c.
 
-    ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2, in any dimension.
-
-    - manifold (Circle or Sphere): the unit sphere of R^d, any d.
-    - cosine: c, from 0 to 1.
-
-    Returns: relative error some 1e-14; -inf for c = 1. ValueError if cosine is not between 0 and 1.
-
-    >>> import meanfield as mf
-    >>> round(math.exp(log_pair_tail(mf.Sphere(3), 0.3)), 12)  # 1 - c
-    0.7
+    ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2, in any dimension; -inf for c = 1. Relative
+    error some 1e-14.
     """
     from scipy.special import betainc, roots_laguerre
 
@@ -195,17 +170,9 @@ def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> 
 
         1 - N p <= P <= (1 - p) / (1 + (N - 1) p).
 
-    Below is the union bound; above that of Chung and Erdos for events of which every two are
-    independent, as cosines are, even where the pairs share a token.
-
-    - manifold (Circle or Sphere): the unit sphere of R^d, any d.
-    - tokens: their number n, at least 2.
-    - cosine: c, from 0 to 1.
-
-    Returns lower, upper: what they miss of 1 is N p for small N p: `log_pair_tail` has its
-    logarithm. ValueError if a number is out of range.
-
-    Chung, Erdos, On the application of the Borel-Cantelli lemma, Trans. AMS 72 (1952), 179-186.
+    Below is the union bound; above that of Chung and Erdos, Trans. AMS 72 (1952), 179-186, for
+    events of which every two are independent, as cosines are, even where pairs share a token. What
+    they miss of 1 is N p for small N p: `log_pair_tail` has its logarithm.
 
     >>> import meanfield as mf
     >>> bounds = almost_orthogonal_bounds(mf.Sphere(1024), 32, 0.15)

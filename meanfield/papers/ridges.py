@@ -66,9 +66,8 @@ def averages(
 ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
     """Means y (n, d) of the supports, velocities (n, d), and weights of each support.
 
-    Weights keep ties: all tokens of a support have scores of one rate. They are found together,
-    from linear equations, as a token that is attended to may be on a ridge itself; where these say
-    nothing, weights are equal.
+    Weights keep ties: all tokens of a support have scores of one rate. They are found together from
+    linear equations; where these say nothing, weights are equal.
     """
     y = x[[support[0] for support in supports]]
     several = [(i, support) for i, support in enumerate(supports) if len(support) > 1]
@@ -135,10 +134,7 @@ def solutions(
     ridges: Mapping[int, Support],
     free: Mapping[int, Support],
 ) -> list[Solution]:
-    """Solutions (1) of tokens on ridges, given as token: tied ones; of equal means the first.
-
-    Every choice of the supports of `free`, some of the ridges, is tried; others are as given.
-    """
+    """Solutions (1) of tokens on ridges, given as token: tied ones, for all supports of `free`."""
     # A mean of many tokens of R^d is one of d + 1 of them.
     most = head.space.ambient + 1
     choices = math.prod(
@@ -171,13 +167,7 @@ def _subsets(tied: Support, most: int) -> list[Support]:
 
 
 def in_order(ridges: Mapping[int, Support]) -> list[dict[int, Support]]:
-    """Tokens on ridges in groups that depend on each other, and on groups before them alone.
-
-    How token i moves depends on the velocities of tokens that it may attend to.
-
-    >>> in_order({0: (4, 5), 1: (0, 2), 2: (1, 5)})
-    [{0: (4, 5)}, {1: (0, 2), 2: (1, 5)}]
-    """
+    """Tokens on ridges in groups that depend on each other, and on groups before them alone."""
     reach = {i: {i} for i in ridges}
     for _ in ridges:
         for i, tied in ridges.items():
@@ -192,11 +182,7 @@ def in_order(ridges: Mapping[int, Support]) -> list[dict[int, Support]]:
 
 
 def chosen(candidates: list[Solution], ridge: Ridge) -> Solution:
-    """The solution that a rule takes.
-
-    "corner": one token if that is a solution, of several the one whose score rises fastest, and of
-    equal ones the first. "midpoint": as many tokens as possible.
-    """
+    """The solution that a rule takes: "corner" one token, "midpoint" as many as possible."""
     wanted = (min if ridge == "corner" else max)(each.size for each in candidates)
     of_size = [each for each in candidates if each.size == wanted]
     totals = [float(each.rates.sum()) for each in of_size]

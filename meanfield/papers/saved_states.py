@@ -18,14 +18,7 @@ def saved_states(
     start: npt.NDArray[Any],
     times: FloatArray,
 ) -> npt.NDArray[Any]:
-    """States at times by DOP853, which ends a step at each: between steps its order is lower.
-
-    speed: y' = speed(t, y).
-    start (n,): real or complex.
-    times (saves,): not negative, in order.
-
-    Returns (saves, n).
-    """
+    """States (saves, n) of y' = speed(t, y) by DOP853, which ends a step at each of the times."""
     from scipy.integrate import solve_ivp
 
     if times.ndim != 1 or not np.all((np.diff(times, prepend=0.0) >= 0.0) & np.isfinite(times)):

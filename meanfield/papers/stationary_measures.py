@@ -53,9 +53,7 @@ Mode = tuple[float, int, str]
 class StationarySpectrum:
     """Rates of small displacements of a stationary measure, largest first, in scaled time.
 
-    - measure: the law.
-    - rates (k,): a displacement along a mode grows like e^{rate t}. Negative ones decay.
-    - multiplicities (k,): of each: independent modes. Of points they are n (d - 1) in all.
+    - rates (k,): a displacement along a mode grows like e^{rate t}; multiplicities (k,): of each.
     - modes (tuple of str): what moves.
     - closed: whether rates are formulas; else they are `cluster_rates`.
     """

@@ -95,7 +95,7 @@ class Truncation:
     def softmax_error(
         self, partition: FloatArray | float | None = None, output: FloatArray | float = 1.0
     ) -> FloatArray:
-        """Bound (V_L + |v_L| R_L) / (Z_L - R_L) of the error of softmax velocities.
+        """Bound (V_L + |v_L| R_L) / (Z_L - R_L) of softmax velocities; infinite where Z_L <= R_L.
 
         Bounds of several heads add up. The same holds with v and Z of all degrees in place of v_L
         and Z_L.
@@ -104,14 +104,6 @@ class Truncation:
           equal tokens with beta > 0 have Z >= 1/n at themselves. Default e^{-2 |S|_2}, the smallest
           weight.
         - output (ndarray or float): |v_L| for the strength 1: 1 is the largest.
-
-        Returns (shape of the arguments): infinite where Z_L <= R_L, where nothing is certified.
-        ValueError if weights are not normalised: `velocity_error` is the bound then.
-
-        >>> import meanfield as mf
-        >>> kept = truncation(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA), 20)
-        >>> kept.softmax_error([1 / 100, 1e-14])
-        array([4.67838951e-11,            inf])
         """
         if not self.normalized:
             raise ValueError("weights are not normalised: the bound is velocity_error.")
@@ -126,25 +118,12 @@ class Truncation:
     def flow_error(
         self, time: FloatArray | float, partition: FloatArray | float | None = None
     ) -> FloatArray:
-        """Bound eps (e^{C t} - 1) / C of how far tokens are from where all degrees take them.
+        """Bound eps (e^{C t} - 1) / C of the distance of tokens from where all degrees take them.
 
         C = p + q / z, where p and q are the `rates` and z is what Z is never below at the tokens
         along their way; eps is `softmax_error` there. Without normalisation z = 1, eps = V_L, and
-        C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi.
-
-        - time (ndarray or float): scaled time.
-        - partition (ndarray or float): as in `softmax_error`; of softmax alone.
-
-        Returns (shape of the arguments): geodesic distance, radians, of tokens that start in the
-        same places. ValueError if no rate is known: for heads, diffusion, and where more than
-        attention moves tokens; or a time is negative.
-
-        >>> import meanfield as mf
-        >>> circle, beta5 = mf.Circle(), mf.exponential(5.0)
-        >>> f"{truncation(mf.Problem(circle, beta5, mf.USA), 10).flow_error(1.0):.3g}"
-        '8.28e-05'
-        >>> f"{truncation(mf.Problem(circle, beta5, mf.SA), 30).flow_error(1.0, 1 / 8):.3g}"
-        '1.05e-15'
+        C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi. ValueError for
+        heads, diffusion, and where more than attention moves tokens.
         """
         if self.rates is None:
             raise ValueError(
@@ -243,15 +222,6 @@ def trigonometric_variance(beta: float, s: FloatArray | float, frequencies: int)
     The estimate of e^{beta <x, y> - beta} is the mean of cos(sqrt(beta) <omega, x - y>) over D
     vectors omega of independent standard normals, which takes 2 D features. It is unbiased, and in
     every dimension errs by at most (2 D)^{-1/2} in root mean square.
-
-    - beta: positive.
-    - s (ndarray or float): similarities <x, y>.
-    - frequencies: how many, D.
-
-    Rahimi, Recht, Random features for large-scale kernel machines, NIPS 2007.
-
-    >>> float(trigonometric_variance(5.0, -1.0, 5000)) ** 0.5 <= 1e-2
-    True
     """
     _check_random(beta, frequencies)
     return np.asarray(np.expm1(-2.0 * beta * (1.0 - np.asarray(s))) ** 2 / (2.0 * frequencies))
@@ -264,13 +234,7 @@ def positive_variance(beta: float, s: FloatArray | float, frequencies: int) -> F
     The estimate of e^{beta <x, y> - beta} is e^{-beta} times the mean of f(x) f(y) over D vectors
     omega. Here f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, which takes D features. It is positive,
     and accurate where the kernel is small; where it is large the variance grows like e^{4 beta}.
-
-    Parameters as for `trigonometric_variance`.
-
-    Choromanski et al., Rethinking attention with Performers, arXiv:2009.14794, Lemma 2.
-
-    >>> print(f"{positive_variance(5.0, 1.0, 10_000) ** 0.5:.0f}")
-    220
+    Choromanski et al., arXiv:2009.14794, Lemma 2.
     """
     _check_random(beta, frequencies)
     s = np.asarray(s, dtype=np.float64)

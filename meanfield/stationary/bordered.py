@@ -30,10 +30,7 @@ FARTHEST = 0.3
 
 
 class ContinuationError(RuntimeError):
-    """The curve could not be followed to its end.
-
-    reason: what failed; where follows; parameter: the p of the place.
-    """
+    """The curve could not be followed to its end, from a place on: reason, where, parameter p."""
 
     def __init__(self, reason: str, parameter: float | None = None, where: str = "") -> None:
         place = where if parameter is None or where else f"p = {parameter:g}"
@@ -43,11 +40,7 @@ class ContinuationError(RuntimeError):
 
 @dataclass(frozen=True)
 class System:
-    """The equations F(x, p) = 0.
-
-    residual, jacobian, slope: F of shape (n,), dF/dx of shape (n, n) and dF/dp of shape (n,). The
-    last need not be exact: points are corrected by their residual.
-    """
+    """The equations F(x, p) = 0: F (n,), dF/dx (n, n), dF/dp (n,); the last need not be exact."""
 
     residual: Callable[[FloatArray, float], FloatArray]
     jacobian: Callable[[FloatArray, float], FloatArray]
@@ -66,10 +59,7 @@ class CurvePoint:
 
 
 def first_point(system: System, state: FloatArray, parameter: float, row: FloatArray) -> CurvePoint:
-    """Point of the curve near a guess, on the plane <row, (x, p)> of the guess.
-
-    Its tangent has <row, tangent> > 0: `row` says which way to go.
-    """
+    """Point of the curve near a guess, on its plane <row, (x, p)>, with <row, tangent> > 0."""
     row = row / np.linalg.norm(row)
     point, converged = corrected(system, np.append(state, parameter), row)
     if not converged:

@@ -50,12 +50,8 @@ _CONTINUED_DEGREE = 1000
 class SpecialPoint:
     """A point of a branch where something happens.
 
-    - kind ({"bifurcation", "saddle_node", "transition"}): another branch crosses, the branch turns,
-      or its free energy is that of uniform.
-    - value: diffusivity there.
-    - order_parameter: as that of the branch.
-    - free_energy: as that of the branch.
-    - moments (n,)
+    kind: "bifurcation" (another branch crosses), "saddle_node" (the branch turns) or "transition"
+    (its free energy is that of uniform); value: diffusivity there.
     """
 
     kind: Kind
@@ -67,18 +63,15 @@ class SpecialPoint:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Stationary states along a curve.
+    """Stationary states along a curve, arrays (n_points, ...).
 
-    - problem: its diffusivity is not used.
-    - symmetry: basis of the moments.
     - degree: the critical degree of the problem.
-    - values (n_points,): diffusivity; it turns at saddle nodes.
-    - moments (n_points, n)
-    - free_energy (n_points,): above uniform at the same diffusivity; NaN if none is known.
-    - order_parameter (n_points,): moment of the critical degree as a share of that of a Dirac: |int
-      x dmu| for degree 1, |int e^{ik theta} dmu| for degree k on the circle.
-    - stable_within_symmetry (n_points,): whether no perturbation of the symmetry grows; for all
-      others see `state(i).is_stable`.
+    - values: diffusivity; it turns at saddle nodes.
+    - free_energy: above uniform at the same diffusivity; NaN if none is known.
+    - order_parameter: moment of the critical degree as a share of that of a Dirac: |int x dmu| for
+      degree 1, |int e^{ik theta} dmu| for degree k on the circle.
+    - stable_within_symmetry: whether no perturbation of the symmetry grows; for all others see
+      `state(i).is_stable`.
     - special (tuple of SpecialPoint): in the order in which the branch passes them.
     """
 
@@ -102,17 +95,11 @@ class Branch:
 def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     """Branch of ordered states that leaves uniform at the critical diffusivity D_#.
 
-    Followed through its saddle nodes until the diffusivity is a share of D_#, or the state almost
+    Followed through its saddle nodes until the diffusivity is `smallest` D_#, or the state almost
     a Dirac and uniform far behind in free energy. It ends earlier where moments no longer hold the
     state: for SA with beta < 0 it is densest where a*f vanishes. States are axisymmetric, and
-    k-fold if degree k is the critical one on the circle (even, if k is on the sphere).
-
-    - problem: its diffusivity and its initial measure are not used. On any sphere.
-    - smallest: share of D_# at which the branch ends, in (0, 1).
-
-    Returns (Branch): its first point is uniform at D_#, a bifurcation. ValueError if nothing grows,
-    no equation for stationary states is known, or the kernel is so narrow that the branch would
-    take hours. ContinuationError if the branch cannot be followed to its end.
+    k-fold if degree k is the critical one on the circle (even, if k is on the sphere). Its first
+    point is uniform at D_#. ContinuationError if it cannot be followed to its end.
 
     >>> import meanfield as mf
     >>> branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA))

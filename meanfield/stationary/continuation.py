@@ -81,16 +81,10 @@ def follow(
     tests: Mapping[str, Test] | None = None,
     pace: Pace | None = None,
 ) -> Curve:
-    """Follow the curve along its tangent, until p leaves its bounds or `stop` says so.
+    """Follow the curve from `start` along its tangent, until p leaves its bounds or `stop` says so.
 
-    system: the equations.
-    start: on the curve; its tangent says which way.
-    bounds: of p; the last point lies on the bound that was met.
-    stop: of a point: the curve ends there.
-    tests: test functions by name, beside "fold" and "bifurcation".
-    pace: steps.
-
-    Reference: Keller, in Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
+    tests: test functions by name, beside "fold" and "bifurcation"; pace: steps. Keller, in
+    Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
     """
     pace = pace or Pace()
     if not bounds[0] <= start.parameter <= bounds[1]:

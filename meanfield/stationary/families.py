@@ -77,9 +77,8 @@ class Family:
         """Diffusivity of a state whose density may be as narrow, for `stationary_symmetry`.
 
         There -V'' is at most `steepest` / D. Here it is at most K / D, with K = sum_j |B_j| and
-        B_j = A_j m_j p_j(1) l (l + dim - 1) / dim, as |p_j''| is largest at the pole. A density
-        f = (a*f)^c, c < 0, is densest where a*f is least. Then it is |sum_j B_j| a_0 / a*f at the
-        pole.
+        B_j = A_j m_j p_j(1) l (l + dim - 1) / dim, as |p_j''| is largest at the pole. For c < 0
+        f = (a*f)^c is densest where a*f is least: then it is |sum_j B_j| a_0 / a*f at the pole.
         """
         equation = self.equation
         dimension, l = self.symmetry.dimension, self.symmetry.degrees

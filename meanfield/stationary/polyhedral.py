@@ -48,25 +48,18 @@ class PolyhedralBasis:
     coefficients: ComplexArray
 
     def density(self, values: FloatArray) -> Density:
-        """Density of nodal values with mass 1, such as `SelfConsistency.density` gives.
-
-        It has the degree of the grid, which may not be enough: see `polyhedral_density`.
-        """
+        """Density of nodal values with mass 1, of the degree of the grid."""
         modal = self.grid.to_modal(np.ascontiguousarray(values))
         modal[0] = 1.0
         return Density(Sphere(), modal)
 
 
 def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None) -> PolyhedralBasis:
-    """Orthonormal invariant harmonics of a rotation group of a polyhedron.
+    """Orthonormal invariant harmonics of a rotation group (12, 24 or 60) of a polyhedron.
 
     Vertices: (1, 1, 1) of the tetrahedron, (0, 0, 1) of the octahedron, (0, 1, golden ratio) of the
-    icosahedron, and where the group takes them. Reflections are not in the groups. Where a degree
-    has several functions, any rotation of them would do as well; the signs are arbitrary.
-
-    name: groups of 12, 24 and 60 rotations.
-    max_degree: largest degree of the basis; the kernel's for stationary states.
-    grid_degree: degree of the grid, to which densities are resolved; default 2 max_degree.
+    icosahedron, and where the group takes them. Reflections are not in the groups. max_degree: of
+    the basis; grid_degree: of the grid, to which densities are resolved, default 2 max_degree.
     """
     if grid_degree is None:
         grid_degree = _OVERSAMPLING * max_degree
@@ -81,9 +74,7 @@ def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None)
 
 
 def polyhedral(name: str, max_degree: int) -> Symmetry:
-    """Symmetry of a regular polyhedron on the sphere, by the group of its rotations.
-
-    Parameters, errors and the orientation as for `polyhedral_basis`, which also makes densities.
+    """Symmetry of a regular polyhedron on the sphere, by its rotations, see `polyhedral_basis`.
 
     >>> polyhedral("tetrahedral", 8).degrees
     array([3, 4, 6, 6, 7, 8])
@@ -113,11 +104,7 @@ def stationary_polyhedral(
 def polyhedral_density(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float
 ) -> Density:
-    """Density of a state with the symmetry of a polyhedron, with all its digits.
-
-    The moments of a state stop at the kernel's degree; the density exp(V) / <exp(V)> goes on. It
-    is taken on finer grids until its highest degrees are rounding.
-    """
+    """Density exp(V) / <exp(V)> of a state with the symmetry, on grids as fine as it needs."""
     symmetry = equation.symmetry
     max_degree = int(symmetry.degrees[-1])
     grid_degree = _OVERSAMPLING * max_degree

@@ -25,12 +25,8 @@ def stationary_symmetry(
 ) -> Symmetry:
     """Axisymmetric basis and quadrature that resolve every state of a problem.
 
-    No density is narrower than `narrowest_width`, which a number of nodes resolves.
-
-    problem: manifold, kernel and strength are used.
-    diffusivity: the smallest for which states are wanted; positive.
-    fold: as in `axisymmetric`.
-    max_degree: largest degree of the basis; default `carrying_degree`.
+    diffusivity: the smallest for which states are wanted, see `narrowest_width`; fold: as in
+    `axisymmetric`; max_degree: of the basis, default `carrying_degree`.
     """
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
@@ -69,9 +65,8 @@ def steepest(problem: Problem) -> float:
         USA   -D V'' = strength <a(s) s - a'(s) s'^2>,                s'^2 <= 1 - s^2,
         SA    -D V'' = strength (<s> + beta <s'>^2 - beta <s'^2>),    <.> weighted by a(s).
 
-    The first is at most |strength| max|a| for the exponential and the linear kernel, and is taken
-    to be for others. So is the second if strength * beta > 0; else <s> + |beta| (1 - <s>^2)
-    decides.
+    The first is at most |strength| max|a|, and so is the second if strength * beta > 0; else
+    <s> + |beta| (1 - <s>^2) decides.
     """
     zonal, kernel = problem.zonal, problem.zonal.kernel
     bound = abs(zonal.strength) * kernel.largest_attention
@@ -84,8 +79,8 @@ def steepest(problem: Problem) -> float:
 def carrying_degree(problem: Problem) -> int:
     """Largest degree that matters to the field of any measure, also of a Dirac.
 
-    At a Dirac degree l adds N_l w_l to the potential, N_l the number of its harmonics. In high
-    dimension N_l is huge, and this degree well above `Problem.kernel_degree`.
+    There degree l adds N_l w_l to the potential. In high dimension N_l is huge, and this degree
+    well above `Problem.kernel_degree`.
     """
     dimension = problem.zonal.dimension
     degree = max(problem.zonal.degree, 1)

@@ -35,16 +35,14 @@ _LOG_SERIES = np.array([(-1.0) ** (k + 1) / k for k in range(12, 1, -1)] + [0.0,
 
 @dataclass(frozen=True, eq=False)
 class SelfConsistency:
-    """The equation m = G(m) of stationary states with a symmetry.
+    """The equation m = G(m) of stationary states with a symmetry; diffusivity is an argument.
 
-    - problem: its diffusivity is not used: it is an argument of the methods.
     - symmetry: holds every degree of the symmetry up to the kernel's.
-    - coupling (n,): A_j = strength w_l / z, z = 1 or a_0: uniform is unstable to degree l if D <
-      A_j.
+    - coupling (n,): A_j = strength w_l / z, z = 1 or a_0: degree l is unstable if D < A_j.
     - exponent: 1 / c for normalised flows with the exponential kernel, None where V is linear.
 
-    ValueError if the symmetry is of another sphere, lacks degrees that act, or the flow is
-    normalised and its kernel neither exponential nor linear: its velocity is then no gradient.
+    ValueError if the flow is normalised and its kernel neither exponential nor linear: its velocity
+    is then no gradient.
 
     >>> import meanfield as mf
     >>> from meanfield.stationary.symmetry import axisymmetric
@@ -98,8 +96,7 @@ class SelfConsistency:
         """Derivative of the residual by the moments, exact, shape (n, n).
 
         dG_j/dm_k = Cov_f(p_j, dV/dm_k),  dV/dm_k = A_k p_k / D, divided by a*f / a_0 if
-        normalised. For USA its eigenvalues are real, and all positive where the state is a
-        minimum of the free energy, stable among the states of the symmetry.
+        normalised. For USA all eigenvalues are positive at minima of the free energy.
         """
         values = self.symmetry.values
         potential, partition = self._potential(moments, diffusivity)
@@ -140,10 +137,9 @@ class SelfConsistency:
 
             F = D int f log f dsigma - (1/2) strength sum_{l >= 1} w_l |m_l|^2
 
-        At a stationary state it is sum_j A_j m_j^2 / 2 - D log<exp(V)>, evaluated here: a
-        residual r of the moments changes it by r^2 only. No small term is a difference of large
-        ones: the absolute error is a few eps times sum_j A_j m_j^2. So the part that decides at a
-        bifurcation, of order |m|^4, has digits down to |m| = 1e-4 or so.
+        At a stationary state it is sum_j A_j m_j^2 / 2 - D log<exp(V)>: a residual r of the moments
+        changes it by r^2 only, and the error is a few eps times sum_j A_j m_j^2. So the part that
+        decides at a bifurcation, of order |m|^4, has digits down to |m| = 1e-4 or so.
         """
         if not self.problem.zonal.has_free_energy:
             return math.nan
@@ -162,10 +158,9 @@ class SelfConsistency:
         )
 
     def rounding(self, moments: FloatArray, diffusivity: float) -> float:
-        """Rounding of G(m): eps times the range of V, and for SA times 1 / (a*f), its mean over f.
+        """Rounding of G(m): eps times the range of V, for SA times the mean of 1 / (a*f) over f.
 
-        With beta < 0 attention is least where the density is, down to e^{-2 |beta|}: of beta = -7
-        ten digits are left there, and of beta = -20 none.
+        With beta < 0 that is up to e^{2 |beta|}: no digit is left of beta = -20.
         """
         potential, partition = self._potential(moments, diffusivity)
         magnified = 1.0 + float(np.ptp(potential))
@@ -176,10 +171,7 @@ class SelfConsistency:
         return magnified * EPS
 
     def order_parameter(self, moments: FloatArray) -> float:
-        """Length of the mean vector |int x dmu|.
-
-        m_1 / sqrt(d) for axisymmetric states; the root of the sum of squares in general.
-        """
+        """Length of the mean vector |int x dmu|: m_1 / sqrt(d) for axisymmetric states."""
         first = moments[self.symmetry.degrees == 1]
         return float(np.sqrt((first**2).sum() / (self.symmetry.dimension + 1)))
 

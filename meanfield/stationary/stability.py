@@ -44,10 +44,8 @@ _AGREEMENT, _ROUNDED_TERMS = 1e-11, 8.0
 class GrowthRate:
     """Growth of the perturbations of one order: they go like exp((rate + i frequency) t).
 
-    - order: azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
-      states without an axis.
-    - rate, frequency: in scaled time. The frequency is 0 for flows that are not normalised.
-      Normalised flows have no symmetric matrix, so perturbations may oscillate.
+    order: azimuthal number m; on the circle 0 for even, 1 for odd perturbations; None about states
+    without an axis. rate, frequency: in scaled time; 0 for flows that are not normalised.
     """
 
     order: int | None
@@ -69,18 +67,11 @@ class _Profile:
 def stationary_growth_rates(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float, count: int = 6
 ) -> list[GrowthRate]:
-    """Leading growth rates of small perturbations of an axisymmetric stationary state.
+    """Leading growth rates of perturbations of an axisymmetric stationary state, largest first.
 
-    All perturbations without mass count, whatever the fold of the state. The degree is
-    raised until the rates agree.
-
-    equation: with an axisymmetric (or k-fold) symmetry.
-    moments (n,): A stationary state.
-    diffusivity: positive.
-    count: how many, at least 1; fewer if there are no more.
-
-    Returns largest first. Rates of the order m > 0 stand for all harmonics of that order: m = 1 of
-    an ordered state holds the rate 0 of rotations.
+    All perturbations without mass count, whatever the fold of the state; the degree is raised until
+    the rates agree. Rates of the order m > 0 stand for all harmonics of that order: m = 1 of an
+    ordered state holds the rate 0 of rotations.
     """
     symmetry = equation.symmetry
     if not symmetry.is_axisymmetric:

@@ -31,13 +31,11 @@ class Symmetry:
     """Fields with a symmetry, as sums of n basis functions; the constant 1 is left out.
 
     - name: "axisymmetric", "3-fold", "tetrahedral", ...
-    - dimension: dimension of the sphere: circle 1, sphere 2, S^{d-1}: d - 1.
+    - dimension: circle 1, sphere 2, S^{d-1}: d - 1.
     - degrees (n,): degree of each basis function, not decreasing.
     - values (q, n): basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
-    - log_weights (q,): logarithms of the quadrature weights for sigma, which underflow for d in the
-      hundreds.
-    - angles (q,) or None: polar angle theta of each node, radians; None if the fields are not
-      axisymmetric.
+    - log_weights (q,): of the quadrature for sigma; weights underflow for d in the hundreds.
+    - angles (q,) or None: polar angle of each node, radians; None if not axisymmetric.
     """
 
     name: str
@@ -85,22 +83,15 @@ def axisymmetric(
 
     The basis is p_l(cos theta), orthonormal, p_l(1) > 0; on the circle sqrt(2) cos(l theta).
 
-    - dimension: 1 on the circle, 2 on the sphere, d - 1 on S^{d-1}.
-    - max_degree: largest degree of the basis, at least `fold`.
-    - fold: keeps the degrees fold, 2 fold, ...: any fold on the circle; 1, or 2 for even fields,
-      above.
-    - nodes: number of quadrature nodes; default 2 max_degree + dimension / 2 + 32. Sharp densities
-      need more, see `stationary_symmetry`.
-
-    ValueError if the dimension or the fold is impossible, or there are too few nodes for the basis.
+    - fold: keeps the degrees fold, 2 fold, ...: any on the circle; 1, or 2 for even fields, above.
+    - nodes: of the quadrature; default 2 max_degree + dimension / 2 + 32. Sharp densities need
+      more, see `stationary_symmetry`.
 
     NIST DLMF 18.9.1 (recurrence), 18.3 (density).
 
     >>> sphere = axisymmetric(2, 3)
-    >>> sphere.degrees
-    array([1, 2, 3])
-    >>> bool(np.allclose(sphere.values[:, 0], np.sqrt(3) * np.cos(sphere.angles)))
-    True
+    >>> sphere.degrees, bool(np.allclose(sphere.values[:, 0], np.sqrt(3) * np.cos(sphere.angles)))
+    (array([1, 2, 3]), True)
     """
     if dimension < 1:
         raise ValueError(f"dimension must be at least 1, got {dimension}.")
@@ -128,10 +119,7 @@ def axisymmetric(
 
 
 def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Quadrature for axisymmetric fields: polar angles and logarithms of weights, sum 1.
-
-    Exact for polynomials in cos(theta) of degree 2 nodes - dimension. Angles increase.
-    """
+    """Increasing polar angles and logarithms of weights, exact to degree 2 nodes - dimension."""
     if dimension % 2:
         # Chebyshev nodes carry dt / sqrt(1 - t^2) = d theta.
         angles = (np.arange(nodes) + 0.5) * np.pi / nodes
@@ -159,9 +147,7 @@ def gegenbauer(
 ) -> FloatArray:
     """Orthonormal Gegenbauer polynomials p_0 ... p_max_degree at t, times `first`.
 
-    Orthonormal for the density (1 - t^2)^{index - 1/2}, normalised, index = d/2 - 1.
-
-    Returns (max_degree + 1, len(t)).
+    For the density (1 - t^2)^{index - 1/2}, normalised, index = d/2 - 1.
     """
     k = np.arange(2, max_degree + 1)
     squares = k * (k + 2 * index - 1) / (4 * (k + index) * (k + index - 1))

@@ -83,10 +83,6 @@ def sampled_discrepancy(measure: Measure | Density, beta: float, tokens: int) ->
 
         E MMD^2 = (a(1) - int int k dmu dmu) / n,    exactly; (1 - a_0) / n from uniform
 
-    - measure: the law of a token.
-    - beta: positive, see `maximum_mean_discrepancy`.
-    - tokens: n, at least 1.
-
     >>> import meanfield as mf
     >>> uniform = mf.Density(mf.Circle(), [1.0])
     >>> round(10 * sampled_discrepancy(uniform, 1.0, 10), 9)  # 1 - I_0(1) / e

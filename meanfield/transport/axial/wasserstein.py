@@ -26,7 +26,7 @@ def wasserstein_axial(
     cost: str = "geodesic",
     tolerance: float = 0.0,
 ) -> float:
-    """Wasserstein distance W_p of two axial measures on S^{d-1}, p = 1 or 2.
+    """Wasserstein distance W_p of two axial measures on S^{d-1}, p = 1 or 2, in radians.
 
         W_1 = int_0^pi |F - G| dtheta,      W_2^2 = int_0^1 (Q_F - Q_G)^2 ds
 
@@ -36,15 +36,8 @@ def wasserstein_axial(
     monotone coupling of the angles, with both points on one meridian that is uniform about the
     axis. It has these measures as marginals and d(x, y) = |theta_x - theta_y|: nothing is lost.
 
-    Exact to rounding between rings; with densities to about 1e-12 of the distance.
-
-    - first, second: on the same `Axial(d)`.
-    - p: 1 or 2.
-    - cost: "geodesic" only.
-    - tolerance: not used.
-
-    Returns: in radians, at most pi. ValueError if p is not 1 or 2, the cost is another one, or
-    rounding is all of a density.
+    Exact to rounding between rings; with densities to about 1e-12 of the distance. The cost is
+    "geodesic" only, and the tolerance not used.
 
     Villani, Topics in Optimal Transportation (2003), theorem 2.18 (the line).
 

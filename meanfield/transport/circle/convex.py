@@ -52,12 +52,9 @@ def minimise_convex(
     Newton's step where the function has a curvature. Else outwards until the minimum lies between
     two positions. Then in turn the point where their tangents meet (exact at a kink) and the zero
     of the interpolated slope (superlinear where it is smooth). Bisection whenever three evaluations
-    have not shrunk the bracket to one quarter.
+    have not shrunk the bracket to one quarter. With integers only integers are tried.
 
     evaluate: position -> (value, slope from the right, curvature).
-    low, high, start: bracket of the minimum and first position. With integers only integers are
-    tried, and the minimum is exact if all kinks lie on integers.
-    tolerance: allowed excess over the minimum, relative to it.
     """
     position = min(max(start, low), high)
     left: _Tangent | None = None
@@ -103,10 +100,7 @@ def minimise_convex(
 def _bound(
     left: _Tangent | None, right: _Tangent | None, low: float, high: float, allowed: float
 ) -> float:
-    """Lower bound of the function on the bracket, from the tangents known at its ends.
-
-    It is -inf while its own rounding is above `allowed`: an end may be far up.
-    """
+    """Lower bound on the bracket from the tangents at its ends; -inf while rounding is larger."""
     width = high - low
     bound, scale = -float("inf"), 0.0
     if left is not None and right is not None:

@@ -30,11 +30,7 @@ def w1_points(
     second: FloatArray,
     second_weights: FloatArray | None,
 ) -> float:
-    """W_1 = min_alpha int |F - G - alpha| between points with angles in [0, 2 pi).
-
-    F - G is constant between neighbouring points; its median over all arcs, the one across 0
-    among them, is alpha.
-    """
+    """W_1 = min_alpha int |F - G - alpha| of angles in [0, 2 pi): alpha is the median over arcs."""
     x, x_levels, y, y_levels = _sorted_levels(first, first_weights, second, second_weights)
     points, levels = _merge(x, x_levels, y, y_levels)
     arcs = np.append(np.diff(points), points[0] + 2.0 * np.pi - points[-1])
@@ -173,12 +169,7 @@ def _merge(
 def _shifted_cost(
     x: FloatArray, x_levels: IntArray, y: FloatArray, y_levels: IntArray, shift: int
 ) -> tuple[float, float]:
-    """Cost of the coupling at one shift, in units of mass, and its slope in shift / total.
-
-    At a jump of Q_F from x to x', where Q_G = y, more shift replaces (x - y)^2 by (x' - y)^2:
-
-        slope = sum over jumps of (x' - x) (x' + x - 2 y).
-    """
+    """Cost of the coupling at one shift, in units of mass, and its slope in shift / total."""
     turn = 2.0 * np.pi
     total = y_levels[-1]
     laps = shift // total

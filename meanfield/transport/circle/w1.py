@@ -38,10 +38,8 @@ _BLOCK = 64  # points of one cell that are evaluated together
 def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, mass: float) -> float:
     """W_1 between sorted points and a density, or of a difference of densities.
 
-    points (n,): increasing angles in [0, 2 pi]; empty for two densities.
-    levels (n,): mass up to and with each point; empty means (i + 1) / n.
-    rows (M, TERMS): `local_polynomials` of the density, or of the second density minus the first.
-    mass: mass of `rows`: 1, or 0 for two densities.
+    points (n,): in [0, 2 pi], none for two densities; levels (n,): mass up to and with each, empty
+    for (i + 1) / n; rows (M, TERMS): `local_polynomials`; mass: of rows, 1 or 0.
     """
     capacity = len(points) + len(rows)
     cells = np.empty((capacity, COLUMNS))  # memory that is not written costs nothing
@@ -113,10 +111,7 @@ def _sort_out(
     high: float,
     store: FloatArray,
 ) -> tuple[int, tuple[float, float, float, float]]:
-    """Keep the pieces that may meet ]low, high[; of the others, sum lengths and integrals of D.
-
-    Returns the number kept, and (length, integral) above high and below low.
-    """
+    """Keep the pieces that may meet ]low, high[; sum (length, integral of D) of others."""
     cells = len(rows)
     half = np.pi / cells
     row = np.empty(2 * TERMS)  # polynomial of the cell, and its primitive / t
@@ -172,10 +167,7 @@ def _sort_out(
 
 @njit
 def _expand(rows: FloatArray, cell: int, row: FloatArray) -> float:
-    """Copy the polynomial of a cell and its primitive / t; return how steep it may turn back.
-
-    Inside a piece D goes beyond its end values by at most that times half the length.
-    """
+    """Copy the polynomial of a cell and its primitive / t; return how steep it may turn back."""
     bend = 0.0
     for j in range(TERMS):
         row[j] = rows[cell, j]
@@ -208,10 +200,7 @@ def _fill(
     values: FloatArray,
     primitives: FloatArray,
 ) -> None:
-    """Evaluate a block of points in one cell.
-
-    Flat arrays of their own, because the compiler turns the loop into vector code only then.
-    """
+    """Evaluate a block of points in one cell, in flat arrays that the compiler vectorises."""
     scale = 1.0 / half
     for i in range(size):
         t = (points[first + i] - centre) * scale

@@ -26,10 +26,7 @@ def integrate(
     alpha: float,
     aside: tuple[float, float, float, float],
 ) -> tuple[float, float, float]:
-    """Integral of |D - alpha|, its slope |{D < alpha}| - |{D > alpha}| and its curvature.
-
-    `aside` holds (length, integral of D) of what lies above alpha, then of what lies below.
-    """
+    """Integral of |D - alpha|, its slope |{D < alpha}| - |{D > alpha}| and its curvature."""
     half = np.pi / len(rows)
     stack = np.empty((_DEPTH, 2))
     value = aside[1] - aside[3] - alpha * (aside[0] - aside[2])
@@ -57,10 +54,7 @@ def integrate(
 def _crossing(
     rows: FloatArray, cell: int, base: float, start: float, end: float, stack: FloatArray
 ) -> tuple[float, float, float]:
-    """Integrals of |E| and of sign E, and 2 sum 1 / |E'| at the zeros, E = base - polynomial.
-
-    Halves the interval until E has no zero, or is monotone, or is too small to matter.
-    """
+    """Integrals of |E| and of sign E, and 2 sum 1 / |E'| at the zeros, E = base - polynomial."""
     bend = 0.0
     for j in range(2, TERMS):
         bend += j * (j - 1) * abs(rows[cell, j])

@@ -26,11 +26,7 @@ _FLAT = 1e-15  # dF/dt of rounding: no curvature to trust
 
 
 def w2_points_density(points: FloatArray, levels: FloatArray, rows: FloatArray) -> float:
-    """W_2 between sorted points and a density.
-
-    points, levels (n,): increasing angles in [0, 2 pi), and the mass up to and with each; rows (M,
-    TERMS): `local_polynomials` of the density.
-    """
+    """W_2 between sorted points (n,), with the mass up to each in levels, and a density."""
     edges = cell_edges(rows)
 
     def evaluate(alpha: float) -> Evaluation:

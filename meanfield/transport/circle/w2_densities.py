@@ -34,10 +34,7 @@ _MAX_STEPS = 64
 
 
 def w2_densities(first: FloatArray, second: FloatArray) -> float:
-    """W_2 between two densities given by their `local_polynomials`.
-
-    The number of nodes is doubled until W_2^2 settles to 1e-14 of itself, or to rounding.
-    """
+    """W_2 between two densities, with twice the nodes until W_2^2 settles to 1e-14 of itself."""
     nodes = max(_MIN_NODES, 2 * len(first), 2 * len(second))
     floors = (_floor(first), _floor(second))
     most = max(_MAX_NODES, 4 * nodes)

@@ -48,9 +48,8 @@ def lower_bound(
 ) -> float:
     """Value of feasible potentials, W_p^p from below.
 
-    duals, at: duals g and the places they belong to, from a plan: their transform is f on the first
-    family, and the transform of that, c_ik in place of c, is g on the second; first, second: what
-    is to be transported; reaches of the second may be larger.
+    Duals g belong to the places `at`. Their transform is f on the first family, and the transform
+    of that, c_ik in place of c, is g on the second, whose reaches may be larger.
     """
     x, y = _places(first, geodesic), _places(second, geodesic)
     index, values = nearest(x, at, duals, 1, None, geodesic, p)

@@ -68,10 +68,7 @@ def slope_of_chord(chord: float, geodesic: bool, p: int) -> float:
 
 @njit
 def slope_variation(near: float, far: float, geodesic: bool, p: int) -> float:
-    """Lipschitz constant of the gradient of C(|a|) for near <= |a| <= far < 2.
-
-    Its eigenvalues are C''(s), along a, and C'(s) / s <= C''(s) across if p = 2.
-    """
+    """Lipschitz constant of the gradient of C(|a|) for near <= |a| <= far < 2: C'' or C' / s."""
     rate = 1.0
     bend = 0.0
     distance = far

@@ -31,9 +31,8 @@ class Difference(NamedTuple):
 def difference_cells(first: Evaluate, second: Evaluate, degree: int, count: int) -> Difference:
     """Cells of the positive and the negative part, about `count` in all.
 
-    Where f - g changes its sign inside a cell, the cell is replaced by its net mass,
-    spread like |f - g|: that moves W_1 by at most twice the integral of |f - g| there, times the
-    distance to the direction of the barycentre.
+    Where f - g changes its sign inside a cell, the cell has its net mass, spread like |f - g|: that
+    moves W_1 by at most twice the integral of |f - g| there, times the distance to its direction.
     """
     squares = refined(lambda x: np.abs(first(x) - second(x)), degree, count, 1, "difference")
     net = np.subtract(

@@ -39,11 +39,8 @@ def bracket(
 ) -> Bracket:
     """Bracket of W_p, finer and finer until it is narrower than tolerance x upper.
 
-    first, second: the measures. If one of them has no reach, the first.
-    geodesic, p: the distance.
-    tolerance: relative width that is narrow enough.
-    largest: cells of a family between which plans are optimised, at most.
-    exact: go on to the cells as they are, and to the optimum over all pairs.
+    If one of the measures has no reach, it is the first. largest: cells of a family between which
+    plans are optimised, at most; exact: go on to the optimum over all pairs.
     """
     size = _FIRST
     families = (first, second)
@@ -111,11 +108,7 @@ def bracket(
 
 
 def _rounding(plan: Plan, first: Cells, second: Cells) -> float:
-    """How far rounding may put an angle of the plan: d angle = d(s^2) / (s sqrt(4 - s^2)).
-
-    Squares of chords s are right to 4 units of rounding, so near the antipode angles are
-    to 6e-8 only.
-    """
+    """How far rounding may put an angle: d(s^2) / (s sqrt(4 - s^2)), 6e-8 near the antipode."""
     moves = first.directions[plan.source] - second.directions[plan.sink]
     square = np.minimum(np.sum(moves**2, axis=1), 4.0)
     slack = 2.0 * _ROOT_NOISE * square

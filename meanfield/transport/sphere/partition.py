@@ -29,11 +29,8 @@ _POINTS = 2**20  # at a time
 def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
     """Cells of a density, about `count` of them unless its degree needs more.
 
-    evaluate: density at points of shape (n, 3).
-    degree: largest degree of the density.
-    count: cells wanted; those with most mass x (mean square distance)^(p/2) are divided first.
-    p: 1 or 2.
-    name: of the density, for errors.
+    evaluate: density at points (n, 3). Cells with most mass x (mean square distance)^(p/2) are
+    divided first.
     """
     return finished(refined(evaluate, degree, count, p, name))
 

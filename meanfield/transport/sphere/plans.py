@@ -67,10 +67,7 @@ def first_plan(first: Cells, second: Cells) -> Plan:
 def divided(
     plan: Plan, first: Cells, second: Cells, first_starts: IntArray, second_starts: IntArray
 ) -> Plan:
-    """Plan between the parts of cells; part j of `first` belongs to the last start <= j.
-
-    Duals are handed down as they are.
-    """
+    """Plan between the parts of cells, with their duals; part j has the last start <= j."""
     order = np.lexsort((plan.sink, plan.source))
     source, piece, flow = _north_west(first.masses, plan.flow[order])
     target = plan.sink[order][piece]
@@ -82,11 +79,7 @@ def divided(
 
 
 def optimal(plan: Plan, first: Sites, second: Sites, geodesic: bool, p: int, gap: float) -> Plan:
-    """Improve a plan until its cost is optimal over all pairs, but for about `gap`.
-
-    With gap = 0 to rounding, else to what a search of bounded effort finds: what a plan is worth
-    is for `certificate` to say.
-    """
+    """Improve a plan until it is optimal over all pairs but for about `gap`: 0 is to rounding."""
     n, m = len(first.points), len(second.points)
     effort = _EFFORT
     thorough = gap <= 0.0
@@ -138,8 +131,7 @@ def split(
 ) -> Plan:
     """Divide the sinks of a plan into parts, at the least cost that keeps its flows.
 
-    Inside every sink the flows that arrive are coupled with the parts optimally: many small
-    problems, which the simplex solves side by side. Sink K has the parts from starts[K] on.
+    Sink K has the parts from starts[K] on; the simplex couples many small problems side by side.
     """
     order = np.lexsort((plan.source, plan.sink))
     source, flow = plan.source[order], plan.flow[order]

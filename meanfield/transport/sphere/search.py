@@ -48,19 +48,11 @@ def nearest(
     p: int,
     effort: int = 2**62,
 ) -> tuple[IntArray, FloatArray]:
-    """The `count` targets of smallest cost less dual, for every query.
+    """The `count` targets of smallest cost less dual, for every query; both sorted by key.
 
-    - queries, targets: both sorted by key.
-    - duals (m,): g_k of the targets.
-    - count: how many.
-    - limits (n,): only values below these are wanted.
-    - geodesic: which distance.
-    - p: its power.
-    - effort: runs of eight that are compared in all, for every query; beyond, the answer may not
-      be the smallest.
-
-    Returns indices (n, count): in increasing order of the value; -1 where there are no more below
-    the limit; values (n, count): values, or infinity.
+    limits (n,): only values below these are wanted; effort: runs of eight that are compared in all,
+    for every query. Beyond, the answer may not be the smallest. Returns indices (n, count), -1
+    where there are no more, and values (n, count), or infinity.
     """
     tree = build_tree(targets, duals)
     n = len(queries.points)

@@ -34,8 +34,7 @@ _UNBOUNDED = np.int64(2**62)
 class Basis(NamedTuple):
     """Spanning tree of sources 0 to n - 1, sinks n to n + m - 1 and the root n + m.
 
-    `arc` and `flow` belong to the arc from a node to its parent; `child`, `after` and `before` link
-    the children of a node.
+    `arc` and `flow` belong to the arc from a node to its parent.
     """
 
     parent: NodeArray
@@ -58,12 +57,9 @@ def hang(
     start: IntArray,
     duals: FloatArray,
 ) -> Basis:
-    """Basis of a plan.
+    """Basis of a plan: positive flows start (S,) on the first S arcs, which form a forest.
 
-    sources, sinks: their numbers, n and m.
-    source, sink, cost (A,): arcs.
-    start (S,): positive flows on the first S arcs, which form a forest: the plan to start from.
-    duals (n + m,): duals to hang the trees of that forest by.
+    source, sink, cost (A,): arcs; duals (n + m,): to hang the trees of that forest by.
     """
     nodes = sources + sinks
     basis = Basis(

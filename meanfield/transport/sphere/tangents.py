@@ -32,11 +32,7 @@ _CHUNK = 2048
 
 
 class Tangents(NamedTuple):
-    """One family of cells as the lower bound sees it.
-
-    Differences point from the targets to the queries: `slopes` hold u_i of queries, -v_k of
-    targets, and normals are slopes T of the same sign.
-    """
+    """One family of cells for the lower bound; `slopes` hold u_i of queries, -v_k of targets."""
 
     points: FloatArray  # (n, 3), barycentres
     reaches: FloatArray  # (n,)

@@ -71,10 +71,8 @@ def wasserstein_sphere(
 
     Otherwise the work stops when the bounds are within `tolerance` of each other, or after the
     finest cells: 96,000 for a density (384,000 where the bracket is still wider than 25 %), plans
-    between 25,600 cells a side. Where `tolerance` asks no more of few tokens (240 at 0.1), 6,000
-    cells come first. Cells of a density live as long as it does. Two densities get 6,000 cells
-    each, then 24,000, which takes ten times as long; a warning says where the distance lies if the
-    bracket is going to stay wide. tests/benchmarks/transport_sphere.py measures the widths.
+    between 25,600 cells a side. Two densities get 6,000 cells each, then 24,000, which takes ten
+    times as long; a warning says where the distance lies if the bracket is going to stay wide.
 
     Plans from coarse to fine: Schmitzer, J. Math. Imaging Vision 56 (2016), 238-259. Duality:
     Villani, Optimal Transport, Springer 2009, theorem 5.10.
@@ -128,10 +126,7 @@ def wasserstein_sphere(
 
 
 def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: float) -> Bracket:
-    """Brackets of the same distance one after the other, until they are narrow enough.
-
-    Two densities whose bracket stays wide get a warning before the long part of the work.
-    """
+    """Brackets of the same distance until they are narrow enough; warns before the long part."""
     lower, upper = 0.0, np.pi
     for number, stage in enumerate(stages):
         width = (upper - lower) / upper
@@ -155,13 +150,10 @@ def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: fl
 
 
 def sample_floor(tokens: int) -> float:
-    """Mean W_1 (geodesic) between two independent uniform samples of this size.
+    """Mean W_1 (geodesic) between two independent uniform samples: ((2.5 + 1.38 ln n) / n)^(1/2).
 
-        ((2.5 + 1.38 ln n) / n)^(1/2)
-
-    This is the form of the matching theorem in two dimensions (Ajtai, Komlos, Tusnady,
-    Combinatorica 4 (1984), 259-264). The numbers are fitted to exact distances: n^(1/2) W_1 = 2.98,
-    3.33, 3.47, 3.62 and 3.74 at n = 100, 500, 1,000, 2,000 and 4,000, within 1 to 3 %. Two laws may
+    The form of the matching theorem in two dimensions (Ajtai, Komlos, Tusnady, Combinatorica 4
+    (1984), 259-264), fitted to exact distances at n = 100 to 4,000 within 1 to 3 %. Two laws may
     agree if their tokens are closer than this.
     """
     if tokens < 1:
