@@ -40,14 +40,13 @@ from meanfield.runs import Run
 
 @dataclass(frozen=True, eq=False)
 class ActionBound:
-    """Distances of a run beside the bound by its energy: consecutive saves, and first to last.
+    """Distances of a run beside the bound by its energy, (k,): saves in a row, and first to last.
 
-    - starts, times (k,): scaled times s and t of each pair of saves.
-    - squared_distance (k,): W_2(mu_s, mu_t)^2, of a bracket the lower end; of tokens in other
-      dimensions than 1 and 2 the mean squared angle between where each was and is, for which the
-      bound holds too.
-    - bound (k,): (t - s) (E(t) - E(s)) / min Z.
-    - allowance (k,): what the tolerance and rounding may do to the two.
+    - starts, times: scaled times s and t of each pair of saves.
+    - squared_distance: W_2(mu_s, mu_t)^2, of a bracket the lower end; in other dimensions than 1
+      and 2 the mean squared angle between where each token was and is.
+    - bound: (t - s) (E(t) - E(s)) / min Z.
+    - allowance: what the tolerance and rounding may do to the two.
     """
 
     starts: FloatArray
@@ -164,11 +163,7 @@ def check_climbs(problem: Problem) -> None:
 def energy_gained(
     problem: Problem, first: Density | Measure, second: Density | Measure
 ) -> tuple[float, float]:
-    """Integral of int Z |v|^2 dmu over the time from one measure to another; its rounding.
-
-    Strength times the difference of energies in scaled time; with diffusion minus that of free
-    energies, which is NaN for points.
-    """
+    """Integral of int Z |v|^2 dmu from one measure to another, and its rounding; NaN if unknown."""
     flow, space = problem.flow, problem.space
     degree = max(problem.kernel_degree, 1)
     if problem.attention is None and not problem.terms and space.family != "vectors":

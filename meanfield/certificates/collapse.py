@@ -47,14 +47,10 @@ class Collapse:
     """A proof that a measure becomes one cluster.
 
     - reason: "arc", "cosine" or "hemisphere".
-    - start: scaled time of the measure from which it follows.
-    - spread: largest angle between two of its points then; of "hemisphere" twice the angle about
-      its centre.
-    - within: angle.
-    - by: scaled time from which no two points are further apart than `within`; infinite where no
-      time is proved.
-    - rate: from then on the largest chord falls at least like e^{-rate t}, scaled time; 0 where
-      nothing is proved.
+    - start: scaled time of the measure; spread: largest angle between two of its points then; of
+      "hemisphere" twice the angle about its centre.
+    - by: scaled time from which all angles are below `within`; infinite where no time is proved.
+    - rate: from then on the largest chord falls at least like e^{-rate t}; 0 where none is proved.
     """
 
     reason: str

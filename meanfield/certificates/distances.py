@@ -21,10 +21,10 @@ def certified_state(run: Run, save: int) -> Density | Measure:
 def distance_ends(
     first: Density | Measure, second: Density | Measure, p: int
 ) -> tuple[float, float]:
-    """Bounds of W_p, the same where it is exact; of tokens in other dimensions than 1 and 2 paired.
+    """Bounds of W_p, the same where it is exact.
 
-    There no W_p is known, and (sum_i m_i d(x_i, y_i)^p)^{1/p} takes its place: what is proved of
-    optimal couplings is proved of every one that is followed along the flow.
+    In dimensions above 2 tokens are paired, (sum_i m_i d(x_i, y_i)^p)^{1/p}: proofs for optimal
+    couplings hold for every one that is followed along the flow.
     """
     space = first.manifold
     if space.family != "vectors":

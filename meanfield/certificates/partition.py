@@ -89,10 +89,9 @@ def _is_summed(measure: Measure) -> bool:
 def _over_all_places(
     problem: Problem, space: Manifold, head: HeadMatrices, measure: Density | Measure
 ) -> float:
-    """Lower bound of log Z over the whole space, from values that lie no further than r apart.
+    """Lower bound of log Z over the space, from values no further than r apart.
 
-    At the lowest place the gradient vanishes: a value at a distance r from it is at most
-    r^2 / 2 sup Hess log Z above.
+    At the lowest place the gradient vanishes: values there exceed it by r^2 / 2 sup Hess log Z.
     """
     s = head.sharpness
     moments = measure.moments(problem.kernel_degree)
@@ -135,10 +134,7 @@ def lowest_between(first: SmallestPartition, second: SmallestPartition, length: 
 def integral_of_inverse(
     first: SmallestPartition, second: SmallestPartition, length: float
 ) -> float:
-    """Upper bound of the integral of 1 / min Z over a stretch of time between two that are known.
-
-    From each side 1 / Z grows like e^{rate t}, until both meet or it reaches e^{-floor}.
-    """
+    """Bound of int dt / min Z between two known ends, from which 1 / Z grows like e^{rate t}."""
     rate = max(first.rate, second.rate)
     floor = max(first.floor, -LARGEST_LOG)
     logs = [max(partition.log, floor) for partition in (first, second)]

@@ -45,15 +45,12 @@ State = Density | Measure
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRadius:
-    """Distance of two runs, and between which values it is certified to lie.
+    """Distance W_p of two runs, and between which values it is certified to lie.
 
-    - p: of W_p.
     - times (k,): scaled times that both runs saved.
-    - distance (k, 2): W_p measured, between two ends, which are the same where it is exact; of
-      tokens in other dimensions than 1 and 2, where it is not known, that of each to its own
-      partner.
-    - lower, upper (k,): certified from the distance at the first time; lower is 0 where nothing is
-      proved.
+    - distance (k, 2): W_p measured, between two ends; in other dimensions than 1 and 2 that of each
+      token to its own partner.
+    - lower, upper (k,): certified from the first distance; lower is 0 where nothing is proved.
     - tolerance: how far a mean position may be off, radians.
     """
 
@@ -160,10 +157,7 @@ def certified_radius(
 def growth(
     problem: Problem, times: FloatArray, *runs: Sequence[State], p: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Exponents of the upper and of the lower bound at times, from the states of one run or two.
-
-    The states are used under softmax only, where the better of two runs counts.
-    """
+    """Exponents of the upper and the lower bound at times, under softmax from the better run."""
     check_order(p)
     problem.check_own_clock("bounds of distances")
     zonal = problem.zonal

@@ -44,11 +44,7 @@ def covariance_bytes(size: int) -> int:
 
 
 def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
-    """Moments at the saved times of a path.
-
-    The tolerance may be what truncation leaves out: the highest degrees, which turn fastest, would
-    have steps three times as short, and reach low moments through tails as small.
-    """
+    """Moments at the saved times of a path; the tolerance may be what truncation leaves out."""
     system = _System(path)
     times = [0.0, *(step.end for step in path.steps)]
     state, now, step = system.initial, 0.0, None

@@ -135,10 +135,7 @@ def fluctuations_at(
     whole: bool = False,
     follow: Follow | None = None,
 ) -> Fluctuations:
-    """Fluctuations at scaled times, up to the last one that is resolved; see `fluctuations`.
-
-    Stages end in `unit`.
-    """
+    """Fluctuations at scaled times, up to the last one that is resolved; see `fluctuations`."""
     settings = settings_of(problem, times, options, unit=unit, tolerance=tolerance)
     degree = options.degree
     of = coordinates(problem.space.dimension, degree)

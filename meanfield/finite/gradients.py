@@ -42,15 +42,10 @@ _LEAST_SHARE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """An observable at the end of a run, and its derivatives.
+    """An observable J at the end of a run, and its derivatives dJ/dp_i (n,) at the parameters p.
 
-    - parameters (n,): p.
-    - value: J.
-    - gradient (n,): dJ/dp_i.
-    - degree: of the density and the backward sweep.
-    - steps: steps of the run, twelve stages each.
-    - memory: bytes of the states that were kept: of at most 512 steps, and as many as lie between
-      two of them, 16 bytes a coefficient.
+    - degree: of the density and the backward sweep; steps: of the run, twelve stages each.
+    - memory: bytes of the states that were kept, of at most 512 steps and of one stretch between.
     - tail: what truncation leaves out of the sweep, as a share.
     """
 
@@ -209,8 +204,8 @@ class _Neighbours:
     def check_smooth(self, numbers: Callable[[Problem], FloatArray], what: str) -> None:
         """ValueError where numbers have a kink within differences.
 
-        Second differences over one, two and three steps are as 1 : 4 : 9 where numbers are smooth,
-        or as 1 : 16 : 81; as 1 : 2 : 3 about a kink, and otherwise if it is beside p.
+        Second differences over one, two and three steps are as 1 : 4 : 9 or 1 : 16 : 81 where
+        numbers are smooth; as 1 : 2 : 3 about a kink.
         """
         here = numbers(self.problem)
         for i, about in enumerate(self._about):
@@ -312,10 +307,7 @@ class _Sums:
         return total
 
     def _clock(self, problem: Problem) -> float:
-        """Speed of a problem on the clock at p, relative to its own clock.
-
-        The largest weight sets a clock and has kinks in p; on one common clock there are no kinks.
-        """
+        """Speed of a problem on the clock at p, relative to its own, which has kinks in p."""
         return float(np.exp(problem.log_scale - self._near.problem.log_scale))
 
     def _said(self, leg: int, sums: Numbers, problem: Problem) -> FloatArray:

@@ -35,13 +35,11 @@ from meanfield.spaces.manifold import Manifold
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """Influence functions of observables of a run.
+    """Influence functions of observables J of a run at scaled time `time`.
 
-    - time: scaled time t of the observables.
     - values (k,): J in the limit.
     - coefficients (k, coefficients): psi at time 0, with int psi dmu_0 = 0.
-    - variances (k,): lim N Var J over tokens that are drawn from the initial law.
-    - covariance (k, k): lim N Cov of the observables.
+    - variances (k,), covariance (k, k): lim N Var J and Cov over tokens from the initial law.
     - tail: largest coefficient among the top tenth of degrees, a share of the largest.
     """
 
@@ -78,8 +76,7 @@ class Influence:
     def predicted(self, points: npt.ArrayLike) -> FloatArray:
         """J(mu_t) + mean of psi over N tokens at time 0, shape (k,): right to O(1/N).
 
-        What a run from these tokens will have, but for noise: a control variate whose expectation
-        is known, that of J(mu_t).
+        A control variate for the run of these tokens, with the known expectation J(mu_t).
         """
         return np.asarray(self.values + self(points).mean(axis=1))
 
@@ -166,10 +163,7 @@ def swept(
     allowed: float,
     visit: Callable[[Step, LinearisedFlow, ModalArray], None] | None = None,
 ) -> Sweep:
-    """Influence functions of what has first variations `fields` at the end, (k, coefficients).
-
-    `seen(step, flow, weight)` is called as `path.adjoint` says.
-    """
+    """Influence functions of what has first variations `fields` at the end, (k, coefficients)."""
     space, initial = path.space, path.states[0]
     fields = space.resize(fields, path.degree)
     tail, later = 0.0, path.last
@@ -198,10 +192,7 @@ def _tail(space: Manifold, field: ModalArray) -> float:
 
 
 class _Noise:
-    """2 diffusivity int int <grad psi_a, grad psi_b> dmu_s ds, from the ends of steps.
-
-    Splines of order eight through them, one for each leg, as the steps of the sweep are.
-    """
+    """2 diffusivity int int <grad psi_a, grad psi_b> dmu_s ds, by splines through ends of steps."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

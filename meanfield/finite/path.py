@@ -1,8 +1,7 @@
 """A density run as steps that can be taken again: what tangents and adjoints go along.
 
-The run is made once at a fixed degree. Its states are kept at some of its steps, at most
-`MOST_STATES` of them; what lies between is computed again from there, so that memory does not grow
-with the run. Every step is one of DOP853:
+At most `MOST_STATES` states of the run, at a fixed degree, are kept; what lies between is computed
+again. Every step is one of DOP853,
 
     Y_i = y + h sum_j a_ij F(Y_j),    y_next = y + h sum_i b_i F(Y_i).
 
@@ -181,8 +180,7 @@ def adjoint(
 ) -> ModalArray:
     """Fields psi (..., coefficients) before a step, from those after it.
 
-    `seen(flow, weight)` is called with each stage and the field by which a small change of F there
-    changes int psi f at the end.
+    `visit(flow, weight)` gets each stage and the field by which a change of F counts in int psi f.
     """
     a, b = _tableau()
     pulled: list[ModalArray] = [np.zeros(0)] * len(b)
@@ -211,17 +209,9 @@ def path(
     tolerance: float,
     allowed: float,
 ) -> tuple[Path, SimulationError | None]:
-    """Run a density at a fixed degree through some times, as far as it is resolved.
+    """Run a density at a fixed degree through scaled times, as far as it is resolved.
 
-    legs: problems one after another.
-    initial: coefficients at time 0.
-    times: scaled times that steps are to meet, increasing.
-    degree: of the density all the way.
-    tolerance: of a step.
-    allowed: tail of the density that may be.
-
-    Returns up to the last of the times before it ends; why it ends before the last time: the degree
-    does not resolve the density, or steps become too small.
+    allowed: tail of the density that may be. Returns the path, and why it ends early.
     """
     problems = tuple(leg.problem for leg in legs)
     space = problems[0].space

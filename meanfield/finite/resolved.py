@@ -117,11 +117,7 @@ class Part(Generic[R]):
 def resolved_part(
     settings: Settings, compute: Callable[[Path], R], *, whole: bool = False
 ) -> Part[R]:
-    """Value of `compute` along a run, or along its longest part that can be resolved.
-
-    The degree rises until the run is resolved to its end. If none resolves it, bisection finds the
-    last time up to which the largest does.
-    """
+    """Value of `compute` along a run, or along its longest part that some degree resolves."""
     times = np.asarray(settings.times)
     legs = Evolution(settings.problem, Options(), times, settings.unit).legs
     initial = density_of(settings.problem).coefficients

@@ -1,7 +1,4 @@
-"""Moments of N tokens along a run to first order in 1/N, and their consequences.
-
-`finite.fluctuations` computes them; files and figures read them without its imports.
-"""
+"""Moments of N tokens along a run to first order in 1/N, and their consequences."""
 
 from __future__ import annotations
 
@@ -252,10 +249,7 @@ def real_fluctuations(
 
 @dataclass(frozen=True, eq=False)
 class ObservableFluctuations:
-    """An observable of N tokens along a run: E J = limit + shift / N, Var J = variance / N.
-
-    times, limit, shift, variance (n_times,).
-    """
+    """An observable of N tokens (n_times,): E J = limit + shift / N, Var J = variance / N."""
 
     times: FloatArray
     limit: FloatArray

@@ -55,11 +55,7 @@ class LayerNorm(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EncoderLayer:
-    """One layer: attention of several heads, then a feed-forward layer.
-
-    query, key, value: of all heads, one after the other; inner, outer: W_1, W_2 of the feed-forward
-    layer.
-    """
+    """One layer: attention of several heads (query, key, value stacked), then W_1, W_2."""
 
     heads: int  # H; a head has size k = d / H
     query: Affine
@@ -120,8 +116,7 @@ class Encoder:
     """A trained encoder: how tokens begin, and its layers.
 
     - words, positions, segments (., e): embeddings; of segments only the first is used.
-    - norm (LayerNorm): LN_0.
-    - widened (Affine or None): e -> d where these differ (ALBERT).
+    - norm (LayerNorm): LN_0; widened (Affine or None): e -> d where these differ (ALBERT).
     - layers (tuple of EncoderLayer): of ALBERT the same several times.
     - pieces (WordPiece or None): reads texts; without it tokens are given by their numbers.
     """
@@ -151,10 +146,7 @@ class Encoder:
         return len(self.layers) > 1 and all(layer is self.layers[0] for layer in self.layers)
 
     def tokens(self, text: str) -> IntArray:
-        """Numbers of the pieces of a text.
-
-        ValueError if this encoder has no vocabulary.
-        """
+        """Numbers of the pieces of a text."""
         if self.pieces is None:
             raise ValueError(
                 f"{self.name} has no vocab.txt, so it reads no text: give the numbers of tokens."
@@ -162,10 +154,7 @@ class Encoder:
         return np.array([self.pieces.numbers[each] for each in self.pieces.of(text)], np.int64)
 
     def embedded(self, tokens: IntArray, positions: IntArray | None = None) -> FloatArray:
-        """Tokens at depth 0, (n, d); at positions 0, 1, ... unless others are given.
-
-        ValueError if there are more tokens than positions, or a number is out of range.
-        """
+        """Tokens at depth 0, (n, d); at positions 0, 1, ... unless others are given."""
         if positions is None:
             if len(tokens) > self.longest:
                 raise ValueError(

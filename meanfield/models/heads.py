@@ -44,9 +44,6 @@ def head_matrices(layer: EncoderLayer) -> tuple[HeadMatrices, ...]:
     """Scores B_h and values V_h of a layer, each (d + 1, d + 1), for tokens (x, 1).
 
     The last entries of what attention adds are 0, and the bias of W_O is shared among the heads.
-
-    `meanfield.fields.blocks.attention_output(lifted(x), head_matrices(layer))[:, :-1]` is
-    `layer.attention(x)` but for rounding.
     """
     size = layer.size
     matrices = []
@@ -119,10 +116,7 @@ def head_table(layer: EncoderLayer, x: FloatArray, cosines: FloatArray) -> HeadT
 
 
 def entropic_beta(cosines: FloatArray, entropy: float) -> float:
-    """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy.
-
-    Returns 0 where even beta = 0 has less, infinity where the sharpest softmax has more.
-    """
+    """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy."""
     from scipy.optimize import brentq
 
     def excess(beta: float) -> float:

@@ -44,13 +44,11 @@ class Ladder:
 
     - cosine (4, layers + 1): mean cosine of pairs of tokens on each of `RUNGS`, at each depth.
     - distance (4, layers + 1): root mean square of |u - u'| over tokens, u their directions on a
-      rung, u' the model's; 0 of the model, NaN of equiangular tokens, sqrt(2) of directions that
-      have nothing in common.
+      rung, u' the model's; NaN of equiangular tokens, sqrt(2) of unrelated directions.
     - step_distance (4, layers): the same after one layer from the model's own state: of tokens that
-      stay where they are, of the model's normalisations LN_2(LN_1(x)), of attention and these, of
-      one head. What attention explains is seen against the second.
+      stay, of the model's normalisations LN_2(LN_1(x)), of attention and these, of one head.
     - beta, strength, share (layers,): the one head: beta, c, and R^2 of its outputs against the
-      model's attention, about 0 and not their mean; NaN where attention adds nothing.
+      model's attention, about 0; NaN where attention adds nothing.
     """
 
     cosine: FloatArray
@@ -95,10 +93,7 @@ def ladder(encoder: Encoder, states: Sequence[FloatArray]) -> Ladder:
 def equiangular_by_layer(
     tokens: int, start: float, betas: FloatArray, strengths: FloatArray
 ) -> FloatArray:
-    """Cosine of equiangular tokens at depths 0, 1, ..., with beta and c of each layer.
-
-    Step by step, as c may be negative: the quadrature of `papers.equiangular` only goes ahead.
-    """
+    """Cosine of equiangular tokens at depths 0, 1, ..., step by step, as c may be negative."""
     from scipy.integrate import solve_ivp
 
     n, cosines = tokens, [start]

@@ -30,11 +30,6 @@ class Tensors(Mapping[str, FloatArray]):
     """Arrays of a safetensors file by name, read when they are asked for, in double precision.
 
     https://huggingface.co/docs/safetensors (format).
-
-    >>> Tensors("nothing.safetensors")
-    Traceback (most recent call last):
-    ...
-    ValueError: nothing.safetensors: No such file or directory.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

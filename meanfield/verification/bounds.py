@@ -19,10 +19,7 @@ from meanfield.spectrum.contraction import contraction_rates
 
 
 def power_rates(problem: Problem) -> tuple[float, float] | None:
-    """Rates (A, B) with -A P <= dP/dt <= B P of P = int |v|^2 dmu; None where none are known.
-
-    Of an unnormalised kernel alone, without noise.
-    """
+    """Rates (A, B) with -A P <= dP/dt <= B P, P = int |v|^2 dmu; None but for bare kernels."""
     if problem.flow.diffusivity:
         return None
     try:
@@ -33,9 +30,9 @@ def power_rates(problem: Problem) -> tuple[float, float] | None:
 
 
 def largest_speed(problem: Problem) -> float | None:
-    """Bound of all speeds by attention alone; None where weights are unbounded, or others move too.
+    """Bound of all speeds; None where weights are unbounded, or more than attention moves.
 
-    |strength| max |a| of a kernel, |strength| of one that is normalised; of heads the sum of |V|_2,
+    |strength| max |a| of a kernel, |strength| of a normalised one; of heads the sum of |V|_2,
     each times its largest weight.
     """
     others = problem.terms or problem.frequencies is not None or problem.layers is not None
@@ -47,10 +44,9 @@ def largest_speed(problem: Problem) -> float | None:
 def mean_inverse_partition(problem: Problem) -> float | None:
     """Bound of int dmu / Z over all measures: what the squared speed may exceed Z |v|^2 by.
 
-    Sets of diameter w that cover the sphere give N / min_{s >= cos w} a, since Z in each is at
-    least its mass times that. N = 2 pi / w arcs on the circle; elsewhere balls of radius w / 2, no
-    more than 1 over the mass of one of radius w / 4. Never more than 1 / min a. 1 where Z = 1, None
-    of heads and kernels of a user's own.
+    N sets of diameter w that cover the sphere give N / min_{s >= cos w} a, since Z in each is at
+    least its mass times that: N = 2 pi / w arcs, or N <= 1 over the mass of a ball of radius w / 4.
+    Never more than 1 / min a. 1 where Z = 1, None of heads and kernels of a user's own.
     """
     if not _divided(problem):
         return 1.0

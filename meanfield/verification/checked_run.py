@@ -33,10 +33,7 @@ _SAMPLE_WORK, _TRANSFORM = 6e7, 50.0
 
 
 def spread_over(items: Sequence[int], work: Sequence[float], most: float) -> list[int]:
-    """Items all over a sequence, as many as the work allows.
-
-    In van der Corput's order every beginning is spread evenly.
-    """
+    """Items all over a sequence, in van der Corput's order, as many as the work allows."""
     bits = max(len(items) - 1, 1).bit_length()
     order = sorted(range(len(items)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))
     chosen, spent = [], 0.0
@@ -165,10 +162,7 @@ class CheckedRun:
             return Options()
 
     def tolerance_at(self, save: int) -> float:
-        """Tolerance of what carries the measure at a save.
-
-        Atoms stand for clusters that characteristics resolved.
-        """
+        """Tolerance of what carries the measure at a save; atoms have that of characteristics."""
         fine = self.run.representation[save] in ("density", "particles")
         return self.tolerance if fine else max(self.tolerance, self.cell_tolerance)
 

@@ -99,10 +99,7 @@ def _moments_to_degree(checked: CheckedRun, problem: Problem, save: int) -> Moda
 
 
 def _heights(checked: CheckedRun) -> tuple[FloatArray, str]:
-    """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name.
-
-    Scaled so that its rate is int Z |v|^2 dmu, the free energy's with minus.
-    """
+    """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name."""
     run, problem = checked.run, checked.problem
     if len(run.scaled_time) < 2:
         raise NotApplicable("one saved time")
@@ -291,10 +288,7 @@ def action(checked: CheckedRun) -> Check:
 
 
 def _stretches(checked: CheckedRun) -> list[list[int]]:
-    """Saves beside each other whose distances are known, and do not take long.
-
-    Nodes of characteristics are no points: as such they are apart by their gaps.
-    """
+    """Saves beside each other whose distances are known, and do not take long."""
     stretches: list[list[int]] = [[]]
     for save, measure in enumerate(checked.run.measures):
         usable = measure is not None and checked.run.representation[save] != "characteristics"

@@ -19,8 +19,7 @@ _TURN = 2.0 * np.pi
 def mean_distances(checked: CheckedRun, first: int, last: int) -> float:
     """Lower bound of W_1 between the measures at two saves, from their moments alone.
 
-    On the circle max_k |c_k(t) - c_k(s)| / k, as e^{ik theta} has the slope k; elsewhere how far
-    the mean vector has moved.
+    On the circle max_k |c_k(t) - c_k(s)| / k; elsewhere how far the mean vector has moved.
     """
     space = checked.space
     sizes = space.sizes_by_degree(checked.moments[last] - checked.moments[first])
@@ -76,11 +75,7 @@ def _unbounded(problem: Problem) -> str:
 
 
 def not_balanced(problem: Problem) -> str | None:
-    """Why int x ^ v dmu is not 0 for all measures; None where it is.
-
-    It is iint w(x, y) x ^ V y dmu dmu, and changes its sign with x and y for symmetric weights and
-    values V = c I.
-    """
+    """Why int x ^ v dmu is not 0 for all measures; None where it is: symmetric weights, V = c I."""
     if problem.has_labels:
         return "tokens have labels, and do not see each other alike"
     if problem.terms:

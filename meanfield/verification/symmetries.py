@@ -13,10 +13,7 @@ _ROUNDING = 1e-12
 
 @check("symmetry")
 def symmetry(checked: CheckedRun) -> Check:
-    """Moments that the symmetry of the start forbids stay rounding.
-
-    Nodes of characteristics are chosen without regard to it: theirs are errors of cells.
-    """
+    """Moments that the symmetry of the start forbids stay rounding, but for errors of cells."""
     run, problem = checked.run, checked.problem
     if len(run.scaled_time) < 2:
         raise NotApplicable("one saved time")
