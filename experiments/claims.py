@@ -7,8 +7,11 @@ A claim holds where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+Errors = dict[str, tuple[float, float]]
+"""Name of an error -> the error, and the largest allowed one."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,8 @@ class Claim:
         return abs(self.here - self.beside) <= self.within
 
 
-def near_zero(errors: Mapping[str, tuple[float, float]]) -> list[Claim]:
-    """Claims that errors are at most as large as allowed, from name -> (error, allowed).
+def near_zero(errors: Errors) -> list[Claim]:
+    """Claims that errors are at most as large as allowed.
 
     Examples
     --------

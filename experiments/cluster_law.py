@@ -1,8 +1,7 @@
-"""What cluster_law_circle and cluster_law_sphere share: ensembles, points, table, checks."""
+"""Ensembles, points, table and claims of cluster_law_circle and cluster_law_sphere."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import sys
@@ -11,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from claims import Claim
+from commands import run_command
 from law_points import LawPoint, law_points
 
-from meanfield.commands.main import main as meanfield
 from meanfield.engines.threads import threads
 from meanfield.runfile import Config, load_config
 from meanfield.spaces import Sphere
@@ -54,18 +54,6 @@ class Grid:
         return load_ensemble(self.path(beta, f"{carrier}.h5"))
 
 
-def arguments(text: str | None) -> argparse.Namespace:
-    """Options of the script."""
-    parser = argparse.ArgumentParser(description=(text or "").splitlines()[0])
-    parser.add_argument("--short", action="store_true", help="a glance: few and small ensembles")
-    parser.add_argument(
-        "--only-stored", action="store_true", help="of the ensembles that are complete; run none"
-    )
-    parser.add_argument("--workers", type=int, default=threads(), metavar="W")
-    parser.add_argument("--figure", type=Path, metavar="PATH", help="default: law.png beside this")
-    return parser.parse_args()
-
-
 def complete(grid: Grid, beta: int, carrier: str) -> bool:
     """Whether the file holds every run asked for."""
     asked = grid.config(beta, carrier).ensemble
@@ -76,28 +64,25 @@ def complete(grid: Grid, beta: int, carrier: str) -> bool:
     return all(found.get(n, 0) >= asked.runs for n in asked.tokens)
 
 
-def run_missing(grid: Grid, workers: int) -> int:
-    """Run what is not there yet by the command, with its progress; its exit status."""
+def run_missing(grid: Grid) -> None:
+    """Run each ensemble that is not complete by the command, with its progress."""
     for beta in grid.betas:
         for carrier in grid.changes:
             if complete(grid, beta, carrier):
                 continue
             path = grid.path(beta, f"{carrier}.h5")
             print(f"ensemble {path.name}", file=sys.stderr)
-            command = ["ensemble", str(grid.folder / "run.toml"), "-o", str(path), "--resume"]
-            for change in grid.settings(beta, carrier):
-                command += ["--set", change]
             with contextlib.redirect_stdout(io.StringIO()):
-                status = meanfield([*command, "--workers", str(workers)])
-            if status:
-                return status
-    return 0
+                run_command(
+                    "ensemble", grid.folder / "run.toml", "-o", path, "--resume",
+                    "--workers", threads(), changes=grid.settings(beta, carrier),
+                )  # fmt: skip
 
 
-def all_points(grid: Grid, workers: int) -> list[LawPoint]:
+def all_points(grid: Grid) -> list[LawPoint]:
     """Points of every complete ensemble, by beta and size."""
     points = []
-    with worker_pool(workers, max(1, threads() // workers)) as executor:
+    with worker_pool(threads(), 1) as executor:
         for beta in grid.betas:
             for carrier in grid.changes:
                 if not complete(grid, beta, carrier):
@@ -115,12 +100,11 @@ def all_points(grid: Grid, workers: int) -> list[LawPoint]:
     return points
 
 
-def points_of(grid: Grid, options: argparse.Namespace) -> list[LawPoint]:
-    """Points, after what is missing was run; ends the script where there is nothing to show."""
-    status = 0 if options.only_stored else run_missing(grid, options.workers)
-    if status:
-        sys.exit(status)
-    points = all_points(grid, options.workers)
+def points_of(grid: Grid, only_stored: bool) -> list[LawPoint]:
+    """Points, after missing ensembles have run; ends the script where there is none."""
+    if not only_stored:
+        run_missing(grid)
+    points = all_points(grid)
     if not points:
         sys.exit("no complete ensemble: run without --only-stored")
     return points
@@ -148,8 +132,8 @@ def table(points: Sequence[LawPoint], name: str) -> str:
     return "\n".join(lines)
 
 
-def closed_form_checks(points: Sequence[LawPoint], slack: float = 0.0) -> int:
-    """Means of the linear law against the runs, and sampled against exact; failures."""
+def closed_form_claims(points: Sequence[LawPoint], slack: float = 0.0) -> list[Claim]:
+    """Means of the linear law against the runs, and sampled against exact."""
     deviations = np.array([p.linear_deviation for p in points])
     print(
         f"\nlinear law, sampled against closed form at {len(points)} points, in standard errors: "
@@ -165,45 +149,40 @@ def closed_form_checks(points: Sequence[LawPoint], slack: float = 0.0) -> int:
         if abs(p.beta / switching_threshold(Sphere(p.dimension + 1), 1) - 1.0) < 0.2
     ]
     others = [p for p in points if p not in rivals]
-    return sum(
-        [
-            check("closed form, N = 1000", small, _closed_form_error, 0.10 + slack),
-            check("closed form everywhere else", others, _closed_form_error, 0.15 + slack),
-            check("closed form, degrees 1 and 2 alike", rivals, _closed_form_error, 0.22 + slack),
-            check("sampled linear mean, standard errors", points, _deviation, MOST_DEVIATION),
-        ]
-    )
+    return [
+        *worst("closed form, N = 1000", small, _closed_form_error, 0.10 + slack),
+        *worst("closed form everywhere else", others, _closed_form_error, 0.15 + slack),
+        *worst("closed form, degrees 1 and 2 alike", rivals, _closed_form_error, 0.22 + slack),
+        *worst("sampled linear mean, standard errors", points, _deviation, MOST_DEVIATION),
+    ]
 
 
-def corrected_checks(points: Sequence[LawPoint], mean: float = 0.04, distance: float = 0.12) -> int:
-    """Mean and distribution of the corrected law against the runs; failures.
+def corrected_claims(
+    points: Sequence[LawPoint], mean: float | None = 0.04, distance: float | None = 0.12
+) -> list[Claim]:
+    """Mean and distribution of the corrected law against the runs.
 
     Only where nodes carry its samples: where tokens do, it is an ensemble and must agree.
     """
     points = [p for p in points if p.independent]
-    return sum(
-        [
-            check("corrected mean", points, lambda p: abs(p.corrected_ratio[0] - 1.0), mean),
-            check("corrected law, TV", points, lambda p: p.corrected_distance, distance),
-        ]
-    )
+    return [
+        *worst("corrected mean", points, lambda p: abs(p.corrected_ratio[0] - 1.0), mean),
+        *worst("corrected law, TV", points, lambda p: p.corrected_distance, distance),
+    ]
 
 
-def check(
-    name: str, points: Sequence[LawPoint], value: Callable[[LawPoint], float], allowed: float
-) -> bool:
-    """Print the largest value and where it is; whether it is more than is allowed."""
+def worst(
+    what: str,
+    points: Sequence[LawPoint],
+    error: Callable[[LawPoint], float],
+    allowed: float | None,
+) -> list[Claim]:
+    """Claim of the largest error, and where it is; none without points."""
     if not points:
-        print(f"{name}: no points")
-        return False
-    worst = max(points, key=value)
-    found = value(worst)
-    failed = not found <= allowed
-    print(
-        f"{name}: at most {found:.4g} of {len(points)} points, at beta = {worst.beta:g}, N = "
-        f"{worst.tokens} (allowed {allowed:g}){': FAILED' if failed else ''}"
-    )
-    return failed
+        return []
+    point = max(points, key=error)
+    where = f"largest of {len(points)} points, at beta = {point.beta:g}, N = {point.tokens}"
+    return [Claim(f"{what}, {where}", 0.0, error(point), allowed)]
 
 
 def _closed_form_error(point: LawPoint) -> float:

@@ -1,4 +1,4 @@
-"""Attention from moments and from random features: error against how many, beta = 5, d = 2, 3, 8.
+"""Attention from moments and from random features: errors over how many, d = 2, 3, 8.
 
 The velocity of a token beside another at any angle, and of 64 random tokens, from harmonics up to a
 degree, from trigonometric and from positive random features. Harmonics must stay below the
@@ -8,12 +8,11 @@ fewest features in which dimension. Draws moments.png (short.png).
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
+from claims import Claim, Errors, near_zero
 from scipy.special import eval_gegenbauer
 
 import meanfield as mf
@@ -22,6 +21,7 @@ from meanfield.figures.draw.figures import new_figure, write_figure
 from meanfield.figures.draw.style import ENERGY, MUTED, ORDER, style, title_above
 from meanfield.papers.truncation import positive_variance, trigonometric_variance
 
+SECONDS = 90, 2
 FOLDER = Path(__file__).parent
 BETA, DIMENSIONS, TOKENS = 5.0, (2, 3, 8), 64
 ANGLES = np.linspace(0.0, np.pi, 2001)
@@ -131,14 +131,11 @@ def table() -> list[tuple[int, float, list[tuple[float, float, float, str]]]]:
     return rows
 
 
-def main() -> int:
+def main(short: bool) -> list[Claim]:
     """Compute, check, draw."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--short", action="store_true", help="fewer draws and features")
-    short = options.parse_args().short
     draws = 20 if short else 200
     counts = np.round(np.geomspace(10, 1000 if short else 10_000, 5 if short else 9))
-    checks: dict[str, tuple[float, float]] = {}
+    checks: Errors = {}
     shown = {}
     for d in DIMENSIONS:
         harmonics = of_harmonics(d, np.arange(1, 19))
@@ -160,10 +157,7 @@ def main() -> int:
         cells = [f"{h:.3g} {t:.3g} {p:.3g} {name}" for h, t, p, name in found]
         print(f"d = {d:2d}, beta = {beta:2g}: " + "; ".join(cells))
     save_figure(FOLDER / ("short.png" if short else "moments.png"), shown)
-    for name, (value, allowed) in checks.items():
-        word = "" if value <= allowed else ": FAILED"
-        print(f"{name}: {value:.2g} (allowed {allowed:.2g}){word}")
-    return int(any(not value <= allowed for value, allowed in checks.values()))
+    return near_zero(checks)
 
 
 def save_figure(path: Path, shown: dict[int, tuple[tuple[FloatArray, ...], ...]]) -> None:
@@ -192,7 +186,3 @@ def save_figure(path: Path, shown: dict[int, tuple[tuple[FloatArray, ...], ...]]
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
         write_figure(figure, path)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Run attention_matrices: a density and tokens under heads with matrices, four of them.
+"""A density and tokens under heads with matrices, against theory and sums over pairs.
 
 A head that rotates, one that reflects, two that compete, and one without symmetry on the sphere.
 Where uniform is stationary a small mode must grow at the complex rate of `mf.linear_operator`. The
@@ -9,21 +9,21 @@ in W1. Draws heads.png (short.png).
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from head_figure import Case, save_figure
-from quantiles import at_quantiles
+from attention_matrices.head_figure import Case, save_figure
+from attention_matrices.quantiles import at_quantiles
+from claims import Claim, Errors, near_zero
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.runfile import load_config
 from meanfield.runfile.config import Config
 
+SECONDS = 180, 40
 FOLDER = Path(__file__).parent
 AMPLITUDE = 1e-6
 """Of a mode whose rate is measured: what it does to itself is its square."""
@@ -51,18 +51,16 @@ class Setting:
     expected: complex | None
 
 
-def main() -> int:
+def main(short: bool) -> list[Claim]:
     """Run, check, draw."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--short", action="store_true", help="fewer tokens, fewer draws")
-    short = options.parse_args().short
     settings = [
         Setting("rotation", 400, 2.0, rotating_rate(5.0, 0.6, 3)),
         Setting("reflection", 400, 2.0, reflecting_rate(5.0, 3)),
         Setting("competition", 400, 1.2, competing_rate(5)),
         Setting("general", 14 if short else 24, 0.4 if short else 0.8, None),
     ]
-    cases, checks = [], {}
+    cases: list[Case] = []
+    claims: list[Claim] = []
     for setting in settings:
         began = time.perf_counter()
         config = load_config(FOLDER / f"{setting.name}.toml")
@@ -76,21 +74,17 @@ def main() -> int:
         draws = (2 if on_sphere else 4) if short else (3 if on_sphere else 16)
         few = (2 if short else 4) if on_sphere else None
         case = carried(config, times, sizes, draws, few)
-        checks |= rate_checks(setting, case.run.problem)
-        checks |= pair_check(setting, config)
-        checks |= distance_checks(case)
+        claims += near_zero(rate_checks(setting, case.run.problem))
+        claims += near_zero(pair_check(setting, config))
+        claims += distance_claims(case)
         cases.append(case)
         print(f"{case.title}: {time.perf_counter() - began:.0f} s", flush=True)
         print(case.table(), flush=True)
-    checks["a reflecting head: largest fall of the energy"] = (
-        float(np.max(-np.diff(cases[1].run.observables["energy"]), initial=0.0)),
-        1e-9,
-    )
+    energy = cases[1].run.observables["energy"]
+    fall = float(np.max(-np.diff(energy), initial=0.0))
+    claims += near_zero({"a reflecting head: largest fall of the energy": (fall, 1e-9)})
     save_figure(cases, FOLDER / ("short.png" if short else "heads.png"))
-    for name, (found, allowed) in checks.items():
-        word = "" if found <= allowed else ": FAILED"
-        print(f"{name}: {found:.2g} (allowed {allowed:.2g}){word}")
-    return int(any(not found <= allowed for found, allowed in checks.values()))
+    return claims
 
 
 def carried(
@@ -160,7 +154,7 @@ def competing_rate(k: int) -> complex:
     return 1.5 * reflecting_rate(9.0, k) - 0.5 * reflecting_rate(2.0, k)
 
 
-def rate_checks(setting: Setting, problem: mf.Problem) -> dict[str, tuple[float, float]]:
+def rate_checks(setting: Setting, problem: mf.Problem) -> Errors:
     """The leading eigenvalue by a formula, by `linear_operator`, and by a run of a small mode."""
     operator = mf.linear_operator(problem)
     if setting.expected is None:
@@ -198,7 +192,7 @@ def rate_checks(setting: Setting, problem: mf.Problem) -> dict[str, tuple[float,
     }
 
 
-def pair_check(setting: Setting, config: Config) -> dict[str, tuple[float, float]]:
+def pair_check(setting: Setting, config: Config) -> Errors:
     """Moments of the density against those of weighted nodes that sums over pairs move."""
     problem, end = config.problem, setting.until
     space = problem.space
@@ -252,9 +246,9 @@ def attention_of(config: Config) -> mf.Attention:
     return attention
 
 
-def distance_checks(case: Case) -> dict[str, tuple[float, float]]:
+def distance_claims(case: Case) -> list[Claim]:
     """Exponents of W1 in N halfway: draws fall like N^{-1/2}, quantiles like 1 / N."""
-    checks = {}
+    claims = []
     for name, of_size, exponent, allowed in (
         ("draws", {n: np.mean(rows, axis=0) for n, rows in case.random.items()}, -0.5, 0.3),
         ("quantiles", case.regular, -1.0, 0.2),
@@ -264,13 +258,6 @@ def distance_checks(case: Case) -> dict[str, tuple[float, float]]:
         sizes = np.log(list(of_size))
         halfway = np.log([rows[len(case.times) // 2] for rows in of_size.values()])
         slope = float(np.polyfit(sizes, halfway, 1)[0])
-        print(f"{case.title}: W1 of {name} falls like N^{slope:.2f}")
-        checks[f"{case.title.lower()}: exponent of {name} minus {exponent:g}"] = (
-            abs(slope - exponent),
-            allowed,
-        )
-    return checks
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        what = f"{case.title.lower()}: exponent of W1 of {name} in N"
+        claims.append(Claim(what, exponent, slope, allowed))
+    return claims

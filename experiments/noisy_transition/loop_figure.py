@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from ramp import Loop, breaks_down, sets_in
+from noisy_transition.ramp import Loop, breaks_down, sets_in
 from scipy.interpolate import CubicSpline
 
 from meanfield.figures.draw.figures import new_figure, write_figure

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from claims import report
+from listing import duration, listing
 
 from meanfield.commands.progress import with_progress
 from meanfield.errors import list_names
@@ -26,7 +27,7 @@ from published.pages import (
 def execute(options: argparse.Namespace) -> int:
     """Make the figures and print their numbers; status 1 if one does not agree."""
     if options.list:
-        print(listing())
+        print(listing_of_all())
         return 0
     entries = chosen(options)
     folder = Path(options.output)
@@ -80,28 +81,16 @@ def _check_folder(folder: Path) -> None:
         raise OutputError(f"-o {folder} is no folder to write to: {error.strerror}.") from None
 
 
-def listing() -> str:
+def listing_of_all() -> str:
     """Table of all entries, with their times."""
     rows = [
-        [each.name, each.title, each.source, _time(each.seconds), _time(each.published_seconds)]
+        [
+            each.name,
+            each.title,
+            each.source,
+            duration(each.seconds),
+            duration(each.published_seconds),
+        ]
         for each in ENTRIES.values()
     ]
-    header = ["name", "title", "source", "time", "--published"]
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(5)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [header, *rows]
-    )
-
-
-def _time(seconds: float | None) -> str:
-    """Typical time, in the words of the table.
-
-    Examples
-    --------
-    >>> _time(0.1), _time(14.0), _time(300.0), _time(None)
-    ('1 s', '14 s', '5 min', '-')
-    """
-    if seconds is None:
-        return "-"
-    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} min"
+    return listing(["name", "title", "source", "time", "--published"], rows)

