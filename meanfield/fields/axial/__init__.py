@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.engines.partition import floored
 from meanfield.fields.axial import pairs
-from meanfield.fields.mean_field import Interaction, Transport
+
+if TYPE_CHECKING:
+    from meanfield.fields.mean_field import Interaction, Transport
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,10 @@ from meanfield.engines.fourier import density as kernels
 from meanfield.engines.fourier import tokens
 from meanfield.engines.pairs import circle as pairs
 from meanfield.fields.circle import far_sums, heads
-from meanfield.fields.heads import HeadsInteraction
-from meanfield.fields.mean_field import Interaction, Transport
+
+if TYPE_CHECKING:
+    from meanfield.fields.heads import HeadsInteraction
+    from meanfield.fields.mean_field import Interaction, Transport
 
 _LEAST_VELOCITY_DEGREE = 64
 # Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it.

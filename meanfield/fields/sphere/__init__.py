@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from meanfield.engines.harmonics import density as by_rings
 from meanfield.engines.harmonics import tokens
 from meanfield.engines.harmonics.scratch import Scratch
 from meanfield.engines.pairs import sphere as pairs
-from meanfield.fields.heads import HeadsInteraction
-from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.fields.sphere import heads
 from meanfield.terms.attention import HeadMatrices
+
+if TYPE_CHECKING:
+    from meanfield.fields.heads import HeadsInteraction
+    from meanfield.fields.mean_field import Interaction, Transport
 
 exponential_velocity = pairs.exponential_velocity_sphere
 pairwise_velocity = pairs.pairwise_velocity
