@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
 import meanfield
+from meanfield.commands.arguments import option_table
 from meanfield.runfile.schema import key_table
 
 project = "meanfield"
@@ -117,8 +118,10 @@ def setup(app: Any) -> None:
 
 
 def write_tables(app: Any, page: str, source: list[str]) -> None:
-    """Put tables in the place of comments `keys: SECTION`."""
-    source[0] = re.sub(r"<!-- keys: (\S+) -->", lambda comment: key_table(comment[1]), source[0])
+    """Put tables in the place of comments `keys: SECTION` and `options: COMMAND`."""
+    for word, table in (("keys", key_table), ("options", option_table)):
+        comment = re.compile(rf"<!-- {word}: (\S+) -->")
+        source[0] = comment.sub(lambda found, table=table: table(found[1]), source[0])
 
 
 def inline_formula(writer: Any, node: nodes.math) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import re
@@ -15,10 +14,11 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.commands.arguments import parser
+from meanfield.commands.arguments import option_table, parser
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
 from meanfield.commands.stability import analysis, heads_of, spectrum
+from meanfield.commands.table import COMMANDS
 from meanfield.figures.draw import PLOTS
 from meanfield.results.prediction_report import prediction_report
 from meanfield.results.study_reports import comparison_report, ensemble_report
@@ -72,27 +72,24 @@ def test_run_file_page_names_every_initial_law() -> None:
     assert listed == set(sections.INITIAL)
 
 
-def subparsers() -> dict[str, argparse.ArgumentParser]:
-    """Every command with its parser."""
-    for action in parser()._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    raise AssertionError("the command line has no commands")
+def test_commands_page_has_the_options_of_every_command() -> None:
+    """A command would be missing from the reference, or have the options of another one."""
+    for command in COMMANDS:
+        assert f"<!-- options: {command} -->" in section("commands.md", f"`meanfield {command}`")
 
 
-def test_commands_page_has_every_option() -> None:
+def test_table_of_a_command_has_every_option() -> None:
     """An option would exist that the reference does not know, or the reverse."""
-    for command, subparser in subparsers().items():
-        text = section("commands.md", f"`meanfield {command}`")
+    (commands,) = (each for each in parser()._actions if isinstance(each.choices, dict))
+    for command, subparser in commands.choices.items():
+        text = option_table(command)
         known = {option for action in subparser._actions for option in action.option_strings}
-        known -= {"-h", "--help"}
-        tables = "\n".join(
-            line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `-")
-        )
-        assert set(re.findall(r"`(--?[\w-]+)`", tables)) == known, command
-        usage = text.split("    meanfield", 1)[1].split("\n\n")[0]
+        rows = "".join(line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `"))
+        assert set(re.findall(r"`(--?[\w-]+)", rows)) == known - {"-h", "--help"}, command
+        usage = text.split("\n\n")[0]
         long_only = {option for option in known if not option.startswith("--")}
         pairs = {"--output"} if "-o" in known else set()
+        pairs |= {"-h", "--help"}
         assert known - pairs <= set(re.findall(r"--?[a-z][\w-]*", usage)) | long_only, command
 
 

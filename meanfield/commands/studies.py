@@ -118,7 +118,7 @@ def pool(
 ) -> Iterator[Executor | None]:
     """Executor that --workers or --scheduler asks for; None means this process.
 
-    options: with `add_pool_arguments`.
+    options: with `table.POOL`.
     count: number of tasks, the largest useful number of processes.
     problem: what the processes work on: its kernels are compiled here, not by each of them; None
     for tokens in any dimension.

@@ -7,8 +7,9 @@ import argparse
 import pytest
 from parameters import together
 
-from meanfield.commands.arguments import finite, parser, positive
+from meanfield.commands.arguments import parser
 from meanfield.commands.problem_options import problem_of
+from meanfield.commands.table import finite, positive
 from meanfield.spaces import manifold_of
 
 

@@ -14,8 +14,9 @@ from parameters import together
 
 import meanfield
 from meanfield.commands import main as command_line
-from meanfield.commands.arguments import COMMANDS, EXAMPLES, parser
+from meanfield.commands.arguments import parser
 from meanfield.commands.main import main
+from meanfield.commands.table import COMMANDS
 from meanfield.errors import SimulationError
 
 
@@ -144,7 +145,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     helped = capsys.readouterr().out
     words = " ".join(helped.split())
-    assert all(name in words and summary in words for name, (summary, _) in COMMANDS.items())
+    assert all(name in words and summary in words for name, (summary, *_) in COMMANDS.items())
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_everything_is_explained(name: str) -> None:
     (commands,) = (action for action in top._actions if action.choices)
     for action in commands.choices[name]._actions:
         assert action.help, action.dest
-    for example in EXAMPLES[name]:
+    for example in COMMANDS[name].examples:
         assert top.parse_args(shlex.split(example)).command == name
 
 
@@ -176,7 +177,7 @@ def test_summary_is_that_of_the_module(name: str, capsys: pytest.CaptureFixture[
     """The help would promise something else than the command does."""
     module = importlib.import_module(f"meanfield.commands.{name}")
     first = " ".join((module.__doc__ or "").split("\n\n")[0].split())
-    assert first == f"`meanfield {name}`: {COMMANDS[name][0]}."
+    assert first == f"`meanfield {name}`: {COMMANDS[name].summary}."
     assert main([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"usage: meanfield {name} ")
 

@@ -16,9 +16,10 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands import compare, progress
-from meanfield.commands.arguments import add_pool_arguments
+from meanfield.commands.arguments import add_options
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
+from meanfield.commands.table import POOL
 from meanfield.engines.threads import set_threads, threads
 from meanfield.store.comparison_file import load_comparison
 from meanfield.studies.executors import finished
@@ -36,7 +37,7 @@ compare = { tokens = [50, 2000], runs = 12 }
 def options(*arguments: str) -> argparse.Namespace:
     """Options of a command that has only these."""
     parser = argparse.ArgumentParser()
-    add_pool_arguments(parser)
+    add_options(parser, POOL)
     return parser.parse_args(arguments)
 
 
