@@ -23,6 +23,8 @@ from meanfield.renamed import RenamedWarning
 
 # Not even numpy.
 _LOAD_NOTHING = ("init",)
+# More of them only wait for each other.
+_THREADS_A_PROCESSOR = 16
 # Python's words where a thread finds no room for its stack.
 _NO_THREAD = "can't start new thread"
 
@@ -141,6 +143,12 @@ def _prepared(threads: int | None) -> Any:
     from meanfield.engines.threads import limit_blas, set_threads
 
     if threads is not None:
+        processors = os.cpu_count() or 1
+        if threads > _THREADS_A_PROCESSOR * processors:
+            raise ValueError(
+                f"--threads {threads} is too many for {processors} processors: give at most "
+                f"{_THREADS_A_PROCESSOR * processors}, or leave it out."
+            )
         set_threads(threads)
     # Also where nothing is computed: a slip in the environment is found at once.
     limit_blas()

@@ -182,6 +182,18 @@ def test_summary_is_that_of_the_module(name: str, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith(f"usage: meanfield {name} ")
 
 
+def test_threads_beyond_reason_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip would start a thousand threads that wait for each other."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    line = ["stability", "--manifold", "circle", "--beta", "3", "--threads"]
+    assert main([*line, "999"]) == 2
+    assert capsys.readouterr().err == (
+        "meanfield: --threads 999 is too many for 4 processors: give at most 64, or leave it out.\n"
+    )
+
+
 def test_bad_environment_is_found_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
