@@ -37,12 +37,20 @@ def with_progress(
     - before: what had been done, in units of the total, before the first item; default: nothing.
     - first_line: seconds until the first line of plain text may come, five by default; then it
       comes even before an item.
-    - prepares: whether the first item comes after preparations, such as compiling: the time until
-      then says nothing about the pace of the others.
+    - prepares: whether the first item comes after preparations: the time until then says nothing
+      about the pace of the others. Nor does that of any item for which kernels were compiled.
     """
     if quiet:
         yield from stream
         return
+    compiled = _compiled()
+
+    def prepared(index: int) -> bool:
+        """True if an item took time that says nothing about the pace."""
+        nonlocal compiled
+        before, compiled = compiled, _compiled()
+        return compiled > before or (index == 0 and prepares)
+
     if sys.stderr.isatty():
         from tqdm import tqdm
 
@@ -59,7 +67,7 @@ def with_progress(
                     bar.write(line, file=screen)
                 if note is not None:
                     bar.set_postfix_str(note(item), refresh=False)
-                if i == 0 and prepares:
+                if prepared(i):
                     bar.initial = bar.n = bar.n + (1 if weight is None else weight(item))
                     bar.unpause()
                     bar.refresh()
@@ -81,7 +89,7 @@ def with_progress(
             part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
             pulse.reached = part + words
             now = clock.monotonic()
-            if i == 0 and prepares:
+            if prepared(i):
                 rate, paced_from = done, now
             if now >= due and done < total:
                 left = ""
@@ -91,6 +99,12 @@ def with_progress(
                 pulse.tell(f"{pulse.reached}, {now - pulse.began:.0f} s{left}")
                 due = now + _SECONDS_BETWEEN_LINES
             yield item
+
+
+def _compiled() -> int:
+    """How many kernels this process has compiled; none before their module is loaded."""
+    module = sys.modules.get("meanfield.engines.compiled")
+    return 0 if module is None else len(module.compilations)
 
 
 class _Pulse:

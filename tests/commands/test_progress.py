@@ -166,6 +166,31 @@ def test_preparations_say_nothing_about_the_pace(
     ]
 
 
+def test_compiling_says_nothing_about_the_pace(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first step compiles: half a minute of it would be promised for every other step."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    clock = iter([0.0, *(time for time in (0.5, 40.5, 41.0) for _ in range(2))])
+    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+    compilations: list[str] = []
+    monkeypatch.setattr("meanfield.engines.compiled.compilations", compilations)
+
+    def steps() -> Iterator[int]:
+        yield 0
+        compilations.append("kernel")
+        yield 1
+        yield 2
+
+    list(progress.with_progress(steps(), 103, "work", prepares=True))
+    assert capsys.readouterr().err.splitlines() == [
+        "work: 1/103, 0 s",
+        "work: 2/103, 40 s",
+        "work: 3/103, 41 s, about 50 s left",
+    ]
+
+
 def test_preparations_say_nothing_about_the_pace_of_a_bar(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
