@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from meanfield.commands.answers import answer
 from meanfield.commands.streams import say
 from meanfield.models.replay import Replay
 from meanfield.papers.merging_results import MergingDiagram
@@ -37,10 +38,10 @@ def execute(options: argparse.Namespace) -> int:
         return _sweep(options)
     if options.provenance:
         attributes, digest = read_provenance(options.file)
-        provenance_report(attributes, digest).show(options)
+        answer(options, provenance_report(attributes, digest))
     else:
         report, attributes, digest = _read(options.file)
-        report.show(options)
+        answer(options, report)
     stored = attributes.get("result_hash")
     if stored is None or stored == digest:
         return 0
@@ -68,7 +69,7 @@ def _sweep(options: argparse.Namespace) -> int:
             f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}",
         )
     )
-    replace(report, blocks=[facts(pairs), *report.blocks]).show(options)
+    answer(options, replace(report, blocks=[facts(pairs), *report.blocks]))
     for member, run in zip(sweep.members, sweep.observed, strict=True):
         if run is None or member.result_hash is None:
             continue

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.problem_options import flow_of, kernel_of
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
@@ -34,10 +35,7 @@ def execute(options: argparse.Namespace) -> int:
     # A beta that is too large is refused before any is computed.
     degrees = {beta: check_narrowness(problem_at(beta)) for beta in (betas[0], betas[-1])}
     longest = max(degrees, key=lambda beta: degrees[beta])
-    if options.plot:
-        from meanfield.figures.draw.figures import check_figure
-
-        check_figure(options.plot)
+    check_plot(options)
     if degrees[longest] >= _LONG_DEGREE:
         say(f"phase: beta = {longest:g} needs {degrees[longest]} degrees: this may take minutes.")
     last: list[Branch] = []
@@ -56,7 +54,7 @@ def execute(options: argparse.Namespace) -> int:
         return 1
     if options.plot:
         _draw(diagram, last[0], options.plot)
-    phase_report(diagram).show(options)
+    answer(options, phase_report(diagram))
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.progress import with_progress
 from meanfield.commands.studies import pool
@@ -31,10 +32,7 @@ _RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
 def execute(options: argparse.Namespace) -> int:
     """Predict."""
     problem = problem_of(options)
-    if options.plot:
-        from meanfield.figures.draw.figures import check_figure
-
-        check_figure(options.plot)
+    check_plot(options)
     tokens = _tokens(problem, options)
     count = tokens if isinstance(tokens, int) else len(tokens)
     with pool(options, _processes(problem, count, options), problem) as executor:
@@ -48,11 +46,7 @@ def execute(options: argparse.Namespace) -> int:
             executor=executor,
             progress=_progress,
         )
-    if options.plot:
-        from meanfield.figures.draw import save_plot
-
-        save_plot(prediction, options.plot)
-    prediction_report(prediction).show(options)
+    answer(options, prediction_report(prediction), prediction)
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.files.replacing import OutputError
 from meanfield.models.loading import load_encoder
@@ -24,10 +25,7 @@ def execute(options: argparse.Namespace) -> int:
     path = Path(options.output)
     files = [Path(text) for text in options.texts if text != "-"]
     check_path(f"-o {path}", path, files)
-    if options.plot is not None:
-        from meanfield.figures.draw.figures import check_figure
-
-        check_figure(options.plot)
+    check_plot(options)
     if path.exists() and not options.overwrite:
         raise OutputError(f"{path} exists: use --overwrite to replace it, or another -o.")
     encoder = load_encoder(options.folder)
@@ -38,11 +36,7 @@ def execute(options: argparse.Namespace) -> int:
         )
         replay_run = with_origin(replay_of(encoder, texts, list(parts)))
         write_replay(output, replay_run)
-    if options.plot is not None:
-        from meanfield.figures.draw import save_plot
-
-        save_plot(replay_run, options.plot)
-    replay_report(replay_run, path).show(options)
+    answer(options, replay_report(replay_run, path), replay_run)
     return 0
 
 

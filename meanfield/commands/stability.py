@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.commands.answers import answer
 from meanfield.commands.problem_options import problem_of
 from meanfield.problem import Problem
 from meanfield.results.report import Report, facts, flow_facts, table
-from meanfield.runfile import load_config
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
@@ -44,6 +44,8 @@ def execute(options: argparse.Namespace) -> int:
     if options.config is None:
         problem, operator = problem_of(options), None
     else:
+        from meanfield.runfile import load_config
+
         problem = load_config(options.config, options.set, code=options.code).problem
         if problem.frequencies is not None:
             return _incoherence(problem, options)
@@ -59,7 +61,7 @@ def execute(options: argparse.Namespace) -> int:
     blocks = [] if of_heads else _blocks(problem, data)
     if options.config is not None:
         blocks += _spectrum_blocks(problem, data, operator, options.modes or _MOST_MODES)
-    Report(blocks, data).show(options)
+    answer(options, Report(blocks, data))
     return 0
 
 
@@ -85,7 +87,7 @@ def _incoherence(problem: Problem, options: argparse.Namespace) -> int:
         pairs.append(("critical width", float(widths.max())))
         header.append("grows below width")
         rows = [[*row, widths[l]] for l, row in enumerate(rows)]
-    Report([facts(pairs), table(header, rows)], data).show(options)
+    answer(options, Report([facts(pairs), table(header, rows)], data))
     return 0
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import Forgiving, say
 from meanfield.engines.threads import threads
@@ -64,10 +65,7 @@ def execute_study(
     path = Path(path)
     check_path(f"-o {path}", path, inputs)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
-    if options.plot is not None:
-        from meanfield.figures.draw.figures import check_figure
-
-        check_figure(options.plot)
+    check_plot(options)
     # Another process may have made it meanwhile.
     with output_lock(path, resume=options.resume, overwrite=options.overwrite) as output:
         begun = complete(
@@ -81,11 +79,7 @@ def execute_study(
         done = "the results." if begun else f"all the {things} asked for: nothing to do."
         say(f"{path} holds {done}")
     study = FILES[request.kind][0](path)
-    if options.plot is not None:
-        from meanfield.figures.draw import save_plot
-
-        save_plot(study, options.plot)
-    report(study, path).show(options)
+    answer(options, report(study, path), study)
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 from contextlib import suppress
 from pathlib import Path
 
+from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
@@ -26,10 +27,7 @@ def execute(options: argparse.Namespace) -> int:
     source = Path(options.config)
     folder = Path(options.output or source.with_name(f"{source.stem}-sweep"))
     parameters = parameters_of(options.over, ALL_KEYS, options.set)
-    if options.plot is not None:
-        from meanfield.figures.draw.figures import check_figure
-
-        check_figure(options.plot)
+    check_plot(options)
     spent, largest = WallTime(), _Largest()
     with spent.during("setup"):
         plan, first = planned(
@@ -58,11 +56,7 @@ def execute(options: argparse.Namespace) -> int:
         elif not options.quiet:
             say(f"{folder} holds all the runs asked for: nothing to do.")
     sweep = load_sweep(folder)
-    if options.plot is not None:
-        from meanfield.figures.draw import save_plot
-
-        save_plot(sweep, options.plot)
-    sweep_report(sweep).show(options)
+    answer(options, sweep_report(sweep), sweep)
     return _status(sweep)
 
 

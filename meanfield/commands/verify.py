@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from meanfield.commands.answers import answer
 from meanfield.commands.progress import with_progress
 from meanfield.results.report import Report
 from meanfield.verification import CHECKS, Check, Verification, verify
@@ -18,7 +19,7 @@ def execute(options: argparse.Namespace) -> int:
             checks, len(CHECKS), "verify", note=lambda check: check.name, first_line=2.0
         ),
     )
-    verification_report(verification, options.file).show(options)
+    answer(options, verification_report(verification, options.file))
     return 0 if verification.passed else 1
 
 

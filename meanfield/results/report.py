@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
+import io
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,17 +26,18 @@ class Report:
     # Names of columns -> their numbers.
     columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
-    def show(self, options: argparse.Namespace) -> None:
-        """Print it in the form that --json or --csv asks for, all digits in either."""
-        if getattr(options, "json", False):
-            print(to_json(self.data))
-        elif getattr(options, "csv", False):
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(self.columns)
-            rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
-            writer.writerows(map(_csv_cell, row) for row in rows)
-        else:
-            print(self)
+    def json(self) -> str:
+        """One JSON object; arrays become lists, numbers that are not finite null."""
+        return json.dumps(_plain(self.data), allow_nan=False)
+
+    def csv(self) -> str:
+        """Table of the columns, with all digits."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
+        writer.writerows(map(_csv_cell, row) for row in rows)
+        return text.getvalue()
 
     def __str__(self) -> str:
         return "\n\n".join(self.blocks)
@@ -64,11 +64,6 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> str:
     """Aligned 'name  value' lines."""
     width = max(len(name) for name, _ in pairs)
     return "\n".join(f"{name.ljust(width)}  {_cell(value)}" for name, value in pairs)
-
-
-def to_json(value: Any) -> str:
-    """One JSON object; arrays become lists, numbers that are not finite null."""
-    return json.dumps(_plain(value), allow_nan=False)
 
 
 def _cell(value: Any) -> str:
