@@ -39,7 +39,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from meanfield.names import HOMES, TOPICS
+from meanfield.names import HOMES, TOPICS, public
 from meanfield.version import __version__ as __version__
 from meanfield.views import VIEWS as _VIEWS
 
@@ -192,48 +192,42 @@ _MAKERS = {
     "BifurcationDiagram.plot": "figures.draw.bifurcation:diagram_figure",
     "ClusterPrediction.html": "results.tables:prediction_html",
     "ClusterPrediction.plot": "figures.draw.prediction:prediction_figure",
-    "ClusterPrediction.text": "results.prediction_report:prediction_report",
-    "ConvergenceStudy.html": "results.tables:comparison_html",
+    "ClusterPrediction.report": "results.prediction_report:prediction_report",
     "ConvergenceStudy.plot": "figures.draw.comparison:comparison_figure",
-    "ConvergenceStudy.text": "results.study_reports:study_text",
+    "ConvergenceStudy.report": "results.study_reports:study_report",
     "Density.plot": "figures.draw.measure:measure_figure",
-    "Ensemble.html": "results.tables:ensemble_html",
     "Ensemble.plot": "figures.draw.ensemble:ensemble_figure",
-    "Ensemble.text": "results.study_reports:study_text",
+    "Ensemble.report": "results.study_reports:study_report",
     "Fluctuations.plot": "figures.draw.fluctuations:fluctuations_figure",
     "Fluctuations.text": "results.run_report:fluctuations_text",
     "LimitShape.plot": "figures.draw.hulls:limit_shape_figure",
     "LinearOperator.plot": "figures.draw.spectrum:spectrum_figure",
     "Measure.plot": "figures.draw.measure:measure_figure",
-    "MergingDiagram.html": "results.tables:merging_html",
     "MergingDiagram.plot": "figures.draw.merging:merging_figure",
-    "MergingDiagram.text": "results.study_reports:study_text",
+    "MergingDiagram.report": "results.study_reports:study_report",
     "PairCorrelation.plot": "figures.draw.pair_correlation:pair_correlation_figure",
-    "PhaseDiagram.html": "results.tables:phase_diagram_html",
     "PhaseDiagram.plot": "figures.draw.phase:phase_diagram_figure",
-    "PhaseDiagram.text": "results.phase_report:phase_report",
-    "PhasePoint.html": "results.tables:phase_point_html",
+    "PhaseDiagram.report": "results.phase_report:phase_report",
     "PhasePoint.plot": "figures.draw.bifurcation:point_figure",
-    "PhasePoint.text": "results.phase_report:point_text",
+    "PhasePoint.report": "results.phase_report:point_report",
     "Problem.html": "results.tables:problem_html",
-    "Replay.html": "results.tables:replay_html",
     "Replay.plot": "figures.draw.replay:replay_figure",
-    "Replay.save": "store.replay_file:save_replay",
-    "Replay.text": "results.replay_report:replay_report",
+    "Replay.report": "results.replay_report:replay_report",
     "Request.results": "studies.complete:complete_call",
     "Run.animate": "figures.draw:animate",
     "Run.html": "results.tables:run_html",
     "Run.plot": "figures.draw:plot",
     "Run.problem": "runfile.stored:stored_problem",
     "Run.save": "api:save_run",
-    "Run.text": "results.run_report:run_report",
+    "Run.report": "results.run_report:run_report",
     "Run.to_xarray": "results.dataset:to_xarray",
     "Run.view": "figures.view:view",
     "StationaryState.html": "results.tables:state_html",
-    "Sweep.html": "results.tables:sweep_html",
+    "StudyResult.save": "store.result_file:save_result",
+    "StudyResult.to_xarray": "results.dataset:study_to_xarray",
     "Sweep.plot": "figures.draw.sweep:sweep_figure",
     "Sweep.run": "store.run_file:load",
-    "Sweep.text": "results.sweep_report:sweep_report",
+    "Sweep.report": "results.sweep_report:sweep_report",
     "Sweep.to_xarray": "results.sweep_dataset:to_xarray",
     "TokenLimit.plot": "figures.draw.replay:token_limit_figure",
 }
@@ -265,7 +259,7 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
             near = None if name.startswith("_") else nearest(name, HOMES)
             meant = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-        value = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+        value = public(name)
         globals()[name] = value
         return value
 

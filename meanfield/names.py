@@ -7,6 +7,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+_PACKAGE = __name__.partition(".")[0]
+
 MODULES = {
     "api": "run simulate",
     "certificates.action": "action_bound",
@@ -85,8 +87,21 @@ MODULES = {
 HOMES = {name: module for module, names in MODULES.items() for name in names.split()}
 """Public name -> its module."""
 
+RESULT_KINDS = {
+    "comparison": "ConvergenceStudy",
+    "ensemble": "Ensemble",
+    "diagram": "MergingDiagram",
+    "replay": "Replay",
+}
+"""Kind of a study file -> the public name of its result."""
+
 TOPICS = ("certificates", "finite", "papers", "stationary", "transport")
 """Packages that `meanfield` offers as they are: `mf.papers.hardmax`."""
+
+
+def public(name: str) -> Any:
+    """Public object of that name, whose module is loaded now."""
+    return getattr(import_module(f"{_PACKAGE}.{HOMES[name]}"), name)
 
 
 def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...]:
@@ -94,7 +109,7 @@ def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...
 
     A module wins over a name of its own. package, path: `__name__` and `__path__`.
     """
-    root, _, topic = package.partition(".")
+    topic = package.partition(".")[2]
     modules = {each.name for each in iter_modules(path)}
     homes = {name: home for name, home in HOMES.items() if home.startswith(f"{topic}.")}
 
@@ -103,6 +118,6 @@ def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...
             return import_module(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{root}.{homes[name]}"), name)
+        return public(name)
 
     return find, lambda: sorted(modules | homes.keys())

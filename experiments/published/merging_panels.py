@@ -95,7 +95,7 @@ def arrays_by_dimension(
     """Arrays for `draw_dimensions`: with the curve up to a time, and what was run."""
     return arrays(made) | {
         "curve": curve(flow, until),
-        "replicas": np.array([len(each.table.done[0]) for each in made.values()]),
+        "replicas": np.array([len(each.done[0]) for each in made.values()]),
         "layers": np.array(published),
     }
 

@@ -177,7 +177,7 @@ def _diagram_report(
     stored, report = diagram.attributes, merging_report(diagram, path)
     names = ("title", "status", "seed", "tolerance")
     pairs = [("kind", "diagram"), *[(name, stored[name]) for name in names if stored.get(name, "")]]
-    done = f"{int(diagram.finished.sum())} of {diagram.table.done.size} runs"
+    done = f"{int(diagram.finished.sum())} of {diagram.done.size} runs"
     writer = f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}"
     pairs += [("created", writer), ("finished", done)]
     blocks = report.blocks if diagram.finished.all() else []

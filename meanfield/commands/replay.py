@@ -14,7 +14,8 @@ from meanfield.models.replay import replay_of, replayed_texts
 from meanfield.results.replay_report import replay_report
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import output_lock
-from meanfield.store.replay_file import with_origin, write_replay
+from meanfield.store.result_file import with_origin
+from meanfield.store.study_file import write_result
 
 # A text of more bytes has more tokens than any encoder takes.
 _LARGEST = 10_000_000
@@ -35,7 +36,7 @@ def execute(options: argparse.Namespace) -> int:
             replayed_texts(encoder, texts), len(texts), "texts", quiet=options.quiet
         )
         replay_run = with_origin(replay_of(encoder, texts, list(parts)))
-        write_replay(output, replay_run)
+        write_result(output, replay_run)
     answer(options, replay_report(replay_run, path), replay_run)
     return 0
 

@@ -19,8 +19,8 @@ from meanfield.results.report import Report
 from meanfield.runfile import Config
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import check_welcome, output_lock
-from meanfield.store.study_file import STUDY_COMMANDS
-from meanfield.studies.complete import FILES, AnyStudy, Follow, complete
+from meanfield.store.study_file import STUDY_COMMANDS, read_result
+from meanfield.studies.complete import AnyStudy, Follow, complete
 from meanfield.studies.study import Request, Runs
 
 
@@ -78,7 +78,7 @@ def execute_study(
     if not options.quiet:
         done = "the results." if begun else f"all the {things} asked for: nothing to do."
         say(f"{path} holds {done}")
-    study = FILES[request.kind][0](path)
+    study = read_result(path, request.kind)
     answer(options, report(study, path), study)
     return 0
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -17,8 +16,9 @@ from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
 from meanfield.models.encoder import Encoder, listed
 from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spectrum
-from meanfield.models.ladder import Ladder, ladder
+from meanfield.models.ladder import RUNGS, STEPS, Ladder, ladder
 from meanfield.observables import observe, usual_observables
+from meanfield.observables.cosines import CENTRES
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.runs import Run, assembled
@@ -27,17 +27,42 @@ from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential
-from meanfield.views import VIEWS, ResultBase, plot_method
+from meanfield.views import Array, StudyResult, plot_method
 
 Table = TypeVar("Table", HeadTable, Ladder)
 
 # Directions nearer than this are counted as alike.
 ALIKE = 0.9
+_ARRAYS = {
+    "depth": "depth",
+    "layer": "layer",
+    "bin": "bin",
+    "letters": "letter",
+    "letter_text": "letter",
+    "tokens": "token",
+    "text_of": "token",
+    "states": "depth token coordinate",
+    **{
+        f"observed_{name}": "text depth"
+        for name in ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
+    },
+    "observed_similarity": "text depth bin",
+    "sizes": "text part layer",
+    **{f"heads_{each.name}": "text layer head" for each in fields(HeadTable)},
+    "ladder_cosine": "text rung depth",
+    "ladder_distance": "text rung depth",
+    "ladder_step_distance": "text step layer",
+    **{f"ladder_{name}": "text layer" for name in ("beta", "strength", "share")},
+    "spectrum_real": "layer coordinate",
+    "spectrum_imag": "layer coordinate",
+}
+"""Arrays in files -> their axes."""
+_INTEGERS = ("depth", "layer", "letters", "letter_text", "tokens", "text_of")
 _OBSERVED = ("energy", "mean_cosine", "similarity", "effective_rank")
 
 
 @dataclass(frozen=True, eq=False)
-class Replay(ResultBase):
+class Replay(StudyResult):
     """Hidden states of texts at all depths, and what was measured of them. Depth is time.
 
     Attributes
@@ -68,6 +93,10 @@ class Replay(ResultBase):
         Of a file: title, created, result_hash, ...
     """
 
+    kind = "replay"
+    facts = {"model": "model", "beta": "beta"}
+    required = ("model", "beta")
+
     model: str
     texts: tuple[str, ...]
     tokens: IntArray
@@ -80,6 +109,68 @@ class Replay(ResultBase):
     spectrum: ComplexArray
     ladder: Ladder
     attributes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def described(cls) -> dict[str, Array]:
+        return {
+            name: Array(tuple(axes.split()), name, kind="i" if name in _INTEGERS else "f")
+            for name, axes in _ARRAYS.items()
+        }
+
+    def stored_values(self) -> dict[str, Any]:
+        codes = [np.frombuffer(text.encode("utf-32-le"), "<u4") for text in self.texts]
+        return {
+            "depth": np.arange(self.depth + 1),
+            "layer": np.arange(1, self.depth + 1),
+            "bin": CENTRES,
+            # Texts one after the other, as code points of Unicode, each with its text.
+            "letters": np.concatenate(codes).astype(np.int64),
+            "letter_text": np.repeat(np.arange(len(codes)), [len(each) for each in codes]),
+            **{name: getattr(self, name) for name in ("tokens", "text_of", "states", "sizes")},
+            **{f"observed_{name}": values for name, values in self.observed.items()},
+            **{f"heads_{each.name}": getattr(self.heads, each.name) for each in fields(HeadTable)},
+            **{f"ladder_{each.name}": getattr(self.ladder, each.name) for each in fields(Ladder)},
+            "spectrum_real": self.spectrum.real,
+            "spectrum_imag": self.spectrum.imag,
+        }
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        texts = len(values["text"])
+        if (
+            not texts
+            or not len(values["token"])
+            or len(values["depth"]) != len(values["layer"]) + 1
+        ):
+            raise ValueError("a replay needs a text, a token, and a state more than layers")
+        if len(values["rung"]) != len(RUNGS) or len(values["step"]) != len(STEPS):
+            raise ValueError("ladder has other rungs than this version knows")
+        if len(values["bin"]) != len(CENTRES) or len(values["part"]) != 2:
+            raise ValueError("observed or sizes have other shapes than this version knows")
+        for name, most in (
+            ("text_of", texts - 1),
+            ("letter_text", texts - 1),
+            ("letters", 0x10FFFF),
+        ):
+            numbers = values[name]
+            if numbers.size and not (numbers.min() >= 0 and numbers.max() <= most):
+                raise ValueError(f"{name} holds other numbers than 0 to {most}")
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
+        letters, owner = values["letters"], values["letter_text"]
+        codes = [letters[owner == number].astype("<u4") for number in range(len(values["text"]))]
+        return cls(
+            model=str(attributes.pop("model")),
+            texts=tuple(str(each.tobytes(), "utf-32-le") for each in codes),
+            **{name: values[name] for name in ("tokens", "text_of", "states", "sizes")},
+            beta=float(attributes.pop("beta")),
+            observed={n.partition("_")[2]: values[n] for n in _ARRAYS if n.startswith("observed_")},
+            heads=HeadTable(**{e.name: values[f"heads_{e.name}"] for e in fields(HeadTable)}),
+            spectrum=values["spectrum_real"] + 1j * values["spectrum_imag"],
+            ladder=Ladder(**{e.name: values[f"ladder_{e.name}"] for e in fields(Ladder)}),
+            attributes=attributes,
+        )
 
     @property
     def depth(self) -> int:
@@ -121,13 +212,6 @@ class Replay(ResultBase):
             rows.append((Snapshot(float(depth), measure, moments, "particles"), observables))
         facts = {"status": COMPLETED, "title": f"States of {self.model}, beside a layer of theory"}
         return assembled(problem, rows, facts)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write it into a file at once, as `meanfield replay` does; `mf.load` reads it.
-
-        ValueError if the file exists and `overwrite` is not given, or cannot be written.
-        """
-        VIEWS["Replay.save"](self, path, overwrite=overwrite)
 
     plot = plot_method(
         "Replay.plot",

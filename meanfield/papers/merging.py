@@ -326,7 +326,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
 
     def resumed(self, stored: MergingDiagram) -> MergingTable:
         """Table with the counts of a stored diagram of the same betas and times."""
-        table, values = self.empty(), stored.table
+        table, values = self.empty(), stored
         table.done[:, : values.done.shape[1]] = values.done
         return MergingTable(table.done, values.sums.copy(), values.squares.copy())
 
@@ -340,7 +340,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
                     f"{path} has another {name}: --resume may only add runs. Use --overwrite to "
                     "start again."
                 )
-        done, runs = stored.table.done.shape[1], self.options.runs
+        done, runs = stored.done.shape[1], self.options.runs
         if done > runs:
             raise OutputError(
                 f"--runs {runs} is fewer than the {done} of {path}: --resume may only add. Use "
@@ -350,7 +350,6 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
     def results(self, table: MergingTable) -> MergingDiagram:
         """Diagram of what was counted so far."""
         options = self.options
-        copy = MergingTable(*(getattr(table, name).copy() for name in table.__dataclass_fields__))
         facts = options.facts()
         left = ("tokens", "dimension", "betas", "times")
         return MergingDiagram(
@@ -358,7 +357,9 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
             np.array(options.times),
             options.tokens,
             options.dimension,
-            copy,
+            table.done.copy(),
+            table.sums.copy(),
+            table.squares.copy(),
             {name: value for name, value in facts.items() if name not in left},
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import ResultBase, plot_method
+from meanfield.views import StudyResult, array, attribute, plot_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class MergingTable:
 
 
 @dataclass(frozen=True, eq=False)
-class MergingDiagram(ResultBase):
+class MergingDiagram(StudyResult):
     """Probability that two tokens have merged, over inverse temperatures and times.
 
     Attributes
@@ -34,8 +35,10 @@ class MergingDiagram(ResultBase):
         e^{beta <x, y>}.
     tokens, dimension : int
         n, and d of tokens on the unit sphere of R^d.
-    table : MergingTable
-        What was counted.
+    done : ndarray of bool, shape (n_betas, runs)
+        Runs that are counted.
+    sums, squares : ndarray of int, shape (n_betas, n_times)
+        Of the number of merged pairs over the runs, and of its square.
     attributes : dict
         What was asked for; from a file also title, status, ...
     finished : ndarray of int, shape (n_betas,)
@@ -45,23 +48,39 @@ class MergingDiagram(ResultBase):
         there are too few.
     """
 
-    betas: FloatArray
-    times: FloatArray
-    tokens: int
-    dimension: int
-    table: MergingTable
+    kind = "diagram"
+    required = ("normalization", "matrices", "threshold", "motion")
+
+    betas: FloatArray = array("beta", "beta")
+    times: FloatArray = array("time", "time", unit="papers' time", increasing=0)
+    tokens: int = attribute()
+    dimension: int = attribute()
+    done: npt.NDArray[np.bool_] = array("beta run", kind="b")
+    sums: npt.NDArray[np.int64] = array("beta time", kind="i")
+    squares: npt.NDArray[np.int64] = array("beta time", kind="i")
     attributes: dict[str, Any] = field(default_factory=dict)
     finished: npt.NDArray[np.int64] = field(init=False)
-    fraction: FloatArray = field(init=False)
-    standard_error: FloatArray = field(init=False)
+    fraction: FloatArray = array("beta time", init=False)
+    standard_error: FloatArray = array("beta time", init=False)
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        betas, sums, tokens = values["beta"], values["sums"], int(attributes["tokens"])
+        if not (np.all(np.isfinite(betas)) and np.all(np.diff(betas) > 0)):
+            raise ValueError("beta holds other numbers than finite ones, increasing")
+        if tokens < 2 or not len(betas) or not len(values["time"]):
+            raise ValueError("a diagram needs at least two tokens, one beta and one time")
+        most = values["done"].sum(axis=1, dtype=np.int64)[:, None] * (tokens * (tokens - 1) // 2)
+        if np.any(sums < 0) or np.any(sums > most):
+            raise ValueError("sums holds other numbers than 0 to the pairs of the runs done")
 
     def __post_init__(self) -> None:
         pairs = self.tokens * (self.tokens - 1) // 2
-        runs = self.table.done.sum(axis=1)
+        runs = self.done.sum(axis=1)
         with np.errstate(all="ignore"):
-            mean = self.table.sums / runs[:, None]
+            mean = self.sums / runs[:, None]
             # Exact but for one rounding each, hence not negative by more than that.
-            spread = np.maximum(self.table.squares / runs[:, None] - mean**2, 0.0)
+            spread = np.maximum(self.squares / runs[:, None] - mean**2, 0.0)
             error = np.sqrt(spread / (runs - 1)[:, None])
         error[runs < 2] = np.nan
         object.__setattr__(self, "finished", runs)
@@ -70,7 +89,7 @@ class MergingDiagram(ResultBase):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Means of every beta at every time, as `pandas.DataFrame` takes them."""
+        """Means: a row a beta and time."""
         return {
             "beta": np.repeat(self.betas, len(self.times)),
             "time": np.tile(self.times, len(self.betas)),
@@ -87,5 +106,5 @@ class MergingDiagram(ResultBase):
         return (
             f"MergingDiagram({self.tokens} tokens in R^{self.dimension}, {len(self.betas)} betas "
             f"from {self.betas[0]:g} to {self.betas[-1]:g}, {len(self.times)} times up to "
-            f"{self.times[-1]:g}, {self.finished.min()} of {self.table.done.shape[1]} runs)"
+            f"{self.times[-1]:g}, {self.finished.min()} of {self.done.shape[1]} runs)"
         )

@@ -16,6 +16,7 @@ Variables:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from meanfield.observables import OBSERVABLES, entry_axis
 from meanfield.observables.observable import Axis
 from meanfield.runs import Run
 from meanfield.spaces import Manifold
+from meanfield.store.study_file import labelled_arrays
+from meanfield.views import StudyResult
 
 if TYPE_CHECKING:
     import xarray
@@ -67,11 +70,7 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     """
     if grid is None and width is not None:
         raise ValueError("width is of the density on a grid: give grid=, such as grid=360.")
-    try:
-        import xarray
-    except ImportError:
-        raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
-    time = xarray.Variable("time", run.time, _time_attributes(run))
+    time = ("time", run.time, _time_attributes(run))
     space, moments = run.manifold, np.asarray(run.moments)
     by_degree = "degree" in space.modal_axes
     description = (
@@ -126,9 +125,36 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
             _densities(run, points, width),
             {"long_name": "density relative to uniform"} | ({"width": width} if width else {}),
         )
+    return named_dataset(variables, coordinates, run.attributes)
+
+
+def study_to_xarray(result: StudyResult) -> xarray.Dataset:
+    """Dataset of a study: its arrays with the axes, units and attributes of its file."""
+    scales, others = labelled_arrays(result)
+    units = {one.name: one.unit for one in result.described().values() if one.unit}
+    coordinates = {
+        name: (name, values, {"units": units[name]} if name in units else {})
+        for name, values in scales.items()
+    }
+    variables = {
+        name: (axes, values, {"units": unit} if unit else {})
+        for name, (axes, values, unit) in others.items()
+    }
+    facts = {name: getattr(result, own) for name, own in result.described_facts().items()}
+    return named_dataset(variables, coordinates, result.attributes | facts)
+
+
+def named_dataset(
+    variables: dict[str, Any], coordinates: dict[str, Any], attributes: Mapping[str, Any]
+) -> xarray.Dataset:
+    """Dataset of xarray, which is optional."""
+    try:
+        import xarray
+    except ImportError:
+        raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
     # NetCDF knows no booleans.
-    attributes = {k: int(v) if isinstance(v, bool) else v for k, v in run.attributes.items()}
-    return xarray.Dataset(variables, coordinates, attributes)
+    plain = {k: int(v) if isinstance(v, bool) else v for k, v in attributes.items()}
+    return xarray.Dataset(variables, coordinates, plain)
 
 
 def _fluctuations(fluctuations: Fluctuations) -> dict[str, Any]:

@@ -15,6 +15,7 @@ _ORDERS = {
     "continuous": "continuous: order grows from 0 below the critical diffusivity",
     "discontinuous": "discontinuous: uniform and order both stable from critical to saddle node",
 }
+_HEADING = "Where order sets in, diffusivities in scaled time"
 _NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
 
 
@@ -26,16 +27,17 @@ def phase_report(diagram: PhaseDiagram) -> Report:
     if len(problems) < len(points):
         return Report([repr(diagram)], data)
     if len(points) == 1:
-        return Report(_point_blocks(problems[0], diagram), data | points[0])
-    return Report(_range_blocks(problems, diagram), data | {"diagram": points})
+        return Report(_point_blocks(problems[0], diagram), data | points[0], {}, _HEADING)
+    data |= {"diagram": points}
+    return Report(_range_blocks(problems, diagram), data, diagram.columns, _HEADING)
 
 
-def point_text(point: PhasePoint) -> str:
-    """Report of one point, in words."""
+def point_report(point: PhasePoint) -> Report:
+    """Report of one point."""
     problem = point.problem
     if problem is None:
-        return repr(point)
-    return str(phase_report(diagram_of(lambda beta: problem, [problem], (point,))))
+        return Report([repr(point)], point.numbers())
+    return phase_report(diagram_of(lambda beta: problem, [problem], (point,)))
 
 
 def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:

@@ -28,6 +28,7 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     of_tokens = table(
         ["layer", *(name.replace("_", " ") for name in names)],
         [[k, *(f"{observed[name][k]:.4g}" for name in names)] for k in depths],
+        above="directions of tokens",
     )
     of_heads = table(
         ["layer", "beta fit", "R^2", "beta entropy", "R^2", "beta norm", "R^2", "attended",
@@ -38,16 +39,19 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
                 "attended_tokens")), *(f"{size:.3g}" for size in sizes[:, k])]
             for k in range(replay.depth)
         ],
+        above="heads, medians: scores as beta times cosine, and the share R^2 that is",
     )  # fmt: skip
     of_rungs = table(
         ["layer", *(f"cosine: {name}" for name in RUNGS), *(f"apart: {n}" for n in RUNGS[1:3])],
         [[k, *(f"{row[k]:.4f}" for row in rungs), *(f"{row[k]:.3f}" for row in apart[1:3])]
          for k in depths],
+        above="from the model to an equation: mean cosine of pairs, and how far from the model",
     )  # fmt: skip
     of_steps = table(
         ["layer", *(f"apart: {name}" for name in STEPS), "R^2 of one head's output"],
         [[k + 1, *(f"{row[k]:.3f}" for row in steps), f"{share[k]:.3f}"]
          for k in range(replay.depth)],
+        above="one layer from the model's own state: how far from its next",
     )  # fmt: skip
     pairs: list[tuple[str, Any]] = [
         ("model", replay.model),
@@ -57,14 +61,7 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     ]
     if path:
         pairs.append(("file", str(path)))
-    blocks = [
-        facts(pairs),
-        f"directions of tokens\n{of_tokens}",
-        f"heads, medians: scores as beta times cosine, and the share R^2 that is\n{of_heads}",
-        "from the model to an equation: mean cosine of pairs, and how far from the model\n"
-        + of_rungs,
-        f"one layer from the model's own state: how far from its next\n{of_steps}",
-    ]
+    blocks = [facts(pairs), of_tokens, of_heads, of_rungs, of_steps]
     data = {
         "output": str(path),
         "model": replay.model,
@@ -79,4 +76,4 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     columns: dict[str, FloatArray] = {"layer": np.arange(replay.depth + 1.0)}
     columns |= {name: observed[name] for name in names}
     columns |= {f"cosine {name}": row for name, row in zip(RUNGS, rungs, strict=True)}
-    return Report(blocks, data, columns)
+    return Report(blocks, data, columns, "Replay")

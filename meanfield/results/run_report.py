@@ -41,7 +41,7 @@ def run_report(run: Run) -> Report:
         told = columns | {_COUNT: run.cluster_counts()}
         rows = [[_told(values[i]) for values in told.values()] for i in picked]
         names = [name.removesuffix("/count").replace("_time", " time") for name in told]
-        blocks.append(table(names, rows) + _legend(told))
+        blocks.append(table(names, rows, below=_legend(told)))
         blocks += _happened(run)
     if run.fluctuations is not None:
         blocks.append(fluctuations_text(run.fluctuations, run.unit_length))
@@ -128,7 +128,7 @@ def _legend(columns: Mapping[str, Any]) -> str:
     """Legend of the counts in the table."""
     peaks = "peaks: maxima of the attention potential; " if "peaks" in columns else ""
     return (
-        '\nclusters: groups with gaps between them, "-" while nothing has separated'
+        'clusters: groups with gaps between them, "-" while nothing has separated'
         f"\n{peaks}see docs/theory.md, What counts as a cluster"
     )
 

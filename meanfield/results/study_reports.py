@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.results.report import Report, facts, table
+from meanfield.results.words import problem_words
+from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -21,6 +23,11 @@ _DIAGRAM_FACTS = (
 )  # fmt: skip
 # Rarer counts are not listed.
 _LEAST_SHARE = 0.005
+_HEADINGS = {
+    "comparison": "Comparison with the density",
+    "ensemble": "Ensemble",
+    "diagram": "Merging diagram",
+}
 
 
 def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = "") -> Report:
@@ -75,7 +82,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
         "certified_until": study.certified_until,
         "note": study.note,
     }
-    return Report(_titled(study, blocks), data, study.columns)
+    return _report(study, blocks, data)
 
 
 def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Report:
@@ -104,7 +111,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
         "predicted_mean": ensemble.predicted,
         "distribution": [[ensemble.distribution(i, j) for j in range(times)] for i in range(sizes)],
     }
-    return Report(_titled(ensemble, blocks), data, ensemble.columns)
+    return _report(ensemble, blocks, data)
 
 
 def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -> Report:
@@ -127,13 +134,13 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
         ("matrices", attributes["matrices"]),
         ("motion", attributes["motion"]),
         ("merged", f"cosine above {attributes['threshold']:g}"),
-        ("runs", f"{int(diagram.finished.min())} of {diagram.table.done.shape[1]}"),
+        ("runs", f"{int(diagram.finished.min())} of {diagram.done.shape[1]}"),
     ]
     data = {
         "output": str(path),
         "tokens": diagram.tokens,
         "dimension": diagram.dimension,
-        "runs": diagram.table.done.shape[1],
+        "runs": diagram.done.shape[1],
         **{name: attributes.get(name) for name in _DIAGRAM_FACTS},
         "betas": diagram.betas,
         "times": diagram.times,
@@ -141,22 +148,28 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
         "fraction": diagram.fraction,
         "standard_error": diagram.standard_error,
     }
-    shares = f"share of merged pairs\n{table(header, cells)}"
-    return Report(_titled(diagram, [shares, facts(pairs)]), data, diagram.columns)
+    shares = table(header, cells, above="share of merged pairs")
+    return _report(diagram, [shares, facts(pairs)], data)
 
 
-def study_text(study: ConvergenceStudy | Ensemble | MergingDiagram) -> str:
-    """Report of a study in words; one line before each of its rows has a run."""
+def study_report(study: ConvergenceStudy | Ensemble | MergingDiagram) -> Report:
+    """Report of a study; one line before each of its rows has a run."""
     if not study.finished.all():
-        return repr(study)
+        return Report([repr(study)], dict(study.attributes), study.columns)
     if isinstance(study, ConvergenceStudy):
-        return str(comparison_report(study))
-    return str(ensemble_report(study) if isinstance(study, Ensemble) else merging_report(study))
+        return comparison_report(study)
+    return ensemble_report(study) if isinstance(study, Ensemble) else merging_report(study)
 
 
-def _titled(study: ConvergenceStudy | Ensemble | MergingDiagram, blocks: list[str]) -> list[str]:
-    title = str(study.attributes.get("title", ""))
-    return [title, *blocks] if title else blocks
+def _report(study: Any, blocks: list[str], data: dict[str, Any]) -> Report:
+    """Report under the title of a study, and how it ended where that was early."""
+    title, status = (str(study.attributes.get(name, "")) for name in ("title", "status"))
+    early = [facts([("ended", status)])] if status not in ("", COMPLETED) else []
+    heading = _HEADINGS[study.kind]
+    if "kernel" in study.attributes:
+        heading += f": {problem_words(study.attributes)}"
+    blocks = [*([title] if title else []), *blocks, *early]
+    return Report(blocks, data, study.columns, heading)
 
 
 def _headline_table(study: ConvergenceStudy) -> str:
@@ -219,8 +232,8 @@ def _amplification_table(study: ConvergenceStudy) -> str:
         ]
         for i in picked
     ]
-    legend = "t, onset time: scaled time. s.e.: one standard error of the mean."
-    return f"mean {study.metric} over that at t = 0\n{table(header, rows)}\n\n{legend}"
+    legend = "\nt, onset time: scaled time. s.e.: one standard error of the mean."
+    return table(header, rows, f"mean {study.metric} over that at t = 0", legend)
 
 
 def _factor(exponent: float) -> str:
@@ -265,6 +278,5 @@ def _distributions(ensemble: Ensemble) -> str:
         ]
         for (i, j), row in shares.items()
     ]
-    return "share of runs with k clusters, in per cent\n" + table(
-        ["n", "time", *[f"k = {k}" for k in counts]], rows
-    )
+    header = ["n", "time", *[f"k = {k}" for k in counts]]
+    return table(header, rows, above="share of runs with k clusters, in per cent")

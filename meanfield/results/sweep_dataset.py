@@ -21,6 +21,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.observables import OBSERVABLES
+from meanfield.results.dataset import named_dataset
 from meanfield.runs import Run
 from meanfield.studies.sweep_results import Sweep, series
 
@@ -33,10 +34,6 @@ _SAME = 1e-9
 
 def to_xarray(sweep: Sweep) -> xarray.Dataset:
     """Dataset of a sweep."""
-    try:
-        import xarray
-    except ImportError:
-        raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
     axes, names = sweep.names, sweep.observables()
     times = shared_times(sweep.observed)
     coordinates: dict[str, Any] = {
@@ -62,7 +59,7 @@ def to_xarray(sweep: Sweep) -> xarray.Dataset:
             variables[variable] = ((*axes, "time"), table, details)
     variables["last_time"] = (axes, sweep.values("time"), {"long_name": "last saved time"})
     variables["status"] = (axes, sweep.statuses, {"long_name": "how it ended"})
-    return xarray.Dataset(variables, coordinates, {**sweep.attributes, "values": description})
+    return named_dataset(variables, coordinates, {**sweep.attributes, "values": description})
 
 
 def shared_times(runs: Sequence[Run | None]) -> FloatArray | None:

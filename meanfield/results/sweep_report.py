@@ -36,7 +36,7 @@ def sweep_report(sweep: Sweep) -> Report:
     }
     files = np.array([member.file for member in sweep.members])
     csv: dict[str, npt.NDArray[Any]] = {"run": files, **columns}
-    return Report(blocks, data, csv)
+    return Report(blocks, data, csv, f"Sweep: {sweep.folder}")
 
 
 def _format_value(value: Any) -> str:

@@ -8,15 +8,22 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Literal, cast
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from meanfield.checks import checked
 from meanfield.runs import Run
+from meanfield.status import COMPLETED
+from meanfield.store.locks import replaced_at_once
+from meanfield.store.provenance import provenance
 from meanfield.store.reading import opened
 from meanfield.store.run_file import read_run
-from meanfield.store.study_file import Kind, study_kind
+from meanfield.store.study_file import read_result, study_kind, write_result
 from meanfield.store.sweep_file import is_sweep, load_sweep
+from meanfield.version import __version__
+from meanfield.views import StudyResult
 
 if TYPE_CHECKING:
     from meanfield.models.replay import Replay
@@ -26,14 +33,6 @@ if TYPE_CHECKING:
     from meanfield.studies.sweep_results import Sweep
 
     Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay | Sweep
-
-# Wings have studies of their own: each file is loaded when it is read.
-_STUDIES: dict[Kind, tuple[str, str]] = {
-    "comparison": ("comparison_file", "load_comparison"),
-    "ensemble": ("ensemble_file", "load_ensemble"),
-    "diagram": ("merging_file", "load_merging"),
-    "replay": ("replay_file", "load_replay"),
-}
 
 
 @checked
@@ -70,5 +69,22 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
         if kind is None:
             # At once: its checksum is over the whole file, which may be large.
             return read_run(path, file, states)
-    module, function = _STUDIES[kind]
-    return cast("Result", getattr(import_module(f"meanfield.store.{module}"), function)(path))
+    return cast("Result", read_result(path, kind))
+
+
+def save_result(
+    result: StudyResult, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
+    """Write a result into a file at once; see `StudyResult.save`."""
+    with replaced_at_once(Path(path), overwrite=overwrite) as output:
+        write_result(output, with_origin(result))
+
+
+def with_origin(result: Any) -> Any:
+    """A result that says where it comes from, unless a file has said it."""
+    facts = provenance() | {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "meanfield_version": __version__,
+        "status": COMPLETED,
+    }
+    return replace(result, attributes=facts | result.attributes)

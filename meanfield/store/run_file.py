@@ -68,7 +68,7 @@ from meanfield.store.layout import (
 )
 from meanfield.store.reading import EXPANSION, FormatError, opened, plain_attributes
 from meanfield.store.result_hash import run_results
-from meanfield.store.study_file import STUDY_COMMANDS, study_kind
+from meanfield.store.study_file import study_kind, writer_of
 
 if TYPE_CHECKING:
     import h5py
@@ -179,9 +179,8 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     version = file.attrs.get("format_version")
     kind = study_kind(file)
     if kind is not None:
-        command = STUDY_COMMANDS[kind]
         raise FormatError(
-            f"{os.fspath(path)} is a file of meanfield {command}, no run: open it with "
+            f"{os.fspath(path)} is a file of {writer_of(kind)}, no run: open it with "
             "meanfield.load, or look at it with meanfield info."
         )
     if version != FORMAT_VERSION or "time" not in file:

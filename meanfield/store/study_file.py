@@ -1,14 +1,14 @@
-"""Files of studies (HDF5): common parts of `compare`, `ensemble`, `diagram` and `replay` files.
+"""Files of studies (HDF5): one writer and one reader, by what each result says of its arrays.
 
     attributes       KIND_format_version, then what the study knows of itself, `provenance` and
                      `wall_time`; result_hash, over every array of the file, unless it is running
-    /AXIS            the scale of each axis
+    /AXIS            the scale of each axis: an array of the study, or numbers from 0
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of values with a unit
 
-`comparison_file`, `ensemble_file`, `merging_file` and `replay_file` describe axes and values.
-The files are small and written anew each time: at once, about every second while
-results come, and at the end.
+Names, axes and units are those of the fields, see `views.StudyResult`; docs/file-format.md lists
+them. What follows from other arrays is there for other readers. The files are small and written
+anew each time: at once, about every second while results come, and at the end.
 """
 
 from __future__ import annotations
@@ -19,35 +19,111 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from meanfield.names import RESULT_KINDS, public
 from meanfield.status import COMPLETED, RUNNING, cut_short
+from meanfield.store.layout import arrays, check_counts, check_increasing, check_sizes
 from meanfield.store.output_file import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.store.reading import FormatError, opened, plain_attributes
 from meanfield.store.result_hash import result_hash
 from meanfield.store.wall_time import WallTime
 from meanfield.studies.study import Runs, Study
+from meanfield.views import Array, StudyResult
 
 if TYPE_CHECKING:
     import h5py
 
-Kind = Literal["comparison", "ensemble", "diagram", "replay"]
 Table = TypeVar("Table")
 
-STUDY_COMMANDS: dict[Kind, str] = {
+STUDY_COMMANDS = {
     "comparison": "compare",
     "ensemble": "ensemble",
     "diagram": "diagram",
     "replay": "replay",
 }
-"""Kind of a study file -> the command that writes it."""
+"""Kind of a study file -> the command that writes it, of those that have one."""
+
+
+def writer_of(kind: str) -> str:
+    """What writes files of a kind."""
+    command = STUDY_COMMANDS.get(kind)
+    return f"mf.{kind}" if command is None else f"meanfield {command}"
+
+
+def labelled_arrays(result: StudyResult) -> tuple[dict[str, Any], dict[str, tuple[Any, ...]]]:
+    """Scales of the axes of a result, and its other arrays with axes and unit, by name."""
+    values = result.stored_values()
+    scales: dict[str, Any] = {}
+    others: dict[str, tuple[Any, ...]] = {}
+    lengths: dict[str, int] = {}
+    for one in result.described().values():
+        value = np.asarray(values[one.name])
+        value = value.astype(np.int64) if one.kind == "b" else value
+        axes = one.axes_of(value.ndim)
+        if axes == (one.name,):
+            scales[one.name] = value
+        else:
+            others[one.name] = (axes, value, one.unit)
+            lengths |= dict(zip(axes, value.shape, strict=True))
+    return {axis: np.arange(n) for axis, n in lengths.items()} | scales, others
+
+
+def write_result(target: Path | OutputFile, result: StudyResult) -> None:
+    """Write a result, with its attributes, into a file in place of what was there.
+
+    target: the file; one that is to be recognised is refused if another took its place.
+    """
+    scales, others = labelled_arrays(result)
+    facts, renamed = result.described_facts(), {*result.facts.values()}
+    attributes = {name: v for name, v in result.attributes.items() if name not in renamed}
+    write_study(
+        target,
+        result.kind,
+        result.version,
+        attributes | {name: getattr(result, own) for name, own in facts.items()},
+        scales,
+        {name: value for name, (_, value, _) in others.items()},
+        {name: axes for name, (axes, _, _) in others.items()},
+        {one.name: one.unit for one in result.described().values() if one.unit},
+    )
+
+
+def read_result(path: str | os.PathLike[str], kind: str) -> Any:
+    """Result of a kind in a file, finished or not; FormatError if the file holds another."""
+    cls = public(RESULT_KINDS[kind])
+    described = {one.name: one for one in cls.described().values()}
+    required = [name for name in cls.described_facts() if name not in cls.facts]
+    with read_study(path, kind, cls.version, *required, *cls.required) as (file, attributes):
+        axes = {
+            name: one.axes_of(getattr(file.get(name), "ndim", 0))
+            for name, one in described.items()
+            if one.axes != (name,) and (name in file or not one.optional)
+        }
+        values = arrays(file, axes, _integers(described, axes))
+        for name, one in described.items():
+            if one.increasing is not None:
+                check_increasing(name, values[name], one.increasing)
+            if name == "tokens":
+                check_sizes(name, values[name])
+            if one.kind == "b":
+                check_counts(name, values[name], 1)
+                values[name] = values[name].astype(bool)
+        cls.check_values(values, attributes)
+        return cls.restored(values, attributes)
+
+
+def _integers(described: Mapping[str, Array], axes: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Names of arrays of integers: an axis without an array of its own is numbered."""
+    numbered = {axis for named in axes.values() for axis in named} - described.keys()
+    return numbered | {name for name, one in described.items() if one.kind != "f"}
 
 
 def write_study(
     target: Path | OutputFile,
-    kind: Kind,
+    kind: str,
     version: int,
     attributes: Mapping[str, Any],
     scales: Mapping[str, Any],
@@ -84,7 +160,7 @@ def write_study(
 
 @contextmanager
 def read_study(
-    path: str | os.PathLike[str], kind: Kind, version: int, *required: str
+    path: str | os.PathLike[str], kind: str, version: int, *required: str
 ) -> Iterator[tuple[h5py.File, dict[str, Any]]]:
     """Study file, open for reading inside the block, and its attributes without its version."""
     with opened(path) as file:
@@ -100,9 +176,9 @@ def read_study(
         yield file, attributes
 
 
-def study_kind(file: h5py.File) -> Kind | None:
+def study_kind(file: h5py.File) -> str | None:
     """Kind of study that an open file holds; None if it holds none."""
-    return next((kind for kind in STUDY_COMMANDS if _version_name(kind) in file.attrs), None)
+    return next((kind for kind in RESULT_KINDS if _version_name(kind) in file.attrs), None)
 
 
 def record_study(
@@ -118,7 +194,7 @@ def record_study(
 
     - file: written at once, and at the end; one that is to be recognised is refused if another took
       its place. An earlier result stays until the first runs are finished.
-    - write: writes results into the file, as `write_ensemble` does.
+    - write: writes results into the file, as `write_result` does.
     - study, table: what is to be run, and what is known already; may be filled in place.
     - spent: where the time goes, results counting as running, the rest as writing; told in the
       file, as far as it is known when the file is written.
@@ -153,5 +229,5 @@ def record_study(
     put_down(COMPLETED)
 
 
-def _version_name(kind: Kind) -> str:
+def _version_name(kind: str) -> str:
     return f"{kind}_format_version"

@@ -26,13 +26,10 @@ from meanfield.runfile.config import check_continues
 from meanfield.runfile.output import check_path
 from meanfield.runfile.written import written
 from meanfield.status import COMPLETED
-from meanfield.store.comparison_file import load_comparison, write_comparison
-from meanfield.store.ensemble_file import load_ensemble, write_ensemble
 from meanfield.store.locks import output_lock
-from meanfield.store.merging_file import load_merging, write_merging
 from meanfield.store.output_file import OutputFile
 from meanfield.store.provenance import origin_attributes
-from meanfield.store.study_file import STUDY_COMMANDS, record_study
+from meanfield.store.study_file import STUDY_COMMANDS, read_result, record_study, write_result
 from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
@@ -43,13 +40,6 @@ AnyStudy = Study[Any, Any]
 Write = Callable[[Path | OutputFile, Any], None]
 Follow = Callable[[Iterable[Runs], AnyStudy, Sequence[Runs]], Iterable[Runs]]
 """Passes finished runs through and shows progress: (finished, study, missing runs)."""
-
-FILES: dict[str, tuple[Callable[[Path], Any], Write]] = {
-    "comparison": (load_comparison, write_comparison),
-    "ensemble": (load_ensemble, write_ensemble),
-    "diagram": (load_merging, write_merging),
-}
-"""Kind of a study file -> its reader and its writer."""
 
 # Relative difference of growth rates, far above changes between versions of libraries.
 _SAME_RATES = 1e-9
@@ -68,7 +58,6 @@ def complete(
     output: locked by the caller; pool: number of tasks -> executor, None for this process.
     """
     spent, path = WallTime(), output.path
-    read, write = FILES[request.kind]
 
     @cache
     def plan() -> AnyStudy:
@@ -78,7 +67,7 @@ def complete(
 
     if request.left is None:
         plan()
-    stored = read(path) if resume and path.exists() else None
+    stored = read_result(path, request.kind) if resume and path.exists() else None
     if stored is not None and request.tables is not None:
         _check_document(request, request.tables, stored, path)
     if request.left is None:
@@ -92,7 +81,7 @@ def complete(
     with pool(left) as executor:
         _check_plan(request, plan(), stored, path)
         origin = request.text, request.title
-        run_missing(plan(), stored, write, output, origin, executor, follow, spent)
+        run_missing(plan(), stored, write_result, output, origin, executor, follow, spent)
     return True
 
 
@@ -138,7 +127,7 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
         request = replace(request, text=json.dumps(request.options.facts()))
     else:
         tables = written(request.problem, request.settings, request.time)
-        tables[STUDY_COMMANDS[request.kind]] = _changed(request.options)
+        tables[STUDY_COMMANDS.get(request.kind, request.kind)] = _changed(request.options)
         request = replace(request, text=tomli_w.dumps(tables), tables=tables)
     path, resume = Path(execution.output), execution.resume
     with python_call():
@@ -146,7 +135,7 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
         with output_lock(path, resume=resume, overwrite=execution.overwrite) as output:
             pool = partial(_pool, execution)
             complete(request, output, resume=resume, pool=pool, follow=follow)
-        return FILES[request.kind][0](path)
+        return read_result(path, request.kind)
 
 
 @contextmanager
@@ -166,7 +155,7 @@ def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
 
 def _check_document(request: Request[Any], tables: dict[str, Any], stored: Any, path: Path) -> None:
     """Refuse to resume a study of another run file, or one that would shrink."""
-    section, wanted = STUDY_COMMANDS[request.kind], request.options
+    section, wanted = STUDY_COMMANDS.get(request.kind, request.kind), request.options
     # A study may only grow, and the sections of others do not act on it.
     free: dict[str, tuple[str, ...] | None] = {"compare": None, "ensemble": None, "output": None}
     free |= {section: ("tokens", "runs")} | ({"time": None} if section == "ensemble" else {})

@@ -9,6 +9,7 @@ n^{-1/4}. At T it reaches 1, small systems saturate, and the exponent differs fr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import ResultBase, data_frame, plot_method
+from meanfield.views import StudyResult, array, attribute, plot_method
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class ConvergenceStudy(ResultBase):
+class ConvergenceStudy(StudyResult):
     """Distances of particle systems to the density, and what they say.
 
     Attributes
@@ -67,25 +68,36 @@ class ConvergenceStudy(ResultBase):
         those before that onset; the last time where nothing grows.
     """
 
-    times: FloatArray
-    tokens: FloatArray
-    distances: FloatArray
-    metric: str
-    growth_rate_max: float
-    onset_times: FloatArray
-    note: str = ""
+    kind = "comparison"
+    version = 2
+    facts = {"headline_time": "exponent_time"}
+
+    times: FloatArray = array("time", "time", unit="scaled time", increasing=0)
+    tokens: FloatArray = array("tokens", kind="i", increasing=1)
+    distances: FloatArray = array("tokens repetition time")
+    metric: str = attribute()
+    growth_rate_max: float = attribute()
+    onset_times: FloatArray = array("tokens", "onset_time")
+    note: str = attribute("")
     attributes: dict[str, Any] = field(default_factory=dict)
-    widths: FloatArray = field(default_factory=lambda: np.zeros(()))
-    certified_exponents: FloatArray = field(default_factory=lambda: np.full((), np.nan))
-    mean_distance: FloatArray = field(init=False)
-    standard_error: FloatArray = field(init=False)
-    exponents: FloatArray = field(init=False)
-    exponent_intervals: FloatArray = field(init=False)
-    prefactors: FloatArray = field(init=False)
-    amplification: FloatArray = field(init=False)
-    linear_amplification: FloatArray = field(init=False)
-    certified_distance: FloatArray = field(init=False)
+    widths: FloatArray = array("tokens repetition time", default_factory=lambda: np.zeros(()))
+    certified_exponents: FloatArray = array(
+        "time", "certified_exponent", optional=True, default_factory=lambda: np.full((), np.nan)
+    )
+    mean_distance: FloatArray = array("tokens time", init=False)
+    standard_error: FloatArray = array("tokens time", init=False)
+    exponents: FloatArray = array("time", "exponent", init=False)
+    exponent_intervals: FloatArray = array("time bound", "exponent_interval", init=False)
+    prefactors: FloatArray = array("time", "prefactor", init=False)
+    amplification: FloatArray = array("tokens time", init=False)
+    linear_amplification: FloatArray = array("time", init=False)
+    certified_distance: FloatArray = array("tokens time", init=False, optional=True)
     headline: int = field(init=False)
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        if np.any(values["distances"] < 0):
+            raise ValueError("distances holds negative numbers")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", np.broadcast_to(self.widths, self.distances.shape))
@@ -153,17 +165,13 @@ class ConvergenceStudy(ResultBase):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Columns of `table`."""
+        """Means: a row a size and time."""
         return {
             "tokens": np.repeat(self.tokens, len(self.times)),
             "time": np.tile(self.times, len(self.tokens)),
             "mean_distance": self.mean_distance.ravel(),
             "standard_error": self.standard_error.ravel(),
         }
-
-    def table(self) -> Any:
-        """Means as a pandas.DataFrame, without pandas a dict of arrays: a row a size and time."""
-        return data_frame(self.columns)
 
     plot = plot_method(
         "ConvergenceStudy.plot",

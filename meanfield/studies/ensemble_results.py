@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,14 @@ from meanfield.arrays import FloatArray
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.views import ResultBase, data_frame, plot_method
+from meanfield.views import Array, StudyResult, array, plot_method
 
 NOT_RUN = -1
 """Count of a run that has not been made."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble(ResultBase):
+class Ensemble(StudyResult):
     """Clusters of many runs at multiples of the onset time.
 
     Attributes
@@ -48,17 +48,35 @@ class Ensemble(ResultBase):
         Over the finished runs; NaN where there are too few.
     """
 
-    times: FloatArray
-    tokens: npt.NDArray[np.int64]
-    onset_times: FloatArray
-    counts: npt.NDArray[np.int64]
-    mass: FloatArray
-    centre: FloatArray
-    predicted: FloatArray
+    kind = "ensemble"
+    # Files call the representation carrier.
+    facts = {"carrier": "representation"}
+    derived = {"shares": Array(("tokens", "time", "count"), "distribution")}
+
+    times: FloatArray = array("time", "time", unit="onset time", increasing=0)
+    tokens: npt.NDArray[np.int64] = array("tokens", kind="i", increasing=1)
+    onset_times: FloatArray = array("tokens", "onset_time", unit="scaled time")
+    counts: npt.NDArray[np.int64] = array("tokens run time", kind="i")
+    mass: FloatArray = array("tokens run time cluster")
+    centre: FloatArray = array("tokens run time cluster component", points=True)
+    predicted: FloatArray = array("tokens", "predicted_mean")
     attributes: dict[str, Any] = field(default_factory=dict)
     finished: npt.NDArray[np.int64] = field(init=False)
-    mean_count: FloatArray = field(init=False)
-    standard_error: FloatArray = field(init=False)
+    mean_count: FloatArray = array("tokens time", init=False)
+    standard_error: FloatArray = array("tokens time", init=False)
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        counts, most = values["counts"], values["mass"].shape[-1]
+        if counts.size and not (counts.min() >= NOT_RUN and counts.max() <= most):
+            raise ValueError(f"counts holds other numbers than {NOT_RUN} to {most}")
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
+        name = attributes.pop("carrier", None)
+        return super().restored(
+            values, attributes if name is None else attributes | {"representation": name}
+        )
 
     def __post_init__(self) -> None:
         ran = self.counts >= 0
@@ -97,18 +115,29 @@ class Ensemble(ResultBase):
         return self.law(size, time).distribution if self.finished[size] else {}
 
     @property
+    def representation(self) -> str:
+        """Representation of the runs."""
+        return str(self.attributes.get("representation", ""))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Distributions, shape (n_sizes, n_times, most + 1): share of the runs with each count."""
+        sizes, times = self.mean_count.shape
+        shares = np.zeros((sizes, times, max(int(self.counts.max()), 0) + 1))
+        for i, j in np.ndindex(sizes, times):
+            for count, share in self.distribution(i, j).items():
+                shares[i, j, count] = share
+        return shares
+
+    @property
     def columns(self) -> dict[str, Any]:
-        """Columns of `table`."""
+        """Means: a row a size and time."""
         return {
             "tokens": np.repeat(self.tokens, len(self.times)),
             "time": np.tile(self.times, len(self.tokens)),
             "mean_count": self.mean_count.ravel(),
             "standard_error": self.standard_error.ravel(),
         }
-
-    def table(self) -> Any:
-        """Means as a pandas.DataFrame, without pandas a dict of arrays: a row a size and time."""
-        return data_frame(self.columns)
 
     plot = plot_method(
         "Ensemble.plot",

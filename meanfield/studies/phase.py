@@ -118,13 +118,16 @@ class PhaseDiagram(ResultBase):
             f"{min(betas):g} to {max(betas):g}{jump})"
         )
 
-    def table(self) -> Any:
-        """Points as a pandas.DataFrame, without pandas a dict of arrays: a row a beta."""
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Points: a row a beta, NaN where there is no number."""
         rows = [point.numbers() for point in self.points]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        return data_frame(
-            {k: np.array([np.nan if v is None else v for v in c]) for k, c in columns.items()}
-        )
+        return {k: np.array([np.nan if v is None else v for v in c]) for k, c in columns.items()}
+
+    def table(self) -> Any:
+        """Points as a pandas.DataFrame, without pandas a dict of arrays: a row a beta."""
+        return data_frame(self.columns)
 
     plot = plot_method(
         "PhaseDiagram.plot",

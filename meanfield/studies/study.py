@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -165,7 +165,7 @@ class Study(ABC, Generic[Table, Results]):
 class Request(Generic[Results]):
     """A study that is asked for, and what a file must agree with to go on."""
 
-    kind: Literal["comparison", "ensemble", "diagram"]  # of its file
+    kind: str  # of its file, see `names.RESULT_KINDS`
     plan: Callable[[], Study[Any, Results]]
     options: Any  # sizes, `runs`, and what else a run file says; `facts()` without a problem
     label: str  # errors begin with it: the run file, or the function

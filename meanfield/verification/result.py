@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import ParamSpec
 
-from meanfield.results.tables import rows_html
+from meanfield.results.report import rows_html
 
 _WIDTH, _BENEATH = 79, 4 * " "
 

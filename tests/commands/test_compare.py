@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.store.comparison_file import load_comparison, write_comparison
+from meanfield.store.comparison_file import load_comparison
+from meanfield.store.study_file import write_result
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.study import Runs
 
@@ -196,7 +197,7 @@ def test_resume_of_a_file_that_ends_elsewhere_is_refused(
         study.onset_times,
         attributes=study.attributes | {"status": "running"},
     )
-    write_comparison(path, cut)
+    write_result(path, cut)
     assert "ends at another time" in refused(capsys, config, "--resume")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.store.merging_file import load_merging
+from meanfield.store.result_file import load as load_merging
 
 SMALL = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--until", "4",
          "--save", "5", "--seed", "2")  # fmt: skip

@@ -15,7 +15,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.ensemble_file import load_ensemble
+from meanfield.store.study_file import write_result
 from meanfield.studies import ensemble as ensemble_module
 from meanfield.studies.ensemble import EnsemblePlan
 from meanfield.studies.ensemble_results import ClusterTable
@@ -157,7 +158,7 @@ def test_everything_is_there_but_the_last_word(config: Path) -> None:
     assert ensemble(config) == 0
     path = config.with_name("small-ensemble.h5")
     made = load_ensemble(path)
-    write_ensemble(path, replace(made, attributes=made.attributes | {"status": "running"}))
+    write_result(path, replace(made, attributes=made.attributes | {"status": "running"}))
     assert ensemble(config, "--resume") == 0
     again = load_ensemble(path)
     assert again.attributes["status"] == "completed"

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.store.comparison_file import load_comparison, write_comparison
-from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.comparison_file import load_comparison
+from meanfield.store.ensemble_file import load_ensemble
 from meanfield.store.run_file import load
+from meanfield.store.study_file import write_result
 
 TEXT = """\
 title = "small"
@@ -218,13 +219,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, kept in (("begun", 0), ("half", 2)):
         distances = study.distances.copy()
         distances[:, kept:] = np.nan
-        write_comparison(
+        write_result(
             path / f"comparison-{name}.h5", replace(study, distances=distances, attributes=running)
         )
         counts = made.counts.copy()
         counts[:, kept:] = -1
         facts = made.attributes | {"status": "running"}
-        write_ensemble(path / f"ensemble-{name}.h5", replace(made, counts=counts, attributes=facts))
+        write_result(path / f"ensemble-{name}.h5", replace(made, counts=counts, attributes=facts))
     return path
 
 

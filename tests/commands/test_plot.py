@@ -10,8 +10,7 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.commands.plot import kind_lines
 from meanfield.figures.draw import PLOTS, SPACES, STUDIES
-from meanfield.store.ensemble_file import write_ensemble
-from meanfield.store.study_file import STUDY_COMMANDS
+from meanfield.store.study_file import STUDY_COMMANDS, write_result
 
 TEXT = """\
 [problem]
@@ -77,7 +76,7 @@ def test_file_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
 def test_study_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only the command that made an ensemble could draw it."""
     found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=60, runs=2)
-    write_ensemble(tmp_path / "e.h5", found)
+    write_result(tmp_path / "e.h5", found)
     assert main(["plot", str(tmp_path / "e.h5")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'e.png'}\n"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")

@@ -22,7 +22,7 @@ from meanfield.figures.draw.replay import token_limit_figure
 from meanfield.figures.draw.spectrum import spectrum_figure
 from meanfield.models.token_limit import TokenLimit
 from meanfield.papers.limit_shapes import limit_shape
-from meanfield.papers.merging_results import MergingDiagram, MergingTable
+from meanfield.papers.merging_results import MergingDiagram
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
@@ -58,9 +58,8 @@ def diagram() -> PhaseDiagram:
 
 def merging() -> MergingDiagram:
     """Shares of merged pairs at two times of two betas."""
-    sums = np.ones((2, 2))
-    table = MergingTable(np.ones((2, 3), dtype=bool), sums, sums)
-    return MergingDiagram(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 8, 3, table)
+    done, sums = np.ones((2, 3), dtype=bool), np.ones((2, 2))
+    return MergingDiagram(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 8, 3, done, sums, sums)
 
 
 def tokens() -> TokenLimit:

@@ -64,7 +64,7 @@ def test_layers_are_those_published(normalization: Any) -> None:
                 x /= np.linalg.norm(x, axis=1, keepdims=True)
                 layer += 1
             counts.append(np.sum(np.triu(x @ x.T > 0.4, 1)))
-    np.testing.assert_array_equal(made.table.sums[0], np.reshape(counts, (2, 4)).sum(axis=0))
+    np.testing.assert_array_equal(made.sums[0], np.reshape(counts, (2, 4)).sum(axis=0))
     assert len(set(counts)) > 2
 
 
@@ -84,8 +84,8 @@ def test_results_do_not_depend_on_who_computes_them(monkeypatch: pytest.MonkeyPa
             table = plan.placed(table, runs, part)
     grown = plan.results(table)
     assert grown.finished.tolist() == [20, 20]
-    np.testing.assert_array_equal(grown.table.sums, at_once.table.sums)
-    np.testing.assert_array_equal(grown.table.squares, at_once.table.squares)
+    np.testing.assert_array_equal(grown.sums, at_once.sums)
+    np.testing.assert_array_equal(grown.squares, at_once.squares)
 
 
 def test_error_is_that_of_the_mean_of_replicas() -> None:

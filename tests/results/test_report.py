@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from meanfield.results.report import facts, table, to_json
+from meanfield.results.report import Report, facts, table, to_json
 
 
 def test_columns_are_aligned() -> None:
@@ -39,3 +40,48 @@ def test_json_is_strict_and_exact(value: object, expected: object) -> None:
         raise AssertionError(constant)
 
     assert json.loads(to_json(value), parse_constant=refuse) == expected
+
+
+REPORT = Report(
+    [
+        facts([("a|b", 0.5)]),
+        table(["n", "x"], [[1, 0.1], [2, "<"]], "above", "below\nit"),
+        "note & end",
+    ],
+    {"n": [1, 2]},
+    {"n": np.array([1, 2]), "x": np.array([0.1, 1 / 3])},
+    "<Study>",
+)
+
+
+def test_report_has_lines_around_its_tables() -> None:
+    """A table would stand without its caption or its legend."""
+    assert (
+        REPORT.text()
+        == str(REPORT)
+        == ("a|b  0.5\n\nabove\nn    x\n1  0.1\n2    <\nbelow\nit\n\nnote & end")
+    )
+
+
+def test_report_is_a_page_of_tables() -> None:
+    """A notebook would show a text, or run what a title holds."""
+    page = ElementTree.fromstring(f"<div>{REPORT.html()}</div>")
+    words = ["".join(each.itertext()) for each in page]
+    assert words[0] == "<Study>" and words[2] == "above" and words[4:] == ["belowit", "note & end"]
+    rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
+    assert rows == [["a|b", "0.5"], ["n", "x"], ["1", "0.1"], ["2", "<"]]
+
+
+def test_long_tables_are_short_on_pages() -> None:
+    """A notebook would hold thousands of rows, or not say that rows are missing."""
+    page = Report([table(["n"], [[n] for n in range(1000)])], {}).html()
+    assert page.count("<tr>") == 62 and '<td style="text-align: left">...</td>' in page
+    assert ">0<" in page and ">999<" in page and ">500<" not in page
+
+
+def test_report_is_markdown_json_and_csv() -> None:
+    """A note, a program and a spreadsheet would each need a renderer of their own."""
+    assert REPORT.markdown().startswith("**<Study>**\n\n|  |  |\n| --- | --- |\n| a\\|b | 0.5 |")
+    assert "above\n\n| n | x |\n| --- | --- |\n| 1 | 0.1 |" in REPORT.markdown()
+    assert json.loads(REPORT.json()) == {"n": [1, 2]}
+    assert REPORT.csv() == "n,x\n1,0.1\n2,0.3333333333333333\n"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.results.report import html_table
 from meanfield.results.sparklines import bars, curve
-from meanfield.results.tables import html_table
 
 CIRCLE = mf.Circle()
 PROBLEM = mf.Problem(
@@ -109,19 +109,18 @@ def test_prediction_tells_its_laws() -> None:
 
 
 def test_studies_have_a_row_a_size() -> None:
-    """A table would leave out a size, or its unit."""
+    """A table would leave out a size, what was solved, or how it ended."""
     made = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)
-    told = cells(made)
-    assert {"20", "40"} <= told.keys() and told["tokens"].startswith(
-        "runs | onset time (scaled) | at"
-    )
-    assert told["20"].startswith(f"2 | {made.onset_times[0]:.4g} | 2 | ")
+    told, page = cells(made), made._repr_html_()
+    assert {"20", "40"} <= told.keys() and told["representation"] == "particles"
+    assert "<b>Ensemble: circle, exponential kernel, beta = 4, USA</b>" in page
+    assert f"{made.onset_times[0]:.5g}</td>" in page and "clusters at 2 T</th>" in page
     study = mf.convergence_study(PROBLEM, tokens=[5, 10], until=1.0, runs=2)
     study = replace(study, attributes=study.attributes | {"status": "running"})
     told = cells(study)
-    assert told["n"] == "mean W1 (rad) | standard error | onset time (scaled)"
-    assert told["10"].startswith(f"{study.mean_distance[1, study.headline]:.6g}")
-    assert told["ended"] == "running" and "scaled time" in told["at"]
+    assert told["n"].startswith("mean W1 | certified | s.e. | sqrt(n) W1 | onset time")
+    assert told["10"].startswith(f"{study.mean_distance[1, study.headline]:.5g} | ")
+    assert told["ended"] == "running" and told["scaled time"].startswith("t = ")
 
 
 def test_phase_tells_where_order_sets_in() -> None:
@@ -135,10 +134,9 @@ def test_phase_tells_where_order_sets_in() -> None:
         "PhaseDiagram(circle, exponential kernel, USA, 2 points from beta = 2.4 to 3, "
         "tricritical at 2.44692)"
     )
-    assert cells(jump)["saddle-node diffusivity"] == f"{jump.saddle_node_diffusivity:.6g}"
-    told = cells(diagram)
-    assert told["2.4"].startswith("continuously") and told["2.4"].endswith("-")
-    assert "Phase diagram, diffusivities in scaled time" in told
+    assert cells(jump)["saddle node"].startswith(f"{jump.saddle_node_diffusivity:.10g} | ")
+    assert cells(diagram)["2.4"].startswith("continuous | ")
+    assert "Where order sets in, diffusivities in scaled time" in diagram._repr_html_()
 
 
 def test_state_tells_its_order() -> None:

@@ -11,12 +11,9 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.store.comparison_file import (
-    load_comparison,
-    write_comparison,
-)
+from meanfield.store.comparison_file import load_comparison
 from meanfield.store.run_file import load
-from meanfield.store.study_file import record_study
+from meanfield.store.study_file import record_study, write_result
 from meanfield.store.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, StudyOptions, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -61,7 +58,7 @@ def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
     noted = replace(
         study, note="something fell short", attributes=study.attributes | {"title": "t"}
     )
-    write_comparison(tmp_path / "c.h5", noted)
+    write_result(tmp_path / "c.h5", noted)
     back = load_comparison(tmp_path / "c.h5")
     for name in EXACT:
         np.testing.assert_array_equal(getattr(back, name), getattr(noted, name))
@@ -74,7 +71,7 @@ def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
 def test_other_programs_read_axes(study: ConvergenceStudy, tmp_path: Path) -> None:
     """Without dimension scales nobody else knows which axis is which."""
     xarray = pytest.importorskip("xarray")
-    write_comparison(tmp_path / "c.h5", study)
+    write_result(tmp_path / "c.h5", study)
     with xarray.open_dataset(tmp_path / "c.h5", engine="h5netcdf") as data:
         assert data.distances.dims == ("tokens", "repetition", "time")
         assert data.tokens.values.tolist() == [5, 8]
@@ -92,7 +89,7 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
                 raise error
             yield runs, np.full((1, 2, 2), 1.0 + count)
 
-    stream = record_study(tmp_path / "c.h5", write_comparison, plan, plan.empty(), broken(), {})
+    stream = record_study(tmp_path / "c.h5", write_result, plan, plan.empty(), broken(), {})
     with pytest.raises(type(error)):
         list(stream)
     back = load_comparison(tmp_path / "c.h5")
@@ -106,7 +103,7 @@ def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     found = plan.empty()
     results = finished(plan.run, plan.missing(found))
     spent = WallTime({"running": 100.0})
-    list(record_study(tmp_path / "c.h5", write_comparison, plan, found, results, {}, spent))
+    list(record_study(tmp_path / "c.h5", write_result, plan, found, results, {}, spent))
     attributes = load_comparison(tmp_path / "c.h5").attributes
     assert attributes["status"] == "completed"
     assert attributes["seconds_running"] > 100.0 and attributes["seconds_writing"] > 0.0
@@ -132,7 +129,7 @@ def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> Non
     """The user would meet a KeyError."""
     import h5py
 
-    write_comparison(tmp_path / "c.h5", study)
+    write_result(tmp_path / "c.h5", study)
     with h5py.File(tmp_path / "c.h5", "a") as file:
         del file["distances"]
     with pytest.raises(ValueError, match="c.h5 is damaged"):
@@ -141,7 +138,7 @@ def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> Non
 
 def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
     """Whoever needs a run would read a comparison; `mf.load` would refuse it."""
-    write_comparison(tmp_path / "c.h5", study)
+    write_result(tmp_path / "c.h5", study)
     with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: open it"):
         load(tmp_path / "c.h5")
     back = mf.load(tmp_path / "c.h5")
@@ -153,7 +150,7 @@ def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path)
     """Exponents would be fitted to their logarithms."""
     import h5py
 
-    write_comparison(tmp_path / "c.h5", study)
+    write_result(tmp_path / "c.h5", study)
     with h5py.File(tmp_path / "c.h5", "a") as file:
         file["distances"][0, 0, 0] = -1.0
     with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
@@ -166,7 +163,7 @@ def test_files_without_certified_distances_are_read(
     """Those of versions that had none."""
     import h5py
 
-    write_comparison(tmp_path / "c.h5", study)
+    write_result(tmp_path / "c.h5", study)
     with h5py.File(tmp_path / "c.h5", "a") as file:
         del file["certified_exponent"], file["certified_distance"]
     back = load_comparison(tmp_path / "c.h5")

@@ -11,9 +11,9 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.store.ensemble_file import load_ensemble, write_ensemble
+from meanfield.store.ensemble_file import load_ensemble
 from meanfield.store.run_file import load
-from meanfield.store.study_file import record_study
+from meanfield.store.study_file import record_study, write_result
 from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import ClusterTable, Ensemble
 from meanfield.studies.study import Runs
@@ -47,7 +47,7 @@ def made(plan: EnsemblePlan) -> Ensemble:
 
 def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
     """A report or figure from a file would not be that of the ensemble."""
-    write_ensemble(tmp_path / "e.h5", replace(made, attributes=made.attributes | {"title": "t"}))
+    write_result(tmp_path / "e.h5", replace(made, attributes=made.attributes | {"title": "t"}))
     back = load_ensemble(tmp_path / "e.h5")
     for name in EXACT:
         np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
@@ -58,7 +58,7 @@ def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
 def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
     """Without dimension scales nobody else knows which axis is which."""
     xarray = pytest.importorskip("xarray")
-    write_ensemble(tmp_path / "e.h5", made)
+    write_result(tmp_path / "e.h5", made)
     with xarray.open_dataset(tmp_path / "e.h5", engine="h5netcdf") as data:
         assert data.counts.dims == ("tokens", "run", "time")
         assert data.mass.dims == ("tokens", "run", "time", "cluster")
@@ -72,7 +72,7 @@ def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
 
 def test_an_ensemble_without_runs_comes_back(plan: EnsemblePlan, tmp_path: Path) -> None:
     """A process killed in its first second would leave a file that nobody can continue."""
-    write_ensemble(tmp_path / "e.h5", plan.results(plan.empty()))
+    write_result(tmp_path / "e.h5", plan.results(plan.empty()))
     back = load_ensemble(tmp_path / "e.h5")
     assert (back.counts == -1).all()
     assert len(plan.missing(plan.resumed(back))) == len(plan.missing(plan.empty()))
@@ -91,7 +91,7 @@ def test_what_is_finished_is_kept(
 
     path = tmp_path / "e.h5"
     with pytest.raises(type(error)):
-        list(record_study(path, write_ensemble, plan, plan.empty(), broken(), {"title": "t"}))
+        list(record_study(path, write_result, plan, plan.empty(), broken(), {"title": "t"}))
     back = load_ensemble(path)
     cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
     runs = blocks[0].numbers
@@ -103,7 +103,7 @@ def test_what_is_finished_is_kept(
 
 def test_other_files_are_no_ensembles(made: Ensemble, tmp_path: Path) -> None:
     """A run would be read as an ensemble, or an ensemble as a run."""
-    write_ensemble(tmp_path / "e.h5", made)
+    write_result(tmp_path / "e.h5", made)
     with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: open it"):
         load(tmp_path / "e.h5")
     back = mf.load(tmp_path / "e.h5")

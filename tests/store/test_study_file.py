@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+import meanfield as mf
 from meanfield.store import study_file
 from meanfield.store.output_file import LostOutputError, OutputFile
-from meanfield.store.study_file import Kind, read_study, record_study, study_kind, write_study
+from meanfield.store.run_file import load as load_run
+from meanfield.store.study_file import (
+    read_study,
+    record_study,
+    study_kind,
+    write_result,
+    write_study,
+)
+from meanfield.views import Array, StudyResult, array, attribute
 
 
 def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
@@ -137,7 +146,7 @@ def test_every_axis_needs_a_scale(tmp_path: Path) -> None:
     ],
 )
 def test_other_kinds_and_versions_are_refused(
-    tmp_path: Path, kind: Kind, version: int, message: str
+    tmp_path: Path, kind: str, version: int, message: str
 ) -> None:
     """Arrays would be read as something that they are not."""
     written(tmp_path / "s.h5")
@@ -167,3 +176,104 @@ def test_study_goes_into_no_other_file(tmp_path: Path) -> None:
     with pytest.raises(LostOutputError, match=r"x\.h5 was changed or replaced by another program"):
         written(output)
     assert path.read_text() == "another file"
+
+
+@dataclass(frozen=True, eq=False)
+class Squares(StudyResult):
+    """A study that describes its arrays."""
+
+    kind = "squares"
+    required = ("title",)
+    derived = {"twice": Array(("number",))}
+
+    numbers: Any = array("number", "number", kind="i", increasing=1)
+    done: Any = array("number run", kind="b")
+    places: Any = array("number component", points=True, unit="radian")
+    seed: int = attribute()
+    attributes: dict[str, Any] = field(default_factory=dict)
+    squares: Any = array("number", init=False)
+    later: Any = array("number", optional=True, default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "squares", self.numbers**2.0)
+
+    @property
+    def twice(self) -> Any:
+        """Follows, and is a property."""
+        return 2.0 * self.numbers
+
+
+def squares(places: Any, **options: Any) -> Squares:
+    """A small one."""
+    done = np.array([[True, False], [True, True]])
+    numbers = np.array([1, 3])
+    return Squares(numbers, done, places, 7, {"title": "t"}, later=numbers * 1.0, **options)
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of squares are known, as a row in the list of names would do."""
+    monkeypatch.setitem(study_file.RESULT_KINDS, "squares", "Squares")
+    monkeypatch.setattr(study_file, "public", lambda name: Squares)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("places", [np.zeros(2), np.zeros((2, 3))])
+def test_described_arrays_come_back(places: Any, tmp_path: Path) -> None:
+    """A new study would need a reader and a writer of its own."""
+    squares(places).save(tmp_path / "s.h5")
+    back = mf.load(tmp_path / "s.h5")
+    assert isinstance(back, Squares) and back.done.dtype == bool
+    for name in ("numbers", "done", "places", "later", "squares"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(squares(places), name))
+    assert (back.seed, back.attributes["title"], back.attributes["status"]) == (7, "t", "completed")
+    with pytest.raises(ValueError, match=r"s\.h5 exists: use overwrite=True"):
+        back.save(tmp_path / "s.h5")
+    with pytest.raises(ValueError, match=r"s\.h5 is a file of mf\.squares, no run"):
+        load_run(tmp_path / "s.h5")
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file["number"].__setitem__(0, 0), "number holds other numbers than finite"),
+        (lambda file: file["done"].__setitem__((0, 0), 2), "done holds other numbers than 0 to 1"),
+        (lambda file: file.__delitem__("squares"), "squares is missing"),
+        (lambda file: file.attrs.__delitem__("title"), "attribute title is missing"),
+        (lambda file: file.attrs.__delitem__("seed"), "attribute seed is missing"),
+    ],
+)
+def test_arrays_other_than_described_are_refused(
+    change: Callable[[Any], None], message: str, tmp_path: Path
+) -> None:
+    """Damage would be read as results."""
+    import h5py
+
+    write_result(tmp_path / "s.h5", squares(np.zeros(2)))
+    with h5py.File(tmp_path / "s.h5", "a") as file:
+        change(file)
+    with pytest.raises(ValueError, match=message):
+        mf.load(tmp_path / "s.h5")
+
+
+@pytest.mark.usefixtures("known")
+def test_files_of_earlier_versions_may_lack_arrays(tmp_path: Path) -> None:
+    """A version that adds an array could not read the files of the one before."""
+    import h5py
+
+    write_result(tmp_path / "s.h5", squares(np.zeros(2)))
+    with h5py.File(tmp_path / "s.h5", "a") as file:
+        del file["later"]
+    assert mf.load(tmp_path / "s.h5").later is None
+
+
+def test_data_sets_have_the_axes_of_files() -> None:
+    """Xarray would need another description of the same arrays."""
+    pytest.importorskip("xarray")
+    data = squares(np.zeros((2, 3))).to_xarray()
+    assert data.done.dims == ("number", "run") and data.places.dims == ("number", "component")
+    assert data.number.values.tolist() == [1, 3] and data.run.values.tolist() == [0, 1]
+    assert data.places.attrs == {"units": "radian"}
+    assert data.attrs == {"title": "t", "seed": 7}
+    assert data.twice.sel(number=3) == 6.0

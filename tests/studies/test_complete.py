@@ -43,7 +43,7 @@ def numbers(study: Any) -> list[np.ndarray]:
     if isinstance(study, mf.Ensemble):
         return [study.counts, study.mass, study.centre]
     if isinstance(study, mf.MergingDiagram):
-        return [study.table.done, study.table.sums, study.table.squares]
+        return [study.done, study.sums, study.squares]
     return [study.distances, study.widths]
 
 
