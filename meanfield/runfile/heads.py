@@ -15,8 +15,10 @@ from meanfield.terms.moving import now
 MATRICES = ("query", "key", "value", "score")
 """Keys of a head that are matrices."""
 
-HEAD_KEYS = keys_of(Head, **dict.fromkeys(MATRICES, matrix))
+HEAD_KEYS = keys_of(Head, weight=matrix, **dict.fromkeys(MATRICES, matrix))
 """Keys of a section [[heads]]."""
+# Kernels have keys of their own in [problem].
+del HEAD_KEYS["weight"]
 
 
 def attention_of(

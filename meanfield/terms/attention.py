@@ -9,13 +9,14 @@ A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and i
     "sinkhorn"          the same with mu_h = w_h mu, w_h such that what every token gives is 1 too
 
 P_x projects to the tangent space. Matrices act on points, never on measures: B^T x is where
-the measure is asked. One head that multiplies by numbers alone is a `Kernel` with a `Flow`.
+the measure is asked. One head that multiplies by numbers alone is a `Kernel` with a `Flow`, and so
+are heads with weights a(<x, y>) of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.terms.flows import Flow, Normalization
-from meanfield.terms.kernels import Kernel, exponential, linear
+from meanfield.terms.kernels import Kernel, exponential, linear, zonal
 from meanfield.terms.matrices import matrix, plain, printed
 
 Mask = Literal["none", "causal", "alibi"]
@@ -57,11 +58,15 @@ class Head:
     beta : float or callable, optional
         This head's inverse temperature; None is that of the attention. All of a head may be
         functions of scaled time.
+    weight : Kernel, optional
+        Weights a(<x, y>) in the place of e^{beta x^T B y}, as `mf.zonal` makes them. V is a number
+        then.
 
     Raises
     ------
     TypeError, ValueError
-        If a matrix is malformed or not finite, or score is combined with query or key.
+        If a matrix is malformed or not finite, score is combined with query or key, or a weight
+        with any of them.
 
     Examples
     --------
@@ -74,6 +79,7 @@ class Head:
     value: ArrayLike = 1.0
     score: ArrayLike | None = None
     beta: float | Callable[[float], float] | None = None
+    weight: Kernel | None = None
 
     def __post_init__(self) -> None:
         for name in ("query", "key", "value", "score"):
@@ -85,15 +91,31 @@ class Head:
             raise ValueError(
                 f"a head has both score and {value[0]}: score is Q^T K itself, give one of them."
             )
+        if self.weight is not None:
+            self._check_weight()
+
+    def _check_weight(self) -> None:
+        given = [name for name in ("query", "key") if getattr(self, name) != 1.0]
+        given += [name for name in ("score", "beta") if getattr(self, name) is not None]
+        if given:
+            raise ValueError(
+                f"a head has both weight and {given[0]}: weight is a(<x, y>) itself, give one of "
+                "them."
+            )
+        if np.ndim(self.value):
+            raise ValueError(
+                f"value of shape {np.shape(self.value)} beside weight: weights of <x, y> alone "
+                "have a number, one for a kernel."
+            )
 
     def __repr__(self) -> str:
         return self.as_text(printed)
 
     def as_text(self, show: Callable[[Any], str] = repr) -> str:
         """The call that makes it: all numbers, or matrices as `show` shortens them."""
-        usual = {"query": 1.0, "key": 1.0, "value": 1.0, "score": None, "beta": None}
-        names = ("query", "key", "score", "value", "beta")
-        arguments = {n: getattr(self, n) for n in names if getattr(self, n) != usual[n]}
+        usual = dict.fromkeys(("query", "key", "value"), 1.0)
+        names = ("query", "key", "score", "weight", "value", "beta")
+        arguments = {n: getattr(self, n) for n in names if getattr(self, n) != usual.get(n)}
         return f"Head({', '.join(f'{name}={show(value)}' for name, value in arguments.items())})"
 
 
@@ -168,7 +190,9 @@ class Attention:
     Raises
     ------
     ValueError
-        If there is no head, one has no beta, or a mask and doubly stochastic weights meet.
+        If there is no head, one has no beta, or a mask and doubly stochastic weights meet. If
+        heads with a weight of their own meet others, a mask or doubly stochastic weights, or
+        several of them softmax.
 
     Examples
     --------
@@ -210,8 +234,10 @@ class Attention:
             )
         Flow(normalization, strength, diffusivity)
         for number, head in enumerate(heads, 1):
-            if head.beta is None and beta is None:
+            if head.beta is None and beta is None and head.weight is None:
                 raise ValueError(f"head {number} has no beta: give it, or that of the attention.")
+        if any(head.weight is not None for head in heads):
+            _check_weights(heads, normalization, mask)
         if mask != "none" and normalization == "sinkhorn":
             raise ValueError(
                 f'mask = "{mask}" and normalization = "sinkhorn" exclude each other: weights of a '
@@ -233,13 +259,7 @@ class Attention:
     @property
     def unmasked(self) -> Attention:
         """The same attention of all to all."""
-        return Attention(
-            self.heads,
-            self.normalization,
-            beta=self.beta,
-            strength=self.strength,
-            diffusivity=self.diffusivity,
-        )
+        return replace(self, mask="none", alibi_rate=None)
 
     def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
         """Scores and values of the heads for tokens in R^d.
@@ -260,7 +280,9 @@ class Attention:
         return _norms(self, d)
 
     def zonal(self, d: int) -> tuple[Kernel, Flow] | None:
-        """The equivalent kernel and flow of one head of numbers; None for other heads."""
+        """The equivalent kernel and flow of one head of numbers, or of weights; else None."""
+        if self.heads[0].weight is not None:
+            return self._of_weights()
         heads = self.matrices(d)
         if len(heads) > 1 or self.normalization == "sinkhorn" or self.mask != "none":
             return None
@@ -270,6 +292,16 @@ class Attention:
         beta, strength = multiples
         flow = Flow(self.normalization, strength, self.diffusivity)
         return kernel_of(beta), flow
+
+    def _of_weights(self) -> tuple[Kernel, Flow]:
+        # Numbers, as `_check_weight` and `now` see to.
+        values = tuple(cast(float, head.value) for head in self.heads)
+        weights = tuple(cast(Kernel, head.weight) for head in self.heads)
+        if len(weights) == 1:
+            flow = Flow(self.normalization, self.strength * values[0], self.diffusivity)
+            return weights[0], flow
+        beta = max(abs(each.beta) for each in weights) or 1.0
+        return zonal(SumOfWeights(values, weights), beta=beta), self.flow
 
     def __repr__(self) -> str:
         text = f"Attention({list(self.heads)!r}"
@@ -285,6 +317,36 @@ class Attention:
             if getattr(self, name) != usual:
                 text += f", {name}={printed(getattr(self, name))}"
         return f"{text})"
+
+
+@dataclass(frozen=True)
+class SumOfWeights:
+    """Weights sum_h V_h a_h(s) of heads of numbers without normalisation."""
+
+    values: tuple[float, ...]
+    weights: tuple[Kernel, ...]
+
+    def __call__(self, s: FloatArray) -> FloatArray:
+        """Values at similarities s."""
+        parts = zip(self.values, self.weights, strict=True)
+        return np.asarray(sum(value * weight.attention(s) for value, weight in parts))
+
+
+def _check_weights(heads: Sequence[Head], normalization: Normalization, mask: Mask) -> None:
+    """Refuse what weights a(<x, y>) of heads are not combined with."""
+    if any(head.weight is None for head in heads):
+        raise ValueError(
+            "some heads have a weight of their own and others none: give each a weight, as "
+            "mf.Head(weight=mf.exponential(beta))."
+        )
+    if len(heads) > 1 and normalization == "softmax":
+        raise ValueError(
+            f"{len(heads)} heads with weights of their own have several Z: take one head, or "
+            'normalization = "none".'
+        )
+    if mask != "none" or normalization == "sinkhorn":
+        name = f'mask = "{mask}"' if mask != "none" else 'normalization = "sinkhorn"'
+        raise ValueError(f"a head with a weight of its own has no {name}: take exponential ones.")
 
 
 def kernel_of(beta: float) -> Kernel:
@@ -311,6 +373,8 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
     built = []
     for number, head in enumerate(attention.heads, 1):
         label = f"head {number}: "
+        if head.weight is not None:
+            raise ValueError(f"{label}a weight of its own has no matrices: see Attention.zonal.")
         if head.score is None:
             query = matrix(f"{label}query", head.query, d, square=False)
             key = matrix(f"{label}key", head.key, d, square=False)

@@ -1,0 +1,94 @@
+"""Heads with weights a(<x, y>) of their own."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.fields.interactions import interaction_of
+
+KERNEL = mf.zonal(lambda s: 1.0 + s**2, name="squares")
+HEAD = mf.Head(weight=KERNEL)
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Axial(4)])
+def test_one_head_with_a_weight_is_the_kernel_with_its_flow(space: Any) -> None:
+    """Strength, value or diffusivity would be lost, or another engine taken."""
+    attention = mf.Attention(
+        [mf.Head(weight=KERNEL, value=2.0)], "none", strength=-1.5, diffusivity=0.1
+    )
+    assert mf.Problem(space, attention) == mf.Problem(space, KERNEL, mf.Flow("none", -3.0, 0.1))
+    assert mf.Problem(space, mf.Attention([HEAD])) == mf.Problem(space, KERNEL, mf.SA)
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_weights_without_normalisation_add_up(space: Any) -> None:
+    """A head would be left out, or have another's value."""
+    weights = [(2.0, KERNEL), (-0.5, mf.exponential(3.0))]
+    attention = mf.Attention([mf.Head(weight=w, value=v) for v, w in weights], "none", strength=2.0)
+    density = mf.von_mises_fisher(1.0).build(space).coefficients
+    points = space.random_points(9, np.random.default_rng(1))
+    of_sum, *parts = (
+        interaction_of(problem).of_density(density).velocity(points)
+        for problem in (
+            mf.Problem(space, attention),
+            *(mf.Problem(space, w, mf.Flow("none", 2.0 * v)) for v, w in weights),
+        )
+    )
+    # Rounding of a quadrature of 2,000 nodes.
+    assert np.abs(of_sum - sum(parts)).max() < 1e-13
+    assert np.abs(of_sum).max() > 0.1
+
+
+def test_sums_of_weights_compare_and_pickle() -> None:
+    """Studies send problems to other processes, and compare them."""
+    heads = [mf.Head(weight=mf.exponential(2.0)), mf.Head(weight=mf.linear(), value=0.5)]
+    problem = mf.Problem(mf.Circle(), mf.Attention(heads, "none"))
+    assert pickle.loads(pickle.dumps(problem)) == problem
+    assert problem.own_kernel.beta == 2.0
+
+
+def test_a_head_with_a_weight_prints_as_it_is_written() -> None:
+    """The text of a head would leave its weight out."""
+    head = mf.Head(weight=mf.exponential(2.0), value=3.0)
+    assert repr(head) == "Head(weight=exponential(beta=2.0), value=3.0)"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score": 1.0}, "both weight and score"),
+        ({"query": 2.0}, "both weight and query"),
+        ({"beta": 2.0}, "both weight and beta"),
+        ({"value": [1.0, 2.0]}, r"value of shape \(2,\) beside weight"),
+    ],
+)
+def test_heads_with_a_weight_have_no_matrices(options: Any, message: str) -> None:
+    """A matrix that nothing uses would be taken for one that acts."""
+    with pytest.raises(ValueError, match=message):
+        mf.Head(weight=KERNEL, **options)
+
+
+@pytest.mark.parametrize(
+    ("heads", "options", "message"),
+    [
+        ([HEAD, mf.Head()], {"normalization": "none", "beta": 1.0}, "some heads have a weight"),
+        ([HEAD, HEAD], {}, "2 heads with weights of their own have several Z"),
+        ([HEAD], {"mask": "causal"}, 'has no mask = "causal"'),
+        ([HEAD], {"normalization": "sinkhorn"}, 'has no normalization = "sinkhorn"'),
+    ],
+)
+def test_weights_are_not_combined_with_all(heads: Any, options: Any, message: str) -> None:
+    """Another attention than the one that is written down would run."""
+    with pytest.raises(ValueError, match=message):
+        mf.Attention(heads, **options)
+
+
+def test_weights_have_no_matrices() -> None:
+    """The exponential of a score of 0 would stand for the weight."""
+    with pytest.raises(ValueError, match="head 1: a weight of its own has no matrices"):
+        mf.Attention([HEAD]).matrices(2)
