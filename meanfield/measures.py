@@ -420,7 +420,7 @@ def _at_places(
 
 def _heat(space: Manifold, width: float, most: int | None = None) -> FloatArray:
     """Multipliers of the heat kernel of an angular width, up to `most` or to what is negligible."""
-    if space.family == "vectors":
+    if not space.has_series:
         raise ValueError(f"tokens on {space} have no density, smoothed or not: leave out width.")
     # e^{-l^2 width^2 / 2} = 1e-16 at l = 8.6 / width.
     largest = space.largest_degree

@@ -182,7 +182,7 @@ class Problem:
     def _check_one(self) -> None:
         self._check_axis()
         if self.frequencies is not None:
-            if self.manifold.family != "circle":
+            if not self.manifold.is_circle:
                 raise ValueError(
                     "frequencies turn tokens on the circle; elsewhere a rotation has an axis. "
                     f"Give mf.Circle(), not {self.manifold}."
@@ -239,7 +239,7 @@ class Problem:
 
     def _check_axis(self) -> None:
         """Refuse what would turn axial measures into others."""
-        if self.manifold.family != "axial":
+        if not self.manifold.has_rings:
             return
         of = self.kernel if isinstance(self.kernel, Attention) else None
         lone = of is None or of.zonal(self._d) is not None
@@ -267,7 +267,7 @@ class Problem:
         >>> mf.Problem(mf.Sphere(8), mf.exponential(beta=5.0), mf.SA).axial
         Problem(Axial(8), exponential(beta=5.0), SA, uniform())
         """
-        if self.manifold.family == "axial":
+        if self.manifold.has_rings:
             return self
         if not self.manifold.is_sphere:
             raise ValueError(f"densities have no place on {self.manifold.name}: give points.")
@@ -661,7 +661,7 @@ class Problem:
         if isinstance(self.kernel, Attention):
             # A head uses degrees of e^{<z, y>} y, one more than its Z, of the density.
             return kernel_of(self.beta).degree(self.manifold.dimension, *limits) + 1
-        rings = self.manifold.family == "axial"
+        rings = self.manifold.has_rings
         return self.kernel.degree(self.manifold.dimension, *limits, of_points=rings)
 
     @property

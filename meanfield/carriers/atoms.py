@@ -240,7 +240,7 @@ class AtomRepresentation:
 
 def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> AtomRepresentation:
     """Atoms that start from given points; those in one place are one from the start."""
-    if problem.manifold.family == "vectors":
+    if not problem.manifold.has_series:
         raise ValueError(
             f"atoms are known on the circle and the sphere, not on {problem.manifold}: take "
             'representation "particles".'

@@ -19,6 +19,6 @@ def carried(problem: Problem, representation: str) -> Problem:
     (Axial(8), Sphere(8))
     """
     space = problem.manifold
-    if space.family != "vectors" or not space.is_sphere or representation == "particles":
+    if space.has_series or not space.is_sphere or representation == "particles":
         return problem
     return problem.axial if isinstance(problem.initial_measure(), Density) else problem

@@ -151,7 +151,7 @@ def beginning(
         missed = np.abs(moments - exact)
         # Values of a density of many dimensions are so large that their rounding excuses all:
         # of a moment int P_l dmu itself it is no excuse.
-        shares = missed / largest if space.family == "axial" else 0.0
+        shares = missed / largest if space.has_rings else 0.0
         if missed.max() <= _MISSED * tolerance + rounding and np.max(shares) <= tolerance:
             return here
         length *= 0.5

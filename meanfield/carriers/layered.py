@@ -273,7 +273,7 @@ def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
 def layered_nodes(start: CharacteristicsRepresentation) -> LayeredCharacteristics:
     """Nodes under layers where characteristics would begin, all as long as the layers say."""
     layers, space = layers_of(start.problem), start.problem.space
-    if space.family == "axial":
+    if space.has_rings:
         raise ValueError(
             f"{space.name}: nodes stand for whole rings, and go through no layers but flows of "
             f'"post" and "depth_scaled": take tokens, representation "particles".'

@@ -181,7 +181,7 @@ def may_meet(problem: Problem) -> bool:
     """
     if problem.terms or problem.layers or problem.has_labels or problem.moving:
         return False
-    if problem.manifold.family in ("axial", "vectors"):
+    if problem.manifold.has_rings or not problem.manifold.has_series:
         return False
     of = problem.attention
     if of is None:

@@ -90,7 +90,8 @@ class Options:
 
     def cell_tolerance(self, problem: Problem) -> float:
         """Tolerance of characteristics: as given, by default what a user can wait for."""
-        if self.tolerance is None and problem.space.family == "sphere":
+        space = problem.space
+        if self.tolerance is None and space.has_series and space.point_shape:
             return _SPHERE_CELLS
         return self.step_tolerance
 

@@ -104,7 +104,7 @@ def check_movable(problem: Problem, measure: Density | Measure | None = None) ->
     Few given points need no tables of heads, which would be too large: they are summed over pairs.
     """
     check_range(problem.flow)
-    if problem.manifold.family == "vectors":
+    if not problem.manifold.has_series:
         return
     largest = problem.space.largest_degree
     few = direct_sum_limit(problem.space, problem.kernel_degree)

@@ -97,9 +97,9 @@ class Symmetry:
             parts.append(f"{_POLYHEDRA[int((~flips).sum()), fold]} symmetric")
         elif fold > 1:
             parts.append(f"{_FOLDS[fold - 2] if fold < 11 else fold}-fold symmetric")
-        if self.space.family == "axial" or (d > 2 and np.any(np.abs(traces + d) < ROUNDING * d)):
+        if self.space.has_rings or (d > 2 and np.any(np.abs(traces + d) < ROUNDING * d)):
             parts.append("antipodally symmetric")
-        if np.any(flips & (np.abs(traces - (d - 2)) < 1e-9)) and self.space.family != "axial":
+        if np.any(flips & (np.abs(traces - (d - 2)) < 1e-9)) and not self.space.has_rings:
             parts.append("with mirrors" if parts else "mirror symmetric")
         return f"{', '.join(parts) or f'symmetric under {len(self.maps)} maps'}: stays so"
 
@@ -208,7 +208,7 @@ class Symmetry:
     @cached_property
     def _fixing(self) -> npt.NDArray[np.bool_]:
         """Which maps keep the line of the last axis: they multiply coefficients by phases."""
-        if self.space.family != "sphere":
+        if not (self.space.has_series and self.space.point_shape):
             return np.ones(len(self.maps), dtype=bool)
         return np.abs(np.abs(self.maps[:, 2, 2]) - 1.0) < 1e-9
 
@@ -281,7 +281,7 @@ def symmetry_of(problem: Problem, options: Options) -> Symmetry | None:
     coefficients = measure.coefficients[None]
     if isinstance(measure, LabelledDensity):
         coefficients = problem.labelled_measure(options.labels).parts
-    d = 2 if space.family == "axial" else space.ambient
+    d = 2 if space.has_rings else space.ambient
     turning, uniform = fixing_all(problem, coefficients)
     maps = closure([] if uniform else maps_of_density(problem, coefficients), d)
     degree = max(problem.kernel_degree, problem.moment_degree)

@@ -28,7 +28,7 @@ _FEW_DEGREES = 6
 
 def split(space: Manifold, matrix: FloatArray) -> tuple[float, bool, float]:
     """Map of the longitude, phi -> angle + phi or angle - phi (a mirror), and the sign of z."""
-    if space.family == "axial":
+    if space.has_rings:
         return 0.0, False, float(matrix[0, 0])
     mirror = np.linalg.det(matrix[:2, :2]) < 0.0
     sign = float(np.sign(matrix[2, 2])) if len(matrix) == 3 else 1.0
@@ -38,9 +38,9 @@ def split(space: Manifold, matrix: FloatArray) -> tuple[float, bool, float]:
 def orders_and_parities(space: Manifold, count: int) -> tuple[IntArray, FloatArray]:
     """Order m of each coefficient, and its sign (-1)^{l + m} where z changes its own."""
     degrees: IntArray = np.arange(count, dtype=np.int64)
-    if space.family == "circle":
+    if space.is_circle:
         return degrees, np.ones(count)
-    if space.family == "axial":
+    if space.has_rings:
         return np.zeros(count, dtype=np.int64), np.where(degrees % 2, -1.0, 1.0)
     from meanfield.engines.harmonics.coefficients import degrees_orders
 
@@ -140,7 +140,7 @@ def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArr
             for row in rows
         ) and respects(problem, matrix)
 
-    if space.family == "axial":
+    if space.has_rings:
         return [each for each in [np.diag([-1.0, 1.0])] if fixes(each)]
     d, maps = problem.manifold.ambient, list[FloatArray]()
     orders, _ = orders_and_parities(space, coefficients.shape[-1])
@@ -177,7 +177,7 @@ def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArr
 def fixing_all(problem: Problem, coefficients: ModalArray) -> tuple[bool, bool]:
     """True if rotations about the last axis fix densities and problem; true if all rotations do."""
     space, d = problem.space, problem.manifold.ambient
-    if space.family == "axial":
+    if space.has_rings:
         return False, False
     scale = ROUNDING * max(1.0, float(np.abs(coefficients).max()))
     orders, _ = orders_and_parities(space, coefficients.shape[-1])
@@ -190,7 +190,7 @@ def fixing_all(problem: Problem, coefficients: ModalArray) -> tuple[bool, bool]:
 
 def points_of(space: Manifold, points: FloatArray) -> FloatArray:
     """Points as vectors (n, d); of axial measures the angles in a half-plane."""
-    if space.family == "axial":
+    if space.has_rings:
         return np.column_stack([np.cos(points), np.sin(points)])
     return space.vectors(points)
 
@@ -240,7 +240,7 @@ def permuted(
 
 def maps_of_points(space: Manifold, measure: Measure) -> Iterator[FloatArray]:
     """Maps that may permute points: those that keep scalar products with a few of them."""
-    if space.family == "axial":
+    if space.has_rings:
         yield np.diag([-1.0, 1.0])
         return
     x = space.vectors(measure.points)

@@ -142,13 +142,13 @@ def _of_measure(
     space = problem.manifold
     if measure.manifold != space:
         raise ValueError(f"the measure is on the {measure.manifold.name}, the problem on {space}.")
-    if not isinstance(measure, Measure) or measure.cell_order or space.family == "axial":
+    if not isinstance(measure, Measure) or measure.cell_order or space.has_rings:
         # A density, its nodes, or rings: somewhere there is mass opposite to any other.
         return None
     heavy = measure.mass > 0.0
     points, masses = measure.points[heavy], measure.mass[heavy]
     beta = problem.beta
-    if space.family == "circle" and beta >= 0.0:
+    if space.is_circle and beta >= 0.0:
         length = arc_length(points)
         if length >= math.pi:
             return None

@@ -27,7 +27,7 @@ def distance_ends(
     couplings hold for every one that is followed along the flow.
     """
     space = first.manifold
-    if space.family != "vectors":
+    if space.has_series:
         distance = wasserstein(first, second, p)
         return (
             (distance.lower, distance.upper)

@@ -73,7 +73,7 @@ def smallest_partition(problem: Problem, measure: Density | Measure) -> Smallest
         logs = tilted(x @ head.score, x, masses).log_partition
         lowest = float(logs.min()) - s - _OF_PAIRS * (1.0 + s)
         return SmallestPartition(max(lowest, floor), 2.0 * rate, floor)
-    if space.family == "vectors":
+    if not space.has_series:
         return SmallestPartition(floor, 0.0, floor)
     lowest = _over_all_places(problem, space, head, measure)
     rate += problem.flow.diffusivity * s * (s + space.dimension)
@@ -83,7 +83,7 @@ def smallest_partition(problem: Problem, measure: Density | Measure) -> Smallest
 def _is_summed(measure: Measure) -> bool:
     """True if its points are its support, few enough, and not rings."""
     few = len(measure.points) <= _MOST_POINTS
-    return few and not measure.cell_order and measure.manifold.family != "axial"
+    return few and not measure.cell_order and not measure.manifold.has_rings
 
 
 def _over_all_places(
@@ -102,7 +102,7 @@ def _over_all_places(
         series = space.convolve(multipliers, moments)
     else:
         series = head_table(space, head, False, s).partition(moments)
-    if space.family == "sphere":
+    if space.point_shape:
         degree = max(_SPHERE_DEGREE, space.degree_of(series))
         grid = cast("SphereGrid", space.grid(degree))
         values = grid.to_nodal(space.resize(series, degree))
@@ -113,7 +113,7 @@ def _over_all_places(
         # Beside the poles the nearest ring is a whole gap away.
         squared = float(max(squared, colatitudes[0] ** 2))
     else:
-        turn = 2.0 * math.pi if space.family == "circle" else math.pi
+        turn = math.pi if space.has_rings else 2.0 * math.pi
         angles = turn * np.arange(_ANGLES + 1) / _ANGLES
         values = space.evaluate(series, angles)
         squared = (0.5 * turn / _ANGLES) ** 2

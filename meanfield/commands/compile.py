@@ -66,7 +66,7 @@ def _import_all() -> None:
 
 def compile_for_workers(problem: Problem) -> None:
     """Compile what evolves tokens on the circle and S^2 before many processes would at once."""
-    for count in _TOKENS.get(problem.manifold.family, ())[:2]:
+    for count in _TOKENS.get(problem.manifold.name, ())[:2]:
         step = 0.05 if problem.flow.diffusivity else None
         _tokens(problem.space, problem.flow, count, step=step)
 
@@ -96,7 +96,7 @@ def jobs() -> Iterator[tuple[str, Job]]:
             yield f"{name}, density with noise", partial(_density, manifold, noisy)
             yield f"{name}, characteristics", partial(_characteristics, manifold, flow)
             yield f"{name}, atoms", partial(_tokens, manifold, flow, 5, representation="atoms")
-            for count in _TOKENS[manifold.family]:
+            for count in _TOKENS[name]:
                 yield f"{name}, tokens", partial(_tokens, manifold, flow, count)
             yield f"{name}, tokens with noise", partial(_tokens, manifold, noisy, 20, step=0.05)
         yield f"{name}, heads", partial(_heads, manifold)

@@ -206,7 +206,7 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
     arrays, observation = float(_MOVING), 0.0
     if name == "density":
         arrays = float(_CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY)
-        if config.problem.space.family == "axial":
+        if config.problem.space.has_rings:
             # Two tables of 3/2 the degree squared, and those of a coarser grid: 16 bytes a degree.
             arrays += 4.0 * count
         what, remedy = f"degree {count}", "Lower max_degree"
@@ -243,7 +243,7 @@ def _cluster_bytes(config: Config, degree: int) -> float:
     """Bytes of the grid on which a density's clusters are looked for, and of what is done there."""
     dimension = config.problem.space.dimension
     radius = cluster_radius(config.problem.beta)
-    if config.problem.space.family == "axial":
+    if config.problem.space.has_rings:
         # Cells of polar angles, 24 a radius.
         return 75.0 / radius * _NODE_BYTES[1]
     return float(

@@ -37,7 +37,7 @@ def attended(problem: Problem, degree: int | None = None) -> AttentionInteractio
     if problem.attention is not None:
         return heads_interaction(problem)
     own = problem.own_kernel.log_slope is None and problem.manifold.is_sphere
-    if problem.manifold.family == "vectors" and not own:
+    if not problem.manifold.has_series and not own:
         return heads_interaction(problem)
     return interaction(problem, degree)
 

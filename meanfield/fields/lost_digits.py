@@ -44,7 +44,7 @@ def partition_cancels(problem: Problem) -> bool:
     >>> [partition_cancels(problem) for problem in problems]
     [False, False, True]
     """
-    if problem.manifold.family == "vectors":
+    if not problem.manifold.has_series:
         # Sums over pairs lose none.
         return False
     if problem.attention is not None:
@@ -53,7 +53,7 @@ def partition_cancels(problem: Problem) -> bool:
     kernel = problem.own_kernel
     if not problem.flow.normalized:
         return False
-    if problem.manifold.family == "axial":
+    if problem.manifold.has_rings:
         uniform = float(kernel.attention_multipliers(problem.manifold.dimension, 0)[0])
         if uniform < _THIN * kernel.largest_attention:
             return True
@@ -109,7 +109,7 @@ def series_noise(space: Manifold, density: ModalArray) -> float:
     2e-15
     2e-09
     """
-    return EPS * float(np.linalg.norm(density)) if space.family == "axial" else 0.0
+    return EPS * float(np.linalg.norm(density)) if space.has_rings else 0.0
 
 
 def partition_error_of_density(

@@ -208,7 +208,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     attention, scale = None, 1.0
     if flow.normalized:
         largest = kernel.largest_attention
-        if manifold.family == "axial":
+        if manifold.has_rings:
             # Uniform has Z = a_0, which may be far below that in many dimensions.
             largest = float(kernel.attention_multipliers(dimension, 0)[0])
         # Beyond 2^1000 of a kernel that nearly underflows, more would overflow.

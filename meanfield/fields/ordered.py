@@ -42,7 +42,7 @@ def ordered_velocity(
     array([ 0. , -0.5])
     """
     space, n = interaction.manifold, len(points)
-    if n < FEW or space.family == "vectors" or far or weights is not None:
+    if n < FEW or not space.has_series or far or weights is not None:
         return space.project(points, interaction.output(space.vectors(points), weights))
     rate, parts = interaction.rate(n), []
     before = np.zeros_like(space.moments(points[:1], None, interaction.degree))

@@ -65,7 +65,7 @@ class Rings:
 
 
 def _over_pairs(problem: Problem) -> HeadsInteraction | Rings:
-    return Rings(problem) if problem.manifold.family == "axial" else heads_interaction(problem)
+    return Rings(problem) if problem.manifold.has_rings else heads_interaction(problem)
 
 
 def noise_share(

@@ -49,7 +49,7 @@ class TokenField:
 
     @cached_property
     def _few(self) -> float:
-        if self.problem.manifold.family == "vectors":
+        if not self.problem.manifold.has_series:
             return math.inf
         return engines.direct_sum_limit(self.problem.space, self.interaction.degree)
 
@@ -127,10 +127,7 @@ class TokenField:
         NaN for heads, whose energies, where there are any, have rates of their own, and where no
         series of Z is known.
         """
-        if (
-            isinstance(self.interaction, HeadsInteraction)
-            or self.problem.manifold.family == "vectors"
-        ):
+        if isinstance(self.interaction, HeadsInteraction) or not self.problem.manifold.has_series:
             return math.nan
         partition = next(iter(self.field(points).partitions), None)
         velocity = self.velocity(points)

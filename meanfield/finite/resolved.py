@@ -158,8 +158,8 @@ def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> Part[R]
 
 def check_linearised(problem: Problem) -> None:
     """Refuse flows that are not linearised here."""
-    family, what = problem.manifold.family, None
-    if family not in ("circle", "sphere"):
+    space, what = problem.manifold, None
+    if space.has_rings or not space.has_series:
         what = f"densities on {problem.manifold.name}"
     elif problem.changes:
         what = "terms of your own, or functions of time"

@@ -159,7 +159,7 @@ class perturbed_uniform(PlainLaw):
         self._take(modes=tuple(tuple(mode) for mode in self.modes))
 
     def build(self, manifold: Manifold) -> Density:
-        numbers = 2 if manifold.family == "axial" else 3
+        numbers = 2 if manifold.has_rings else 3
         degrees = [m[0] for m in self.modes if len(m) == numbers and np.isfinite(m[0])]
         at_most(manifold.largest_degree, **{"degree of a mode": max(degrees, default=0)})
         return checked_positive(Density(manifold, manifold.from_modes(self.modes)))
@@ -266,7 +266,7 @@ def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
     degree = 0
     # Below, uniform to the last bit.
     if sharpest >= SMALLEST_BETA:
-        rings = manifold.family == "axial"
+        rings = manifold.has_rings
         degree = exponential(sharpest).degree(manifold.dimension, of_points=rings)
     if degree > manifold.largest_degree:
         raise ValueError(
@@ -283,7 +283,7 @@ def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
         except ValueError:
             wanted = "a vector [x, y, z], not zero," if manifold.point_shape else "an angle"
             raise ValueError(f"mean = {mean} must be {wanted} on the {manifold.name}.") from None
-        if manifold.family == "axial":
+        if manifold.has_rings:
             _check_on_axis(manifold, mean, centre, kappa)
         spread = np.zeros(degree + 1)
         spread[0] = 1.0
@@ -489,7 +489,7 @@ class configuration(PlainLaw):
         self._take(weights=None if self.weights is None else tuple(self.weights))
 
     def build(self, manifold: Manifold) -> Measure:
-        if manifold.family == "axial":
+        if manifold.has_rings:
             raise ValueError(
                 f"a configuration on the {manifold.name} is none of its points, which are rings: "
                 f"take mf.Sphere({manifold.ambient})."

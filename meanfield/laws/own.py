@@ -147,7 +147,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
         finer = min(2 * degree, largest)
         # Twice the degree has 2^dimension as many nodes; of axial densities tables of their square.
         nodes = len(grid.weights) * 2 ** min(space.dimension, 2)
-        need = 8 * (_DOUBLES_PER_NODE * nodes + (nodes**2 if space.family == "axial" else 0))
+        need = 8 * (_DOUBLES_PER_NODE * nodes + (nodes**2 if space.has_rings else 0))
         if degree == largest or need > available_memory():
             raise ValueError(
                 f"the function is not smooth enough: {wrong}. Smooth its jumps and kinks, as by "
@@ -219,12 +219,12 @@ class from_values(PlainLaw):
         self._take(values=array)
 
     def build(self, manifold: Manifold) -> Density:
-        if manifold.family not in _ON_GRID:
+        if manifold.has_rings or not manifold.has_series:
             raise ValueError(
                 f"values on a grid are no density on the {manifold.name}: give mf.from_function of "
                 "the polar angle, or the moments int P_l dmu, mf.from_density."
             )
-        make = _ON_GRID[manifold.family]
+        make = _on_circle if manifold.is_circle else _on_sphere
         series = make(self.values, self.grid)
         density = Density(manifold, series / series.flat[0].real)
         return checked_positive(density, "Smooth the values, or give more of them")
@@ -262,6 +262,3 @@ def _on_sphere(values: FloatArray, grid: str) -> ModalArray:
         )
     expansion = SHGrid.from_array(values, grid=grid).expand(normalization="4pi", csphase=1)
     return np.asarray(expansion.coeffs)
-
-
-_ON_GRID = {"circle": _on_circle, "sphere": _on_sphere}

@@ -178,7 +178,7 @@ def _entropies(
     problem: Problem, measure: Density | Measure, relative: bool = False
 ) -> tuple[FloatArray, FloatArray] | None:
     """Entropies of rows (heads, n) and masses (n,), if points are not rings and not too many."""
-    if problem.manifold.family == "axial":
+    if problem.manifold.has_rings:
         return None
     nodes = attention_nodes(problem, measure)
     if len(nodes.points) > _most(problem):
@@ -193,7 +193,7 @@ def _unknown(problem: Problem) -> FloatArray:
 
 
 def _check(problem: Problem, measure: Density | Measure) -> None:
-    if problem.manifold.family == "axial":
+    if problem.manifold.has_rings:
         raise ValueError(
             "points of axial measures are rings, and attention matrices are of tokens: take "
             f"mf.Sphere({problem.manifold.ambient})."

@@ -51,7 +51,7 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
     space = measure.manifold
     if isinstance(measure, Density) or not are_tokens(measure):
         return math.nan, math.nan
-    if not space.is_sphere or space.family == "axial":
+    if not space.is_sphere or space.has_rings:
         return math.nan, math.nan
     if len(measure.points) ** 2 * float(space.ambient) > _MOST_WORK:
         return math.nan, math.nan

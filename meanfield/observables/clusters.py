@@ -152,7 +152,7 @@ def _uniform_mass(space: Geometry, radius: float) -> float:
     """Mass of the uniform measure within a radius of a point; none in R^d."""
     if not space.is_sphere:
         return 0.0
-    if space.family == "axial":
+    if space.has_rings:
         # Even polar angles: their uniform law on the sphere has little mass near the poles.
         return 2.0 * radius / math.pi
     if space.dimension <= 2:
@@ -169,7 +169,7 @@ def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, flo
     Where that would be too many nodes, the radius is that of a few nodes instead.
     """
     space = density.manifold
-    if space.family == "axial":
+    if space.has_rings:
         return (*_polar_cells(density, radius), radius)
     degree = grid_degree(space.dimension, density.max_degree, radius)
     if space.dimension > 1:

@@ -57,7 +57,7 @@ def mean_cosine(measure: Density | Measure) -> float:
     >>> mean_cosine(mf.Measure(mf.Sphere(4), np.eye(4)))
     0.0
     """
-    if isinstance(measure, Density) or measure.manifold.family == "axial":
+    if isinstance(measure, Density) or measure.manifold.has_rings:
         return measure.order_parameter**2
     x = directions(measure)
     mean = measure.mass @ x
@@ -96,7 +96,7 @@ def similarity(measure: Density | Measure) -> FloatArray:
         return _law(measure.manifold, measure.coefficients)
     tokens, n = are_tokens(measure), len(measure.points)
     # Axial points are rings, whose pairs have all cosines between two.
-    if n > MOST_TOKENS or (tokens and n < 2) or measure.manifold.family == "axial":
+    if n > MOST_TOKENS or (tokens and n < 2) or measure.manifold.has_rings:
         return np.full(_BINS, np.nan)
     x, mass = directions(measure), measure.mass
     if not np.isfinite(x).all():
@@ -135,7 +135,7 @@ def are_tokens(measure: Measure) -> bool:
 def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
     """Share of the law of <x, y> in each bin, of a density."""
     powers = space.sizes_by_degree(coefficients) ** 2  # type: ignore[attr-defined]
-    if space.family == "circle":
+    if space.is_circle:
         powers[1:] *= 2.0  # of k and -k
         angles = np.arccos(EDGES)
         l = np.arange(1, len(powers))
@@ -179,7 +179,7 @@ def effective_rank(measure: Density | Measure) -> float:
     4.0
     """
     space = measure.manifold
-    if space.family == "axial":
+    if space.has_rings:
         return _axial_rank(space.ambient, measure.moments(2))
     if isinstance(measure, Density):
         grid = space.grid(max(measure.max_degree, 2))

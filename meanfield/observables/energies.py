@@ -49,7 +49,7 @@ def interaction_energy(
     if problem.attention is not None:
         return heads_energy(problem, moments, measure)
     space = problem.space
-    if space.family == "vectors":
+    if not space.has_series:
         return _pair_energy(problem, measure) if space.is_sphere else float("nan")
     multipliers = energy_multipliers(
         problem.own_kernel, problem.manifold.dimension, problem.kernel_degree
@@ -164,7 +164,7 @@ def _quadrature(density: Density, degree: int) -> tuple[float, int]:
     """Entropy on the grid of a degree, and its number of nodes."""
     from scipy.special import xlogy
 
-    if density.manifold.family == "axial":
+    if density.manifold.has_rings:
         # Their grids have tables of the square of a degree.
         panels = label_cells(density.manifold, _PHASE / degree)
         values = np.maximum(density.at(panels.points), 0.0)
@@ -221,7 +221,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     if problem.layers is not None and not problem.layers.is_flow:
         # A step may be too long to climb.
         return lambda measure, moments: float("nan")
-    if problem.terms or problem.has_labels or problem.moving or space.family == "vectors":
+    if problem.terms or problem.has_labels or problem.moving or not space.has_series:
         # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
         return lambda measure, moments: float("nan")
     if attention is not None:

@@ -40,7 +40,7 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
     from meanfield.spaces.maxima import count_maxima
 
     space = problem.space
-    if space.family == "vectors":
+    if not space.has_series:
         return math.nan
     zonal = problem.zonal if problem.is_isotropic and not problem.attention else _as_sharp(problem)
     multipliers = zonal.kernel.potential_multipliers(zonal.dimension, zonal.degree)

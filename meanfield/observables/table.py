@@ -116,6 +116,6 @@ ALWAYS_STORED = ("energy", "clusters")
 
 def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, ...]:
     """Default observables; run files have fewer."""
-    if space.family == "vectors":
+    if not space.has_series:
         return _OF_VECTORS
     return DEFAULT_OBSERVABLES if in_files else USUAL_OBSERVABLES

@@ -31,7 +31,7 @@ _SUM = 1e4
 
 def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
     """Matrices B and V of a head as users give them: a number, a diagonal, or rows."""
-    if space.family == "axial":
+    if space.has_rings:
         raise ValueError(f"tokens are on mf.Circle(), mf.Sphere(d) or mf.Space(d), got {space!r}.")
     matrices = {"score": score, "value": value}
     score, value = (

@@ -199,7 +199,7 @@ def optimal_configuration(
     >>> mf.optimal_configuration(mf.Sphere(8), 240, beta=5.0, starts=0).sharp.name
     'e8'
     """
-    if not manifold.is_sphere or manifold.family == "axial":
+    if not manifold.is_sphere or manifold.has_rings:
         raise ValueError(
             f"optimal configurations are those of tokens on spheres, got {manifold!r}: take "
             "mf.Circle() or mf.Sphere(d)."

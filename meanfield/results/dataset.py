@@ -177,13 +177,13 @@ def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
     """Coordinates of the middles of equal cells, and these as points (lat, lon, 3) or (angle,)."""
     if not (isinstance(count, int | np.integer) and count >= 2):
         raise ValueError(f"grid must be a number of angles, at least 2, got {count!r}.")
-    if space.family == "vectors":
+    if not space.has_series:
         raise ValueError(f"tokens on {space} have no density: leave out grid.")
     # Two angles for each sine and cosine: more show nothing new.
     at_most(2 * space.largest_degree, grid=count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
     radians = {"units": "rad"}
-    if space.family == "axial":
+    if space.has_rings:
         polar = np.pi * (np.arange(count) + 0.5) / count
         return {"polar_angle": ("polar_angle", polar, radians)}, polar
     if space.dimension == 1:

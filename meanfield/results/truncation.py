@@ -25,7 +25,7 @@ def truncation_summary(
     """
     degrees: dict[int, str] = {}
     space = problem.space
-    vectors = problem.manifold.family == "vectors"
+    vectors = not problem.manifold.has_series
     for carrier in carriers:
         degree = problem.kernel_degree if not vectors else 0
         if carrier in ("particles", "atoms"):

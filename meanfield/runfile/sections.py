@@ -283,7 +283,7 @@ def _mean(value: Any, bare: Problem) -> Any:
         "an angle" if d == 2 else "a vector [x, y, z]" if d == 3 else f"a vector of {d} numbers"
     )
     fits = not isinstance(value, list) if d == 2 else isinstance(value, list) and len(value) == d
-    if density_space(bare.manifold).family == "axial":
+    if density_space(bare.manifold).has_rings:
         wanted = f"0 or pi, the polar angle of a pole, or a vector of {d} numbers"
         fits = fits or not isinstance(value, list)
     if value is not None and not fits:

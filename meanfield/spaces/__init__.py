@@ -72,6 +72,6 @@ def density_space(space: Geometry) -> Geometry:
     >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Space(2))
     (Axial(8), Sphere(), Space(2))
     """
-    if space.family == "vectors" and space.is_sphere:
+    if not space.has_series and space.is_sphere:
         return Axial(space.ambient)
     return space

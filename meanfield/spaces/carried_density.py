@@ -294,6 +294,6 @@ def images_of_cells(
     space: Manifold, points: FloatArray, masses: FloatArray, order: int
 ) -> PanelImages | RectangleImages:
     """Images of label cells with `order` nodes along each direction, from their nodes."""
-    if space.family == "axial":
+    if space.has_rings:
         return AxialImages(points, masses, order, space.ambient)
     return of_space(_IMAGES, space, "label space")(points, masses, order)

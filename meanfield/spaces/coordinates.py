@@ -13,6 +13,9 @@ class Angles:
     """Points are angles (n,), velocities numbers; coefficients are complex (..., degree + 1)."""
 
     is_sphere: ClassVar[bool] = True
+    has_series: ClassVar[bool] = True
+    is_circle: ClassVar[bool] = False
+    has_rings: ClassVar[bool] = False
     modal_axes: ClassVar[tuple[str, ...]] = ("degree",)
     point_axes: ClassVar[tuple[str, ...]] = ()
     point_shape: ClassVar[tuple[int, ...]] = ()
@@ -47,6 +50,8 @@ class Angles:
 class Vectors:
     """Points are vectors (n, d) of R^d, and so are velocities."""
 
+    is_circle: ClassVar[bool] = False
+    has_rings: ClassVar[bool] = False
     point_axes: ClassVar[tuple[str, ...]] = ("axis",)
 
     if TYPE_CHECKING:

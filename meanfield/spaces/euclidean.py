@@ -42,6 +42,7 @@ class Space(Vectors):
     dimension: int
     family: ClassVar[str] = "vectors"
     is_sphere: ClassVar[bool] = False
+    has_series: ClassVar[bool] = False
     modal_axes: ClassVar[tuple[str, ...]] = mean_vectors.MODAL_AXES
     largest_degree: ClassVar[int] = mean_vectors.LARGEST_DEGREE
 

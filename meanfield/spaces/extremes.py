@@ -22,7 +22,7 @@ def extremes(space: Manifold, coefficients: ModalArray) -> tuple[float, FloatArr
 
     No value, anywhere, has a larger modulus than the bound.
     """
-    if space.family == "axial":
+    if space.has_rings:
         return _axial(space, coefficients)
     return of_space(_EXTREMES, space, "bound of fields")(coefficients)
 

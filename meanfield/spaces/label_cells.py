@@ -98,7 +98,7 @@ _AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
 
 def label_cells(space: Manifold, length: float) -> LabelCells:
     """Label space cut into equal cells with sides of at most that length in radians."""
-    if space.family == "axial":
+    if space.has_rings:
         return axial.panels(space.ambient, length)
     return of_space(_CELLS, space, "label space")(length)
 
@@ -111,6 +111,6 @@ def usual_order(space: Manifold) -> int:
 
 def cells_of(space: Manifold, bounds: FloatArray) -> LabelCells:
     """The cells that had these `bounds`."""
-    if space.family == "axial":
+    if space.has_rings:
         return axial.AxialPanels(bounds, space.ambient)
     return of_space(_AGAIN, space, "label space")(bounds)

@@ -58,6 +58,21 @@ class Geometry(Protocol):
         ...
 
     @property
+    def has_series(self) -> bool:
+        """True if densities have a series; else measures are points."""
+        ...
+
+    @property
+    def is_circle(self) -> bool:
+        """True if points are angles that go round."""
+        ...
+
+    @property
+    def has_rings(self) -> bool:
+        """True if a point is a ring: mass spread evenly over a latitude."""
+        ...
+
+    @property
     def point_axes(self) -> tuple[str, ...]:
         """Names of the axes of one point in files; none where a point is a number."""
         ...

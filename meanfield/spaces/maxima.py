@@ -32,20 +32,20 @@ def gaussian_fields(
 
 def count_maxima(space: Manifold, fields: ModalArray) -> IntArray:
     """Exact number of local maxima of each field, (count, ...) to (count,)."""
-    if space.family == "axial":
+    if space.has_rings:
         return axial.count_maxima(space.ambient, fields)
     return of_space(_COUNTS, space, "count of maxima")(fields)
 
 
 def maxima(space: Manifold, field: ModalArray) -> FloatArray:
     """All local maxima of a field, highest first."""
-    if space.family == "axial":
+    if space.has_rings:
         return axial.maxima(space.ambient, field)
     return of_space(_MAXIMA, space, "search for maxima")(field)
 
 
 def basins(space: Manifold, field: ModalArray, points: FloatArray) -> IntArray:
     """Index into `maxima(space, field)` of the end of the gradient ascent from each point."""
-    if space.family == "axial":
+    if space.has_rings:
         return axial.basins(space.ambient, field, points)
     return of_space(_BASINS, space, "search for maxima")(field, points)

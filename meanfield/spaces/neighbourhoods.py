@@ -32,7 +32,7 @@ def dense(
 
     Returns (n,).
     """
-    if space.family == "vectors":
+    if not space.has_series:
         return vectors.dense(space, points, mass, radius, threshold)
     return of_space(_DENSE, space, "neighbourhood")(points, mass, radius, threshold)
 
@@ -43,7 +43,7 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
     Returns (n,): numbers 0, 1, ... of the groups: on the circle in the order of their angles in [0,
     2 pi), the group across 0 first; on the sphere in the order of their first points.
     """
-    if space.family == "vectors":
+    if not space.has_series:
         return vectors.linked(space, points, radius)
     return of_space(_LINKED, space, "neighbourhood")(points, radius)
 
@@ -61,7 +61,7 @@ def mean_points(
 
     Returns points, one a group; NaN where the mean vector is shorter than 1e-9 of the mass.
     """
-    if space.family == "axial":
+    if space.has_rings:
         # The half plane of all latitudes: vectors of R^d would be zeros but for two of d columns.
         sine, cosine = (np.bincount(group, mass * f(points), count) for f in (np.sin, np.cos))
         return np.asarray(np.arctan2(sine, cosine))

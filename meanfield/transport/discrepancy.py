@@ -67,11 +67,11 @@ def maximum_mean_discrepancy(
     space = shared_manifold(first, second)
     kernel = _kernel(beta)
     _check_space(first, second)
-    if isinstance(first, Measure) and isinstance(second, Measure) and space.family == "vectors":
+    if isinstance(first, Measure) and isinstance(second, Measure) and not space.has_series:
         points = np.concatenate([first.points, second.points])
         masses = np.concatenate([first.mass, -second.mass])
         return math.sqrt(max(_over_pairs(points, masses, beta), 0.0))
-    degree = kernel.degree(space.dimension, of_points=space.family == "axial")
+    degree = kernel.degree(space.dimension, of_points=space.has_rings)
     difference = first.moments(degree) - second.moments(degree)
     multipliers = kernel.attention_multipliers(space.dimension, degree)
     return math.sqrt(max(space.inner(space.convolve(multipliers, difference), difference), 0.0))
@@ -91,9 +91,9 @@ def sampled_discrepancy(measure: Measure | Density, beta: float, tokens: int) ->
     at_least(1, tokens=tokens)
     kernel, space = _kernel(beta), measure.manifold
     _check_space(measure)
-    if space.family == "vectors" and isinstance(measure, Measure):
+    if not space.has_series and isinstance(measure, Measure):
         return (1.0 - _over_pairs(measure.points, measure.mass, beta)) / tokens
-    degree = kernel.degree(space.dimension, of_points=space.family == "axial")
+    degree = kernel.degree(space.dimension, of_points=space.has_rings)
     moments = measure.moments(degree)
     multipliers = kernel.attention_multipliers(space.dimension, degree)
     return (1.0 - space.inner(space.convolve(multipliers, moments), moments)) / tokens
@@ -104,7 +104,7 @@ def _check_space(*measures: Measure | Density) -> None:
         space = measure.manifold
         if not space.is_sphere:
             raise ValueError(f"{space.name} has no such kernel: measures on spheres have.")
-        if space.family == "vectors" and not isinstance(measure, Measure):
+        if not space.has_series and not isinstance(measure, Measure):
             raise ValueError(f"densities on {space.name} have no series: give tokens.")
 
 

@@ -227,10 +227,8 @@ def _of_density(problem: Problem, density: Density) -> Motion:
     else:
         partition = None
     x = grid.points
-    if space.family == "circle":
-        return _summed(problem, x, masses, moving, squared, partition)
     # Components along the grid's own axes have no torque: those of space have.
-    velocity = None if space.family == "axial" else field.velocity(x)
+    velocity = field.velocity(x) if space.point_shape else moving
     return _summed(problem, x, masses, velocity, squared, partition)
 
 
@@ -243,7 +241,7 @@ def _summed(
     partition: FloatArray | None,
 ) -> Motion:
     space = problem.space
-    if velocity is None or space.family == "axial":
+    if velocity is None or space.has_rings:
         torque = np.nan
     elif velocity.ndim == 1:
         torque = abs(float(masses @ velocity))
@@ -266,14 +264,14 @@ def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
         return np.ones(len(points))
     heads = problem.heads
     few = heads is not None and len(heads) == 1 and len(points) <= LARGEST_DIRECT_SUM
-    if few and heads is not None and space.family != "axial":
+    if few and heads is not None and not space.has_rings:
         x, (head,) = space.vectors(points), heads
         scale = 0.0 if not space.is_sphere else problem.beta
         if problem.attention is None:
             scale = abs(problem.beta)
         return np.exp(tilted(x @ head.score, x, measure.mass).log_partition - scale)
     interaction = attended(problem)
-    if not isinstance(interaction, Interaction) or space.family == "vectors":
+    if not isinstance(interaction, Interaction) or not space.has_series:
         return None
     coefficients = interaction.of_points(points, measure.weights).partition
     if coefficients is None:

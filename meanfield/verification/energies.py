@@ -93,7 +93,7 @@ def value(checked: CheckedRun) -> Check:
 def _moments_to_degree(checked: CheckedRun, problem: Problem, save: int) -> ModalArray:
     space = problem.space
     moments: ModalArray = checked.moments[save]
-    if space.family == "vectors":
+    if not space.has_series:
         return moments
     return space.resize(moments, max(space.degree_of(moments), problem.kernel_degree))
 
@@ -292,13 +292,13 @@ def _stretches(checked: CheckedRun) -> list[list[int]]:
     stretches: list[list[int]] = [[]]
     for save, measure in enumerate(checked.run.measures):
         usable = measure is not None and checked.run.representation[save] != "characteristics"
-        if usable and checked.space.family == "sphere":
+        if usable and checked.space.has_series and checked.space.point_shape:
             usable = isinstance(measure, Measure) and len(measure.points) <= _FEW_POINTS
         if usable:
             stretches[-1].append(save)
         elif stretches[-1]:
             stretches.append([])
-    axial = checked.space.family == "axial"
+    axial = checked.space.has_rings
     if not axial and len(checked.sample) == len(checked.saves):
         return stretches
     # A few pairs, each for itself: each takes the time of two states.

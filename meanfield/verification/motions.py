@@ -23,7 +23,7 @@ def mean_distances(checked: CheckedRun, first: int, last: int) -> float:
     """
     space = checked.space
     sizes = space.sizes_by_degree(checked.moments[last] - checked.moments[first])
-    if space.family == "circle":
+    if space.is_circle:
         return float((sizes[1:] / np.arange(1, len(sizes))).max(initial=0.0))
     # One point has the mean vector of length 1.
     return float(sizes[1] / space.largest_sizes(1)[1])
@@ -140,7 +140,7 @@ def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
 def mean_angle(checked: CheckedRun) -> Check:
     """The mean of unwrapped angles of tokens stays what it was."""
     run, problem = checked.run, checked.problem
-    if checked.space.family != "circle":
+    if not checked.space.is_circle:
         raise NotApplicable("only angles have a mean that is conserved")
     reason = next((each for each in map(not_balanced, checked.problem.staged) if each), None)
     if problem.flow.diffusivity:
@@ -200,7 +200,7 @@ def order(checked: CheckedRun) -> Check:
 
 def _may_pass(checked: CheckedRun, problem: Problem) -> str:
     """Why tokens may pass each other; empty where they cannot."""
-    if checked.space.family != "circle":
+    if not checked.space.is_circle:
         return "only on the circle tokens have an order"
     if problem.has_labels or problem.frequencies is not None:
         return "tokens have labels, and do not move in one field"

@@ -47,7 +47,7 @@ def cells(checked: CheckedRun) -> Check:
 def degrees(checked: CheckedRun) -> Check:
     """Densities and moments reach the degree that carries the kernel."""
     run, needed = checked.run, checked.problem.kernel_degree
-    if checked.space.family == "vectors":
+    if not checked.space.has_series:
         raise NotApplicable("moments end with the mean vector: tokens are summed over pairs")
     reached = min((checked.space.degree_of(each) for each in checked.moments), default=needed)
     carried = run.diagnostics.get("degree", np.full(1, np.nan))

@@ -83,7 +83,7 @@ def _defects(checked: CheckedRun, save: int) -> Iterator[tuple[float, str]]:
         yield abs(float(measure.mass.sum()) - 1.0) / _MASS, "mass"
         yield (0.0 if measure.mass.min() >= 0.0 else np.inf), "negative weight"
         yield (0.0 if np.all(np.isfinite(measure.points)) else np.inf), "point"
-        if space.is_sphere and space.point_shape and space.family != "axial":
+        if space.is_sphere and space.point_shape and not space.has_rings:
             lengths = np.sqrt((measure.points**2).sum(axis=1))
             yield float(np.abs(lengths - 1.0).max()) / _MASS, "point off the sphere"
 

@@ -17,7 +17,7 @@ def symmetry(checked: CheckedRun) -> Check:
     run, problem = checked.run, checked.problem
     if len(run.scaled_time) < 2:
         raise NotApplicable("one saved time")
-    if checked.space.family == "vectors":
+    if not checked.space.has_series:
         raise NotApplicable("moments up to the mean vector show none")
     group = symmetry_of(problem, checked.options)
     if group is None:

@@ -26,12 +26,12 @@ def cell_edges(count: int, lowest: float = -np.pi) -> FloatArray:
 
 def lowest_angle(space: Geometry) -> float:
     """Where angles of a space begin: polar ones at 0."""
-    return 0.0 if space.family == "axial" else -np.pi
+    return 0.0 if space.has_rings else -np.pi
 
 
 def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     """Mean density relative to uniform in the cells between `cell_edges`, (count,); mean 1."""
-    if measure.manifold.family == "axial":
+    if measure.manifold.has_rings:
         return _polar_means(measure, count)
     if isinstance(measure, Measure) and measure.cell_order:
         images = measure.cells

@@ -270,8 +270,8 @@ def _is_smoothed(run: Run, index: int) -> bool:
     """True for noisy tokens on the circle."""
     measure = run.measures[index]
     points = isinstance(measure, Measure) and not measure.cell_order
-    on_circle = run.manifold.family == "circle"
-    return points and on_circle and is_noisy(run) and run.representation[index] != ATOMS
+    tokens = points and run.representation[index] != ATOMS
+    return tokens and run.manifold.is_circle and is_noisy(run)
 
 
 def _smoothed(measure: Measure) -> Density:

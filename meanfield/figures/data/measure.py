@@ -37,7 +37,7 @@ class MeasurePicture:
 def measure_picture(measure: Density | Measure, width: float | None = None) -> MeasurePicture:
     """Picture of a measure, smoothed over an angle if one is given."""
     smoothed = measure if width is None else measure.smoothed(width)
-    if isinstance(measure, Measure) and measure.manifold.family == "vectors":
+    if isinstance(measure, Measure) and not measure.manifold.has_series:
         vectors = some_tokens(measure)
         places = vectors
         if vectors.shape[1] != 2:

@@ -38,7 +38,7 @@ class OverviewPicture:
 
 def overview_picture(run: Run) -> OverviewPicture | VectorsOverview:
     """Picture of everything."""
-    if run.manifold.family == "vectors":
+    if not run.manifold.has_series:
         return vectors_overview(run)
     shows = sphere if run.manifold.point_shape else density
     complete = shows.missing(run) is None
@@ -53,8 +53,8 @@ def density_picture(run: Run, limits: Limits = None) -> DensityPicture | SphereP
 
 def film_picture(run: Run) -> CircleFilm | SphereFilm | VectorsFilm:
     """Frames of a film."""
-    if run.manifold.family == "vectors":
+    if not run.manifold.has_series:
         return vectors_film(run)
-    if run.manifold.family == "axial":
+    if run.manifold.has_rings:
         raise ValueError("axial measures have no film: plot the density over time, kind density.")
     return circle_film(run) if run.manifold.dimension == 1 else sphere_film(run)

@@ -125,9 +125,9 @@ class _Seen:
 
 def shape_of(run: Run) -> str:
     """How a run is seen."""
-    if run.manifold.family == "vectors":
+    if not run.manifold.has_series:
         return CLOUD
-    if run.manifold.family == "axial":
+    if run.manifold.has_rings:
         return STRIP
     return GLOBE if run.manifold.point_shape else RING
 

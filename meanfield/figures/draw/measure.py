@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -23,9 +22,6 @@ from meanfield.measures import Density, Measure
 _SIZE, _MAP_SIZE, _AXES_SIZE = (7.0, 3.2), (7.0, 3.6), (5.0, 4.6)
 
 
-_Way = tuple[tuple[float, float], Callable[[MeasurePicture, Axes], None]]
-
-
 def measure_figure(
     measure: Density | Measure,
     *,
@@ -36,9 +32,9 @@ def measure_figure(
 ) -> Figure:
     """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
     picture, space = measure_picture(measure, width), measure.manifold
-    angles: _Way = (_SIZE, partial(_on_angles, lowest=lowest_angle(space)))
-    ways: dict[str, _Way] = {"circle": angles, "axial": angles, "vectors": (_AXES_SIZE, _on_axes)}
-    size, draw = ways.get(space.family, (_MAP_SIZE, _on_map))
+    size, draw = (_MAP_SIZE, _on_map) if space.has_series else (_AXES_SIZE, _on_axes)
+    if not space.point_shape:
+        size, draw = _SIZE, partial(_on_angles, lowest=lowest_angle(space))
     with style():
         if ax is None:
             ax = new_figure(size, **options).subplots()

@@ -68,7 +68,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     space = density.manifold
     if density.max_degree == 0:
         return space.random_points(count, rng)
-    if space.family == "axial":
+    if space.has_rings:
         from meanfield.laws.sampling.axial import axial_tokens
 
         positive_bound(density, "Reduce the amplitudes")
@@ -94,7 +94,7 @@ def tokens_of(
 ) -> FloatArray:
     """Tokens from a density as a manifold stores them; from axial ones also on the sphere."""
     points = sample_tokens(density, count, rng)
-    if density.manifold.family == "axial" and space.family != "axial":
+    if density.manifold.has_rings and not space.has_rings:
         from meanfield.laws.sampling.axial import around_axis
 
         return around_axis(space.ambient, points, rng)
@@ -104,7 +104,7 @@ def tokens_of(
 def drawing_bytes(density: Density, count: int) -> float:
     """Bytes that drawing so many tokens takes at most, beside libraries and the tokens."""
     dimension, degree = density.manifold.dimension, density.max_degree
-    if density.manifold.family == "axial":
+    if density.manifold.has_rings:
         # A table, and parts of the tokens at a time; vectors of tokens, twice.
         return 2.0**24 + 2000.0 * degree + 8.0 * count * (3.0 + 2.0 * density.manifold.ambient)
     proposals = min(1.1 * count * _rejected(density) + 64, _PROPOSALS)

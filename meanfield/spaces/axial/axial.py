@@ -59,6 +59,7 @@ class Axial(Angles):
 
     ambient: int
     family: ClassVar[str] = "axial"
+    has_rings: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 2 <= self.ambient <= LARGEST_AMBIENT:

@@ -34,6 +34,7 @@ class Circle(Angles):
 
     name: ClassVar[str] = "circle"
     family: ClassVar[str] = "circle"
+    is_circle: ClassVar[bool] = True
     ambient: ClassVar[int] = 2
     dimension: ClassVar[int] = 1
     largest_degree: ClassVar[int] = 2**17

@@ -88,6 +88,11 @@ class Sphere(Vectors):
         return "sphere" if self.ambient == 3 else "vectors"
 
     @property
+    def has_series(self) -> bool:
+        """True for S^2, which has harmonics."""
+        return self.ambient == 3
+
+    @property
     def _basis(self) -> _Coefficients:
         """Module of what coefficients are: harmonics, or mass and mean vector."""
         return packing if self.ambient == 3 else mean_vectors
