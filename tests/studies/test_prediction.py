@@ -200,7 +200,8 @@ def test_answer_says_when_it_counts_and_how_long_that_lasts() -> None:
     low, half, high = made.merge_times[number]
     assert made.counting_time < low <= half <= high
     counted = f", at t = {made.counting_time:.3g} (scaled time); "
-    assert f"{counted}half of the runs with {number} merge two by t = {half:.3g} (a qu" in str(made)
+    lasting = f"half of the runs with {number} merge two by t = {half:.3g} (to 20 %; a quarter by"
+    assert f"{counted}{lasting}" in str(made)
     assert predict_clusters(steep, 5000, samples=10, corrected=False).merge_times == {}
 
 
