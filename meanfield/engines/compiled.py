@@ -24,13 +24,7 @@ _NOTICE = "compiling kernels that were not needed before (kept for the next time
 
 
 def njit(function: Any = None, /, **options: Any) -> Any:
-    """Compile a function: `numba.njit` with cache=True and nogil=True as defaults.
-
-    function: what to compile, when used as plain `@njit`.
-    **options: passed on to `numba.njit`. No `fastmath`: see `elementary`.
-
-    Returns the compiled function, or the decorator that makes it.
-    """
+    """Compile a function: `numba.njit` with cache=True and nogil=True; no `fastmath`."""
     if function is None:
         return lambda decorated: njit(decorated, **options)
     options = {"nogil": True} | options
@@ -73,10 +67,9 @@ def _add_called(function: Any, functions: set[Any]) -> None:
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache, of which nothing is asked but to save time.
+    """Numba's cache: what cannot be read counts as absent, what cannot be written is not kept.
 
-    What cannot be read counts as absent, and what cannot be written is not kept. A kernel is
-    known by the files of all functions it calls, not only by its own.
+    A kernel is known by the files of all functions it calls, not only by its own.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -111,10 +104,7 @@ class KernelCache(FunctionCache):
 
 
 def _without_literals(kernel: Any) -> Any:
-    """Compile no copy of a kernel for each constant that other kernels give it.
-
-    Numba takes f(0) and f(n) for calls with arguments of two types, and compiles f twice.
-    """
+    """Compile no copy of a kernel for each constant that other kernels give it."""
     usual = kernel.get_call_template
 
     def template(args: Any, kws: Any) -> Any:
@@ -126,7 +116,7 @@ def _without_literals(kernel: Any) -> Any:
 
 
 def intrinsic(python: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function that writes LLVM code into one that kernels call: `numba.extending`'s.
+    """Decorate a function that writes LLVM code into one that kernels call.
 
     python: what the code does, for kernels that are not compiled (NUMBA_DISABLE_JIT=1).
     """
@@ -148,11 +138,7 @@ compilations: list[str] = []
 
 
 class _Notice(event.Listener):
-    """Says once per process that compilation takes its time, and counts.
-
-    Numba broadcasts "numba:compile" only when it compiles, not when it finds the kernel in
-    its cache.
-    """
+    """Says once per process that compilation takes its time, and counts compiled kernels."""
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func

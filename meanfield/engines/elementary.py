@@ -42,8 +42,7 @@ PI_TAIL = math.sin(math.pi)
 def economised(taylor: list[Fraction], radius: float, degree: int) -> tuple[float, ...]:
     """Monomial coefficients of a Taylor polynomial on [-radius, radius], cut to a degree.
 
-    The polynomial is written in Chebyshev's T_n(x / radius) and the terms above `degree` are
-    dropped, which costs at most the sum of their coefficients.
+    In Chebyshev's T_n(x / radius), which costs at most the sum of the coefficients dropped.
     """
     unit = Fraction(radius)
     remaining = [coefficient * unit**n for n, coefficient in enumerate(taylor)]
@@ -155,8 +154,7 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
 def wide_vectors(typing_context: Any) -> Any:
     """Let LLVM use vectors of 512 bits in the calling kernel, where the machine has them.
 
-    LLVM prefers 256 on Intel; these kernels are arithmetic from end to end and gain 1.5x. A
-    request, without effect elsewhere.
+    LLVM prefers 256 on Intel; these kernels are arithmetic from end to end and gain 1.5x.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -169,10 +167,7 @@ def wide_vectors(typing_context: Any) -> Any:
 
 @njit
 def copy_to(target, source):  # type: ignore[no-untyped-def]
-    """Copy an array into another, of one axis.
-
-    `target[:] = source` compiles ten times as long: words for arrays of different shapes.
-    """
+    """Copy an array of one axis; `target[:] = source` compiles ten times as long."""
     for i in range(len(source)):
         target[i] = source[i]
 

@@ -35,10 +35,7 @@ def cores() -> int:
 
 
 def available_memory() -> float:
-    """Bytes that this process may fill: the machine's, or less; infinite where it is not told.
-
-    A limit of address space also counts what is reserved and never filled: that is taken off.
-    """
+    """Bytes that this process may fill, less what is reserved and never filled; or infinite."""
     limits = [math.inf]
     with suppress(AttributeError, OSError, ValueError):
         limits.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
@@ -86,10 +83,7 @@ def _share(text: str) -> float:
 
 
 def _group_files(controller: str, name: str) -> Iterator[str]:
-    """Texts of a file in the control groups of this process: its own, and those above.
-
-    The controller is empty for version 2. In a container its group may be mounted as the root.
-    """
+    """Texts of a file in the control groups of this process: its own, and those above."""
     with suppress(OSError, ValueError):
         for line in _GROUPS.read_text().splitlines():
             _, controllers, group = line.split(":", 2)

@@ -9,10 +9,7 @@ from meanfield.engines.compiled import njit
 def narrowed(
     low: float, high: float, place: float, excess: float, slope: float
 ) -> tuple[float, float, float]:
-    """Bracket of the root, and the next place inside it: Newton's, or the middle where it leaves.
-
-    `excess` is the value at the place above the one that is wanted.
-    """
+    """Bracket of the root, and the next place inside it: Newton's, else the middle."""
     if excess > 0.0:
         high = place
     else:

@@ -17,9 +17,6 @@ PARTITION_FLOOR = 16 * EPS
 
 
 def floored(partition: FloatArray) -> FloatArray:
-    """Values of Z, in place, no smaller than the rounding of their transform.
-
-    Where the largest is above 1, as of axial measures, that is the size of the rounding.
-    """
+    """Values of Z, in place, no smaller than the rounding of their transform."""
     largest = max(1.0, float(partition.max(initial=0.0)))
     return np.maximum(partition, PARTITION_FLOOR * largest, out=partition)

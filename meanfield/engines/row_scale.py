@@ -22,10 +22,7 @@ _ROUNDS = 30
 class RowScale:
     """Scale c(x) of a head's series: a polynomial in |z|^2, z = S^T x, that follows |z|.
 
-        c = sum_k coefficients[k] (|z| / unit)^{2 k}
-
-    For measures that are spread out G is about e^{|z|}: what e^{|z| - c} varies by is lost of the
-    digits in those directions of x where it is least.
+    c = sum_k coefficients[k] (|z| / unit)^{2 k}
     """
 
     coefficients: tuple[float, ...]
@@ -50,9 +47,8 @@ class RowScale:
 def row_scale(values: FloatArray) -> RowScale:
     """Scale for a score with these singular values, where series are divided by each other.
 
-    The scale of degree 1 equals |z| at its largest value r_1 and its smallest r_0. It loses
-    (r_1 - r_0)^2 / (4 (r_1 + r_0)) natural logarithms. Above 7 a best approximation of higher
-    degree loses fewer, at the cost of more degrees.
+    That of degree 1 equals |z| at its largest value r_1 and its smallest r_0, and loses
+    (r_1 - r_0)^2 / (4 (r_1 + r_0)) natural logarithms; above 7 a higher degree loses fewer.
     """
     least, largest = float(np.abs(values).min()), float(np.abs(values).max())
     if largest - least <= _LEVEL:

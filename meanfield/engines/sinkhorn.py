@@ -47,11 +47,7 @@ class NotBalanced(ValueError):
 
 @dataclass(frozen=True)
 class Scaling:
-    """Weights that make a kernel doubly stochastic.
-
-    log_u, log_w (n,): logarithms of the weights of rows and columns: u_i (K w)_i = 1 everywhere.
-    The same array for a kernel that is its own adjoint.
-    """
+    """Weights log_u, log_w (n,) with u_i (K w)_i = 1; one array if K is its own adjoint."""
 
     log_u: FloatArray = field(repr=False)
     log_w: FloatArray = field(repr=False)
@@ -78,15 +74,11 @@ def scaling(
 
     Without an adjoint u = w, by sweeps log u <- (log u - log K u) / 2. For a positive semidefinite
     kernel they contract by 1/2 whatever the masses are. With an adjoint sweeps alternate,
-    w <- 1 / K^T (1 / K w), and contract by the squared second singular value. They are also better
-    for a symmetric indefinite kernel, passed as its own adjoint. Anderson mixing accelerates both.
-    A plain step never increases the residual; it replaces a mixed step that does. A pure function.
+    w <- 1 / K^T (1 / K w), and contract by the squared second singular value. Anderson mixing
+    accelerates both; a plain step replaces a mixed one that increases the residual.
 
     - masses (n,): not negative. Where they are zero weights are continued by 1 / K w.
-    - adjoint: as above; None for a symmetric kernel.
-    - row_scale, column_scale (n,): c and d; d is not used without an adjoint.
-    - rounding: error of the sums, relative to sum_j w_j m_j. It is a floor of the sums, and the
-      relative error bounds the residual from below. 0 for sums of positive terms.
+    - rounding: error of the sums, relative to sum_j w_j m_j; their floor. 0 for positive terms.
 
     Sander, Ablin, Blondel, Peyre, Sinkformers, arXiv:2110.11773. Knight, Ruiz, Ucar, SIAM J.
     Matrix Anal. Appl. 35 (2014) 931 (symmetric sweeps). Walker, Ni, SIAM J. Numer. Anal. 49 (2011)
@@ -171,10 +163,7 @@ def _mixed(
     heavy: np.ndarray,
     roots: FloatArray,
 ) -> FloatArray | None:
-    """Step to where the rest would be least, were it linear along the steps made so far.
-
-    Least in the mean square over mu, in which a symmetric kernel is self-adjoint.
-    """
+    """Step to where the rest would be least, in mean square, were it linear along past steps."""
     steps = np.diff(np.array(places), axis=0)
     changes = np.diff(np.array(rests), axis=0)
     weighted = changes[:, heavy] * roots
@@ -196,10 +185,7 @@ def _mixed(
 
 
 def is_positive(score: FloatArray) -> bool:
-    """True for a symmetric positive semidefinite score, up to rounding, such as Q = K.
-
-    Then e^{x^T S y} is a positive semidefinite kernel, and `scaling` needs no adjoint.
-    """
+    """True for a symmetric positive semidefinite score, up to rounding: it needs no adjoint."""
     return is_symmetric(score) and bool(
         np.linalg.eigvalsh(score).min() >= -_ROUNDING * np.abs(score).max()
     )
@@ -215,18 +201,12 @@ _ROUNDING = 64 * EPS
 
 
 def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scaling:
-    """Weights u, w of doubly stochastic attention at points, summed pair by pair.
+    """Weights u, w of doubly stochastic attention at points (n, d), summed pair by pair.
 
         u_i sum_j e^{x_i^T S x_j} w_j m_j = 1,    w_j sum_i e^{x_i^T S x_j} u_i m_i = 1
 
     One matrix of exponentials; its largest entries are taken out, so that sums of positive terms
-    keep their relative accuracy.
-
-    score (d, d): S = beta B.
-    x (n, d): points; n^2 numbers are kept.
-    masses (n,): not negative.
-
-    Returns where S is symmetric log_u and log_w are the same.
+    keep their relative accuracy. The two are the same where S is symmetric.
     """
     symmetric = is_symmetric(score)
     scores = x @ score @ x.T  # (n, n)

@@ -32,10 +32,7 @@ _lock = threading.Lock()
 
 
 def set_threads(count: int) -> None:
-    """Use this many threads from now on, in the whole process, BLAS included.
-
-    count: from 1 to 1024.
-    """
+    """Use 1 to 1024 threads from now on, in the whole process, BLAS included."""
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"threads must be an integer, got {count!r}.")
     if not 1 <= count <= MOST_THREADS:
@@ -56,11 +53,7 @@ def limit_blas() -> None:
 
 
 def threads() -> int:
-    """Count of threads in use.
-
-    What `set_threads` chose; else MEANFIELD_THREADS; else OMP_NUM_THREADS; else the `cores` that
-    this process may use.
-    """
+    """Count of threads: `set_threads`, else MEANFIELD_THREADS, OMP_NUM_THREADS, or the `cores`."""
     if _chosen is not None:
         return _chosen
     own = os.environ.get("MEANFIELD_THREADS", "").strip()
@@ -81,12 +74,8 @@ def threads() -> int:
 def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
     """Values [function(0), ..., function(count - 1)], computed on `threads()` threads.
 
-    The calling thread takes chunks too, so a call from inside a chunk cannot deadlock: what
-    no other thread has begun, the caller does itself.
-
-    function: of the chunk's number. Gains from threads only where it releases the GIL.
-
-    Returns results in the order of the chunks.
+    The calling thread takes chunks too, so a call from inside a chunk cannot deadlock. Threads gain
+    only where the function releases the GIL.
     """
     helpers = min(threads(), count) - 1 if count > 1 else 0
     if helpers < 1:
@@ -158,12 +147,9 @@ if hasattr(os, "register_at_fork"):
 def one_blas_thread() -> Iterator[None]:
     """Context in which small products keep to one BLAS thread.
 
-    A second one does not make them faster, and on a busy machine its waiting loop made them up to
-    hundreds of times slower. The number belongs to the process: the first that comes sets it, and
-    the last that leaves gives it back, whichever threads they are.
-
-    All that takes long happens in here. So an interrupt that struck inside a compiled function,
-    which numba reports as a SystemError, becomes one again here.
+    On a busy machine the waiting loop of a second makes them up to hundreds of times slower. The
+    number belongs to the process: the first that comes sets it, the last that leaves restores it.
+    An interrupt that struck inside a compiled function, a SystemError, becomes one again here.
     """
     own, entered = threading.get_ident(), False
     try:

@@ -28,15 +28,11 @@ _MOST_CELLS_PER_TOKEN = 16
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
-    """Moments of weighted tokens.
+    """Moments of weighted tokens, within 1e-13 for masses that sum to 1.
 
         c_k = sum_j w_j e^{-ik theta_j},    k = 0 ... max_degree
 
-    points (n,): angles in radians, any real numbers; a NaN makes all moments NaN.
-    weights (n,): masses; None means 1/n each, and no array of them is made.
-    max_degree: K, at least 0.
-
-    Returns (max_degree + 1,): within 1e-13 of the exact sums for masses that sum to 1.
+    points (n,): angles in radians; weights (n,): masses; None means 1/n each.
     """
     angles = checked_angles(points)
     degree = operator.index(max_degree)
@@ -54,15 +50,11 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
 def evaluate(
     coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None = None
 ) -> FloatArray:
-    """Values of a real field at angles, divided by another field if given.
+    """Values of a real field at angles, divided by another field if given, within 1e-13 sum |g_k|.
 
         g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]     or    g(theta) / h(theta)
 
-    coefficients (K + 1,): g_k, complex or real.
-    points (n,): angles in radians.
-    divisor: h_k, as many or not as g_k. Both fields are computed in one pass over the points.
-
-    Returns (n,): within 1e-13 sum_k |g_k|, without divisor.
+    coefficients (K + 1,): g_k, complex or real; divisor: h_k, as many or not.
     """
     series = [_coefficients(coefficients, "coefficients")]
     if divisor is not None:
@@ -75,13 +67,7 @@ def gradient(
 ) -> FloatArray:
     """Gradient of a real field at angles, divided by another field if given.
 
-        g'(theta) = 2 Re sum_{k=1}^K ik g_k e^{ik theta}     or    g'(theta) / h(theta)
-
-    coefficients (K + 1,): g_k, complex or real.
-    points (n,): angles in radians.
-    divisor: h_k, as many or not as g_k. Both fields are computed in one pass over the points.
-
-    Returns (n,).
+    g'(theta) = 2 Re sum_{k=1}^K ik g_k e^{ik theta}     or    g'(theta) / h(theta)
     """
     field = _coefficients(coefficients, "coefficients")
     series = [1j * np.arange(len(field)) * field]

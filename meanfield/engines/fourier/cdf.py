@@ -51,10 +51,9 @@ def local_polynomials(coefficients: ComplexArray) -> FloatArray:
 
 
 def cell_edges(rows: FloatArray) -> FloatArray:
-    """F of a probability density at the left edges of the cells and 2 pi, made increasing.
+    """F of a probability density at the left edges of the cells and 2 pi, (M + 1,), increasing.
 
-    Where the density is negative by rounding, the running maximum of F is the cumulative
-    distribution that has a quantile function. Shape (M + 1,).
+    Where the density is negative by rounding, it is the running maximum of F.
     """
     signs = (-1.0) ** np.arange(TERMS)
     left = (np.arange(len(rows)) + 0.5) / len(rows) + rows @ signs
@@ -64,10 +63,7 @@ def cell_edges(rows: FloatArray) -> FloatArray:
 
 
 def check_density(coefficients: ComplexArray, name: str) -> None:
-    """Refuse a density whose negative part has a mass above 1e-3.
-
-    Less than that is truncation or rounding, and W_p^p is right to some pi^p times that mass.
-    """
+    """Refuse a density whose negative part has a mass above 1e-3: more than truncation."""
     cells = _cell_count(_significant_degree(coefficients))
     low = coefficients[: cells // 2 + 1]
     values = scipy.fft.irfft(low, cells) * cells

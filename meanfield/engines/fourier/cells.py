@@ -36,10 +36,7 @@ _SHALLOW_TOKENS_PER_CELL = 24
 
 
 def cell_count(max_degree: int, depth: int = 2) -> int:
-    """Power of two M with 2 (K h / 4)^J / J! below 1e-15, h = 2 pi / M, J = 8 depth.
-
-    That is the first Chebyshev coefficient dropped of e^{-iKht} on |t| <= 1/2.
-    """
+    """Power of two M with 2 (K h / 4)^J / J! below 1e-15, h = 2 pi / M, J = 8 depth."""
     powers = ROW * depth
     widest = 4.0 * (_TRUNCATION * math.factorial(powers) / 2.0) ** (1.0 / powers)
     return 1 << math.ceil(math.log2(2.0 * math.pi * max(max_degree, 1) / widest))

@@ -22,10 +22,7 @@ _TAPS = 8
 
 @njit
 def convolve_flux(density, mean, velocity, factor, max_degree):  # type: ignore[no-untyped-def]
-    """Coefficients 0 ... max_degree of factor * d/dtheta (f v), from the coefficients of f and v.
-
-    Degree 0 of f is an argument of its own.
-    """
+    """Coefficients 0 ... max_degree of factor * d/dtheta (f v); degree 0 of f is `mean`."""
     reach = velocity.size - 1
     taps = (2 * reach + _TAPS) // _TAPS * _TAPS
     # Coefficients v_m, m = -reach ... reach, filled up with zeros.
@@ -57,11 +54,7 @@ def convolve_flux(density, mean, velocity, factor, max_degree):  # type: ignore[
 
 @njit
 def _add_taps(xs, ys, re, im, vr, vi, tap, start):  # type: ignore[no-untyped-def]
-    """Add sum_{j < 8} v[tap + j] f[start - j + k] to x + iy, for every k.
-
-    Separate slices and scalars, not an inner loop: so the compiler sees that k is the
-    direction in which to vectorise.
-    """
+    """Add sum_{j < 8} v[tap + j] f[start - j + k] to x + iy, for every k, vectorised over k."""
     wide_vectors()
     n = xs.size
     a0, a1, a2, a3 = vr[tap], vr[tap + 1], vr[tap + 2], vr[tap + 3]

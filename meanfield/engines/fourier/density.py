@@ -53,9 +53,8 @@ def advection(
 ) -> ComplexArray:
     """Coefficients 0 ... max_degree of d/dtheta (f Phi' / Z); Z = 1 if `partition` is None.
 
-    `sizes` are increasing numbers of nodes, fast to transform: a polynomial velocity takes the
-    first that is free of aliasing. A quotient takes the last, three times max_degree or
-    more: what is aliased there beyond twice max_degree is below the square of the tail.
+    `sizes` are increasing numbers of nodes: a polynomial velocity takes the first that is free of
+    aliasing, a quotient the last, three times max_degree or more.
     """
     # Compiled for complex numbers.
     density, potential = np.asarray(density, complex), np.asarray(potential, complex)
@@ -237,8 +236,8 @@ def heads_transport(  # type: ignore[no-untyped-def]
 ):
     """Coefficients of -d/dtheta (f v), v the sum over heads of N_h / Z_h, one row a head.
 
-    Z = 1 unless `normalized`. No quotient is larger than `largest`, one number a head. Far from all
-    mass quotients of rounding errors would be larger, and no step would be stable.
+    Z = 1 unless `normalized`. No quotient is larger than `largest`, one number a head: far from all
+    mass quotients of rounding errors would be, and no step would be stable.
     """
     if not normalized:
         total = numerators.sum(axis=0)

@@ -63,8 +63,7 @@ def _settled(h, p, dp, q, dq, bounds, noise):  # type: ignore[no-untyped-def]
 def falls(slopes, degree, values, value_slopes, bounds, noise, starts, ends):  # type: ignore[no-untyped-def]
     """Number of times p falls through zero on the circle, with an interval around each.
 
-    slopes: 2 d_k; degree is the largest k in use.
-    values, value_slopes: p and p' at 2 pi j / n.
+    slopes: 2 d_k up to `degree`; values, value_slopes: p and p' at 2 pi j / n.
     """
     n = len(values)
     spacing = 2.0 * math.pi / n

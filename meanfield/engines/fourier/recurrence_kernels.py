@@ -77,10 +77,7 @@ def _turn(u, step, n):  # type: ignore[no-untyped-def]
 
 @njit
 def _four_sums(u, v, n):  # type: ignore[no-untyped-def]
-    """Sum over tokens the products of u with the rotations v[1], ..., v[4], and of u.
-
-    Whole rows of eight are read: u vanishes beyond n.
-    """
+    """Sum over tokens, in rows of eight, the products of u with v[1], ..., v[4], and of u."""
     us, vs = u.reshape(-1), v.reshape(-1)
     x = y = spread_8(0.0)
     cc1 = ss1 = sc1 = cs1 = spread_8(0.0)

@@ -34,13 +34,7 @@ def own_velocity(
 
         Phi_k = w_k c_k,    Z_k = a_k c_k,    c_k = sum_j w_j e^{-ik theta_j}
 
-    to the bit as `moments` and `gradient` give it.
-
-    points, weights: as in `moments`; potential_multipliers, attention_multipliers (max_degree +
-    1,): w_k and a_k; Z = 1 if the latter are None.
-
-    Returns (n,): None for tokens whom `moments` and `gradient` move as fast, or angles it cannot
-    reduce.
+    Z = 1 without a_k. None where `moments` and `gradient` are as fast, or angles are too large.
     """
     angles = checked_angles(points)
     masses = checked_masses(weights, angles)

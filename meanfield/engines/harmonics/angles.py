@@ -32,10 +32,7 @@ _A1, _A3, _A5, _A7, _A9, _A11, _A13, _A15, _A17, _A19, _A21, _A23, _A25 = _A[1::
 
 
 def angles_of(vectors: FloatArray, out: FloatArray | None = None) -> tuple[FloatArray, bool]:
-    """Colatitudes and longitudes (n, 2) of vectors (n, 3), and whether all have some.
-
-    Lengths may be 1e-100 to 1e100: other vectors, zero, and those not finite, get NaN.
-    """
+    """Colatitudes and longitudes (n, 2) of vectors (n, 3), NaN without one; True if all have."""
     angles = np.empty((len(vectors), 2)) if out is None else out
     return angles, _angles(vectors, angles) == len(vectors)
 

@@ -75,13 +75,10 @@ def _nearest(point, summits):  # type: ignore[no-untyped-def]
 
 @njit
 def ascend(field, bound, noise, summits, reaches, points, basin):  # type: ignore[no-untyped-def]
-    """Fill the index of the summit each point climbs to.
+    """Fill `basin` with the index of the summit each point climbs to.
 
-    field: as `jets` takes them, with a gradient of order 1.
     bound, noise: on the third derivatives; on rounding of the gradient, where the ascent ends.
-    summits, reaches: maxima, m > 0, and how near a point must come.
-    points: unit vectors.
-    basin: filled. A point that does not arrive (on a ridge, at a saddle) gets the nearest summit.
+    reaches: how near a point must come. One that does not arrive gets the nearest summit.
     """
     n = len(points)
     here, trial = points.copy(), np.empty((n, 3))

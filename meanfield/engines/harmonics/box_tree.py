@@ -20,10 +20,7 @@ _LEAF = 8
 
 
 class Tree(NamedTuple):
-    """Nodes, root first; points and masses in the order of the curve.
-
-    first, last (nodes,): the node's points are first, ..., last - 1.
-    """
+    """Nodes, root first, of points first, ..., last - 1 in the order of the curve."""
 
     points: FloatArray  # (n, 3)
     mass: FloatArray  # (n,)

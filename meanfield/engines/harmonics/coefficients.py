@@ -103,10 +103,7 @@ def inner(first: ComplexArray, second: ComplexArray) -> float:
 
 
 def power_by_degree(coefficients: ComplexArray) -> FloatArray:
-    """Power of each degree, sum_m C_lm^2 + S_lm^2: pyshtools' spectrum "per_l".
-
-    It does not change when the field is rotated, and sums to int g^2 dsigma.
-    """
+    """Power of each degree, sum_m C_lm^2 + S_lm^2: pyshtools' spectrum "per_l"."""
     degree = degree_of(coefficients)
     squares = coefficients.real**2 + coefficients.imag**2
     weights = _multiplicities(degree) * squares

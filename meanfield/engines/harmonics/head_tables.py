@@ -60,10 +60,7 @@ class Block:
 
 
 def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[Block]]:
-    """Degree in x of the series, and blocks that make them of moments up to a degree.
-
-    What is cut is below 1e-15 of the largest.
-    """
+    """Degree in x of the series, and blocks that make them of moments, cut below 1e-15."""
     singular = np.abs(values)
     largest = float(singular.max())
     peak = np.exp(scale.log_peak(float(singular.min()), largest))
@@ -97,11 +94,7 @@ def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[
 
 
 def target_degree(values: FloatArray, scale: RowScale) -> int:
-    """Degree in x beyond which e^{<z, y> - c(x)} is rounding.
-
-    That along the great circle through the directions of the smallest and the largest |s|: a
-    field of degree L has Fourier coefficients up to L on each.
-    """
+    """Degree in x beyond which e^{<z, y> - c(x)} is rounding, along the circle of extreme |s|."""
     least, largest = float(np.abs(values).min()), float(np.abs(values).max())
     t = 2.0 * np.pi * np.arange(_CIRCLE_NODES) / _CIRCLE_NODES
     x = np.array([least * np.cos(t), largest * np.sin(t)])
@@ -148,8 +141,7 @@ def _table(
 class _Octant:
     """Harmonics of three parities, and the octant of a grid that resolves them.
 
-    Nodes of a whole grid with an even number of rings, and four times as many longitudes as
-    here, none of them on a plane of symmetry.
+    Nodes of a whole grid with an even number of rings, none on a plane of symmetry.
     """
 
     def __init__(self, parity: tuple[int, ...], degree: int) -> None:

@@ -42,21 +42,14 @@ _CHUNK = 1 << 14  # tokens that outweigh handing them to a thread
 
 
 def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-    """Points moved by Brownian motion (generator Laplacian) for a time, exact in law.
+    """Points (n, 3) moved by Brownian motion (generator Laplacian) for a time, exact in law.
 
         x -> cos(Theta) x + sin(Theta) (n_1 e_1 + n_2 e_2) / r,   r = |n|,  S(Theta) = e^{-r^2/2}
 
-    with a tangent frame e_1, e_2 at x. Then E Y_l(x) is multiplied by e^{-l(l+1) time}.
+    with a tangent frame e_1, e_2 at x and independent standard normals (n, 2). Then E Y_l(x) is
+    multiplied by e^{-l(l+1) time}; time: diffusivity times the time passed.
 
-    points (n, 3): vectors of which the directions count.
-    time: diffusivity times the time passed, at least 0.
-    normals (n, 2): independent standard normal numbers.
-
-    Returns (n, 3): unit vectors, to rounding.
-
-    Perrin, Etude mathematique du mouvement brownien de rotation, Ann. Sci. Ecole Norm. Sup. 45
-    (1928) 1-51 (the series).
-    Yu, Zhao, Heat kernel recurrence on space forms and applications, arXiv:1807.05708 (S^2
+    Perrin, Ann. Sci. Ecole Norm. Sup. 45 (1928) 1-51 (the series). Yu, Zhao, arXiv:1807.05708 (S^2
     from S^3).
     """
     if not time >= 0.0:
@@ -82,7 +75,7 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def turns(time: float) -> FloatArray:
-    """Polynomials of cos Theta and sin Theta / r in q = r^2, shape (pieces, degree + 1, 2).
+    """Polynomials of cos Theta and sin Theta / r in q = r^2, (pieces, degree + 1, 2).
 
     On piece k, q = (k + (1 + u) / 2) LONGEST^2 / pieces, they are sum_n table[k, n] u^n.
     """
@@ -102,12 +95,7 @@ def turns(time: float) -> FloatArray:
 
 
 def angles(q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
-    """Theta and pi - Theta, both to relative accuracy, where S(Theta) = e^{-q/2}, q > 0.
-
-    q (n,): squared lengths of normals, up to LONGEST^2; time: positive.
-
-    Returns theta, rest (n,).
-    """
+    """Theta and pi - Theta, both to relative accuracy, where S(Theta) = e^{-q/2}, q > 0."""
     # Both are upper bounds: the sphere focuses, and its heat is not yet uniform. log S is
     # concave in z = log tan(Theta / 2), so Newton's iteration comes down from there.
     flat = np.sqrt(2.0 * time * q)

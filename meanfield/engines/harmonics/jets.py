@@ -27,11 +27,10 @@ BLOCK = 16
 
 @lru_cache(maxsize=8)
 def recurrence(max_degree: int) -> tuple[FloatArray, FloatArray]:
-    """Factors a and b, shape (count,), packed as coefficients are.
+    """Factors a and b, (count,), of Q_lm = a_lm cos(theta) Q_{l-1,m} - b_lm Q_{l-2,m}.
 
-    Q_lm = a_lm cos(theta) Q_{l-1,m} - b_lm Q_{l-2,m}; for l = m, a is the factor of
-    sin(theta)^{m-1} (of 1 for m = 0). Harmonics are orthonormal for sigma, with
-    Condon-Shortley phase; m > 0 counted twice.
+    Packed as coefficients are, orthonormal for sigma, m > 0 counted twice; for l = m, a is the
+    factor of sin(theta)^{m-1} (of 1 for m = 0).
     """
     from meanfield.engines.harmonics.coefficients import degrees_orders
 
@@ -53,8 +52,7 @@ def _series(m, position, field, zs, ss, powers, series):  # type: ignore[no-unty
     """Terms of one order for a block of colatitudes; returns the position of the next order.
 
     Rows 2k and 2k + 1 of `series` become the real and the imaginary part of the factor of
-    e^{im phi} in f, f_1, f_2, H_11, H_12, H_11 + H_22. `powers` are sin^{m-1} (1 for m = 0) and
-    the two powers below it, or 0; the call moves them to the next order.
+    e^{im phi} in f, f_1, f_2, H_11, H_12, H_11 + H_22; `powers` move to the next order.
     """
     real, imag, max_degree, a, b = field
     z, s = load_16(zs, 0), load_16(ss, 0)
@@ -158,9 +156,8 @@ def _start(powers):  # type: ignore[no-untyped-def]
 def jets(field, points, out):  # type: ignore[no-untyped-def]
     """Fill f, f_1, f_2, H_11, H_12, H_22 of a field at unit vectors.
 
-    field: parts of the packed coefficients, contiguous, and `recurrence(max_degree)`.
-    found: filled. The frame is e_1 = (z x / s, z y / s, -s), e_2 = (-y / s, x / s, 0), s = hypot(x,
-    y); at the poles x / s = 1.
+    The frame is e_1 = (z x / s, z y / s, -s), e_2 = (-y / s, x / s, 0), s = hypot(x, y); at poles
+    x / s = 1.
     """
     z, s, powers = np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
     turn, step = np.empty((2, BLOCK)), np.empty((2, BLOCK))
@@ -186,11 +183,7 @@ def jets(field, points, out):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def jets_on_parallels(field, angles, runs, out):  # type: ignore[no-untyped-def]
-    """As `jets`, much faster, for many points on each of a few parallels.
-
-    runs: points runs[i] to runs[i + 1] have the same theta.
-    found: filled.
-    """
+    """As `jets`, for many points on a few parallels: points runs[i] to runs[i + 1] share theta."""
     orders = field[2] + 1
     z, s, powers = np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
     turn, step = np.empty((2, BLOCK)), np.empty((2, BLOCK))

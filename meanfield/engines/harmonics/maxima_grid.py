@@ -42,11 +42,7 @@ class Rings:
 
 
 def fineness(max_degree: int, bounds: FloatArray) -> int:
-    """Degree that no field is finer than, from the bounds on their third derivatives.
-
-    Smooth fields have high degrees in their last digits only; cells as small as these ask for
-    would take most of the time, and proof does not need them.
-    """
+    """Degree that no field is finer than, from the bounds on their third derivatives."""
     degree = int(np.ceil(np.sqrt(bounds.max() / _THIRD_OVER_FIRST)))
     return min(max(degree, 1), max_degree)
 
@@ -118,10 +114,7 @@ def on_rings(fields: ComplexArray, grid: Rings) -> FloatArray:
 
 
 def normalised(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray]:
-    """Fields of gradient at most 1, cut where degrees are rounding; degrees, and third bounds.
-
-    Degree 0 is left out; the degree of a constant is 0.
-    """
+    """Fields of gradient at most 1, cut where degrees are rounding; degrees, and third bounds."""
     array = np.asarray(fields, dtype=np.complex128)
     degree = degree_of(array)
     degrees, orders = degrees_orders(degree)

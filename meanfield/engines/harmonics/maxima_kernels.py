@@ -157,12 +157,9 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
 
 @njit
 def search(field, bound, noise, grid, jet, summits):  # type: ignore[no-untyped-def]
-    """Find all maxima of a field.
+    """Find all maxima of a field; returns their number, and that of cells left: 0 is proof.
 
     bound, noise: on the covariant derivative of the Hessian; on the rounding error of the gradient.
-    jet: f_1, f_2, H_11, H_12, H_22 there.
-
-    Returns found, open: number of maxima, and of cells left when the search gave up: 0 is proof.
     """
     colatitudes, strides = grid
     n, longitudes = jet.shape[1], jet.shape[2]

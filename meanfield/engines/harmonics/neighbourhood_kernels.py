@@ -21,11 +21,7 @@ _DEPTH = 128
 
 
 def mass_within(tree: Tree, square: float, enough: float) -> FloatArray:
-    """Mass within a squared chord of every point, or part of it once it is decided.
-
-    What is found is below `enough` if and only if the mass is; it is the mass if `enough` is
-    infinite.
-    """
+    """Mass within a squared chord of every point, or enough of it to be above `enough`."""
     within = np.empty(len(tree.points))
     roots = _subtrees(tree.first, tree.last, tree.child)
 
@@ -87,11 +83,7 @@ def _distance(points, i, j):  # type: ignore[no-untyped-def]
 
 @njit
 def _mass_within(tree, root, square, enough, within):  # type: ignore[no-untyped-def]
-    """Fill in `found` for the points of one subtree.
-
-    Each node on the stack has a list of nodes that the chord may cut, on a pile above its
-    parent's. It also has the mass that is certainly within reach of all its points.
-    """
+    """Mass within a squared chord of the points of one subtree, node by node."""
     first, last, child, box, total = tree.first, tree.last, tree.child, tree.box, tree.total
     pile, split = np.zeros(1024, np.int64), np.zeros(_DEPTH, np.int64)
     stack = [(root, 0, 1, 0.0)]  # the pile begins with the tree's root
@@ -198,11 +190,7 @@ def _clumps(tree, square, leader):  # type: ignore[no-untyped-def]
 
 @njit
 def _link(tree, square, clump, leader, search):  # type: ignore[no-untyped-def]
-    """Join points and clumps that are closer than the chord.
-
-    First without search: pairs of points outside clumps, and clumps that boxes show to be
-    linked. Then with it: the other clumps, if any pair of their points is close.
-    """
+    """Join points and clumps that are closer than the chord; first pairs that need no search."""
     first, last, child, box = tree.first, tree.last, tree.child, tree.box
     stack = [(0, 0)]
     while stack:

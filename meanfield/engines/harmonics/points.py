@@ -19,16 +19,11 @@ from meanfield.engines.harmonics.coefficients import degree_of
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
-    """Moments of weighted tokens.
+    """Moments of weighted tokens, within 1e-13 for masses that sum to 1.
 
         m_lm = sum_j w_j conj(Y_lm(x_j)),    0 <= m <= l <= max_degree
 
-    - points (n, 3): vectors of length 1e-100 to 1e100, of which only the directions count. Others,
-      and a NaN, make all moments NaN.
-    - weights (n,): masses; None means 1/n each, and no array of them is made.
-    - max_degree: L, at least 0.
-
-    Returns ((L + 1)(L + 2) / 2,): within 1e-13 of the exact sums for masses that sum to 1.
+    points (n, 3): of lengths 1e-100 to 1e100, else all is NaN; weights (n,): None means 1/n each.
     """
     vectors = checked_vectors(points)
     degree = operator.index(max_degree)
@@ -41,14 +36,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
 
 
 def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
-    """Values of a real field at points.
-
-    - coefficients ((L + 1)(L + 2) / 2,): g_lm, complex or real.
-    - points (n, 3): vectors of length 1e-100 to 1e100, of which only the directions count. Others,
-      and a NaN, give NaN there.
-
-    Returns (n,).
-    """
+    """Values of a real field g_lm at points (n, 3), NaN at vectors without a direction."""
     vectors = checked_vectors(points)
     field = _coefficients(coefficients)
     method = solid if solid.is_faster(len(vectors), degree_of(field), False) else transforms
@@ -71,15 +59,9 @@ def gradient(
     divisor: ComplexArray | None = None,
     slope: float | None = None,
 ) -> FloatArray:
-    """Gradient of a real field at points, divided by another field if given.
+    """Gradient (n, 3) of a real field at points, divided by another field h_lm if given.
 
-    - coefficients ((L + 1)(L + 2) / 2,): g_lm, complex or real.
-    - points (n, 3): vectors of length 1e-100 to 1e100, of which only the directions count. Others,
-      and a NaN, give NaN there.
-    - divisor: h_lm, of the same degree or another.
-    - slope: the number c in h_lm = c g_lm, l > 0, where it is known: saves the sum for h.
-
-    Returns (n, 3): tangent vectors. At the poles as anywhere.
+    slope: the number c in h_lm = c g_lm, l > 0, where it is known: saves the sum for h.
     """
     vectors = checked_vectors(points)
     field = _coefficients(coefficients)

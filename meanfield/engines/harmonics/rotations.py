@@ -13,10 +13,7 @@ from meanfield.engines.harmonics.coefficients import degree_of, degrees_orders
 
 
 def rotate(coefficients: ComplexArray, matrix: FloatArray) -> ComplexArray:
-    """Coefficients of x -> g(R^T x), the field g turned by a rotation R; leading axes are kept.
-
-    coefficients (..., (L + 1)(L + 2) / 2): g_lm; matrix (3, 3): R, orthogonal with determinant 1.
-    """
+    """Coefficients of x -> g(R^T x), the field g turned by a rotation R; leading axes are kept."""
     if np.array_equal(matrix, np.eye(3)):
         return coefficients
     rotated: ComplexArray = ducc0.sht.rotate_alm(
@@ -38,16 +35,11 @@ def _angles(matrix: FloatArray) -> tuple[float, float, float]:
 
 
 def times_coordinates(coefficients: ComplexArray) -> ComplexArray:
-    """Coefficients of x g, y g and z g, to one degree less than the coefficients of g.
+    """Coefficients (3, ...) of x g, y g and z g, to one degree less than those of g.
 
         z Y_lm = A_{l+1,m} Y_{l+1,m} + A_lm Y_{l-1,m},    A_lm^2 = (l^2 - m^2) / (4 l^2 - 1)
 
-    and the like for x +- iy; degree L of the products would need degree L + 1 of g. Also takes
-    moments of a measure mu to moments of x mu, y mu and z mu.
-
-    coefficients ((L + 1)(L + 2) / 2,): g_lm of a real field, L > 0.
-
-    Returns (3, L (L + 1) / 2).
+    and the like for x +- iy. Also takes moments of a measure mu to moments of x mu, y mu and z mu.
     """
     factors, positions = _neighbours(degree_of(coefficients))
     near = factors * coefficients.take(positions)  # (6, count)

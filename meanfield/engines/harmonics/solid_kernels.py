@@ -93,8 +93,7 @@ def fields(  # type: ignore[no-untyped-def]
 ):
     """Write a field, its tangent gradient, and another field; what is empty is not wanted.
 
-    The gradient is divided by the other field where no array is there for that one, or by
-    line[0] + line[1] times the field itself.
+    Without room for the other the gradient is divided by it, or by line[0] + line[1] g.
     """
     for begin in range(0, len(points), BLOCK):
         size = min(BLOCK, len(points) - begin)

@@ -86,10 +86,7 @@ def moments_of_sums(max_degree, poles, scales, sums):  # type: ignore[no-untyped
 def set_terms_of_sums(  # type: ignore[no-untyped-def]
     max_degree, poles, scales, sums, multipliers, divisors, first_terms, second_terms
 ):
-    """Set the terms of fields with the moments of the sums times multipliers of each degree.
-
-    No second field where `divisors` is empty. Return the moment of degree 0, the mass.
-    """
+    """Set the terms of fields with the moments of sums times multipliers; return the mass."""
     first = moments_of_sums(max_degree, poles, scales, sums)
     mass = first[0].real
     second = first[:0]

@@ -22,16 +22,11 @@ def own_velocity(
     attention_multipliers: FloatArray | None = None,
     slope: float | None = None,
 ) -> FloatArray | None:
-    """Gradient, at tokens themselves, of the field that they make, divided by another if asked.
+    """Gradient (n, 3), at tokens, of the field that they make, divided by another if asked.
 
         g_lm = w_l m_lm,    h_lm = a_l m_lm,    grad g / h,    m_lm moments of the tokens
 
-    None where `moments` and `gradient` one after the other are as fast. The same within rounding.
-
-    potential_multipliers, attention_multipliers (L + 1,): w_l and a_l; without a_l, h = 1.
-    slope: the number c in a_l = c w_l, l > 0, where it is known.
-
-    Returns (n, 3).
+    None where `moments` and `gradient` are as fast. slope: c in a_l = c w_l, l > 0, if known.
     """
     vectors = checked_vectors(points)
     masses = checked_masses(weights, vectors)

@@ -118,8 +118,7 @@ def _squared(x, y):  # type: ignore[no-untyped-def]
 def finish(full, first, second, third, fourth, fifth, weights, index, share):  # type: ignore[no-untyped-def]
     """Add h b_4 D_4 + h b_5 D_5 to the linear step, in place; sizes of its error and of itself.
 
-    Largest moduli over the coefficients, NaN if one is NaN: bit patterns of positive doubles
-    are ordered like integers, and NaN has the largest.
+    Largest moduli, NaN if one is NaN: bit patterns of positive doubles are ordered like integers.
     """
     wide_vectors()
     y, n1, width = full.view(np.float64), first.view(np.float64), _width(full)

@@ -66,10 +66,7 @@ def weights(rates: FloatArray, step: float) -> FloatArray:
 
 
 def tables(linear: FloatArray) -> Callable[[float], Table]:
-    """Function of the step that makes the table for a state, from its rates in `linear`.
-
-    Rates that occur often, as on the sphere, have one column, however long the state.
-    """
+    """Function of the step that makes the table for a state: one column for rates that recur."""
     rates, columns = np.unique(linear, return_inverse=True)
     index = columns.astype(np.int32)
     spread = len(index) <= max(_SPREAD_SIZE, 2 * len(rates))

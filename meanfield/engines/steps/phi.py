@@ -22,11 +22,7 @@ _INVERSE_FACTORIALS = [1.0 / math.factorial(n + 3) for n in range(22)]
 
 
 def phi(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """phi_1, phi_2 and phi_3 of real numbers, to a relative error of a few 1e-15.
-
-    z (n,): not above 700, where e^z overflows.
-
-    Returns phi_1, phi_2, phi_3 (n,).
+    """phi_1, phi_2 and phi_3 of real numbers (n,) up to 700, to a relative error of a few 1e-15.
 
     Hochbruck, Ostermann, Exponential integrators, Acta Numerica 19 (2010), eq. 2.10 and 2.11.
     """

@@ -8,10 +8,7 @@ from meanfield.engines.elementary import fma, wide_vectors
 
 @njit
 def combined(x, steps, coefficients, stages, rows, out):  # type: ignore[no-untyped-def]
-    """Write x_r + h_r sum_s c_s k_rs for the systems r in rows, stages (s, R, m).
-
-    Coefficients (1, s) of all, or (len(rows), s) of each of them.
-    """
+    """Write x_r + h_r sum_s c_s k_rs for the systems r in rows, stages (s, R, m)."""
     wide_vectors()
     for j in range(len(rows)):
         r, row = rows[j], out[j]
