@@ -68,7 +68,6 @@ class Step:
 
     @property
     def end(self) -> float:
-        """Time at which it ends."""
         return self.time + self.length
 
 
@@ -86,7 +85,6 @@ class Path:
 
     @property
     def space(self) -> Manifold:
-        """Where it lives."""
         return self.problems[0].space
 
     @property

@@ -35,7 +35,6 @@ class Affine(NamedTuple):
     bias: FloatArray
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Affine map of the last axis of x."""
         return np.asarray(x @ self.weight.T + self.bias)
 
 
@@ -47,7 +46,6 @@ class LayerNorm(NamedTuple):
     eps: float
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Layer norm over the last axis of x."""
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = np.mean(centred**2, axis=-1, keepdims=True)
         return np.asarray(centred / np.sqrt(variance + self.eps) * self.gain + self.bias)
@@ -70,7 +68,6 @@ class EncoderLayer:
 
     @property
     def size(self) -> int:
-        """k, the size of a head."""
         return len(self.query.weight) // self.heads
 
     def scores(self, x: FloatArray) -> Iterator[FloatArray]:
@@ -98,7 +95,6 @@ class EncoderLayer:
         return self.attention_norm(x + self.attention(x))
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Tokens after the layer."""
         y = self.attended(x)
         return self.norm(y + self.feed_forward(y))
 
@@ -132,7 +128,6 @@ class Encoder:
 
     @property
     def dimension(self) -> int:
-        """d, of the vectors of its layers."""
         return len(self.layers[0].norm.gain)
 
     @property
@@ -142,7 +137,6 @@ class Encoder:
 
     @property
     def shares_weights(self) -> bool:
-        """True if all layers are one: then depth is time of an autonomous system."""
         return len(self.layers) > 1 and all(layer is self.layers[0] for layer in self.layers)
 
     def tokens(self, text: str) -> IntArray:

@@ -174,7 +174,6 @@ class Replay(StudyResult):
 
     @property
     def depth(self) -> int:
-        """Number of layers."""
         return len(self.states) - 1
 
     def measure(self, layer: int, text: int = 0) -> Measure:

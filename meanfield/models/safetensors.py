@@ -108,7 +108,6 @@ class Tensors(Mapping[str, FloatArray]):
         raise ValueError(f"{self._path} is no safetensors file: {one_line(reason)}.") from None
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Array of a name, a copy of its own."""
         entry = self._places[name]
         kind, shape = entry["dtype"], tuple(entry["shape"])
         raw = np.fromfile(

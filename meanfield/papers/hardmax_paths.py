@@ -103,7 +103,6 @@ class HardmaxRun:
 
     @property
     def tokens(self) -> int:
-        """How many tokens there are."""
         return len(self._copies)
 
     @property

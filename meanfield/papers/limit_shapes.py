@@ -202,7 +202,6 @@ class LimitShape:
 
     @property
     def statement(self) -> str:
-        """Statement of the theorem."""
         return THEOREMS[self.theorem]
 
     plot = plot_method(

@@ -285,7 +285,6 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """Inverse temperatures."""
         return self.options.betas
 
     def name(self, size: float) -> str:

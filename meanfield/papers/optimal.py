@@ -79,7 +79,6 @@ class Configuration:
 
     @property
     def tokens(self) -> int:
-        """How many points there are, n."""
         return len(self.points)
 
     @property

@@ -180,7 +180,6 @@ class _Plan:
 
     @property
     def problem(self) -> Problem:
-        """Problem of all runs."""
         return self.of.problem
 
 

@@ -48,12 +48,10 @@ class StationaryState:
 
     @property
     def diffusivity(self) -> float:
-        """The problem's."""
         return self.problem.zonal.diffusivity
 
     @cached_property
     def equation(self) -> SelfConsistency:
-        """The equation that the moments solve."""
         return SelfConsistency(self.problem, self.symmetry)
 
     @property

@@ -83,7 +83,6 @@ class CheckedRun:
 
     @cached_property
     def space(self) -> Manifold:
-        """Manifold of the problem, else of the file."""
         return self.problem_or_none.space if self.problem_or_none else self.run.manifold
 
     def problem_at(self, save: int) -> Problem:
@@ -100,7 +99,6 @@ class CheckedRun:
 
     @cached_property
     def saves(self) -> tuple[int, ...]:
-        """Saves whose states are loaded."""
         return tuple(i for i, each in enumerate(self.run.measures) if each is not None)
 
     @cached_property
@@ -136,12 +134,10 @@ class CheckedRun:
 
     @cached_property
     def tolerance(self) -> float:
-        """Tolerance of the steps."""
         return self.options.step_tolerance
 
     @cached_property
     def cell_tolerance(self) -> float:
-        """Tolerance of characteristics."""
         if self.problem_or_none is None:
             return self.tolerance
         return self.options.cell_tolerance(self.problem_or_none)

@@ -132,7 +132,6 @@ class PredictionPicture:
 
     @property
     def on_circle(self) -> bool:
-        """True on the circle."""
         return bool(self.facts["manifold"] == "circle")
 
 

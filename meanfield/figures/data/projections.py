@@ -45,7 +45,6 @@ class Mollweide:
 
     @property
     def half_axes(self) -> tuple[float, float]:
-        """Half the width and half the height of the ellipse."""
         return 2.0 * np.sqrt(2.0), np.sqrt(2.0)
 
     def to_plane(self, points: FloatArray) -> FloatArray:
@@ -72,7 +71,6 @@ class PlateCarree:
 
     @property
     def half_axes(self) -> tuple[float, float]:
-        """Half the width and half the height of the rectangle."""
         return np.pi, 0.5 * np.pi
 
     def to_plane(self, points: FloatArray) -> FloatArray:
@@ -93,7 +91,6 @@ class Orthographic:
 
     @property
     def half_axes(self) -> tuple[float, float]:
-        """Half the width and half the height: the unit disc."""
         return 1.0, 1.0
 
     @property

@@ -123,7 +123,6 @@ class Frame:
 
     @property
     def on_circle(self) -> bool:
-        """True for a run on the circle."""
         return bool(self.facts.get("manifold", "circle") == "circle")
 
 

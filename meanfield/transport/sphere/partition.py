@@ -66,7 +66,6 @@ class Squares(NamedTuple):
 
     @property
     def keys(self) -> IntArray:
-        """Keys of the squares."""
         shift = DEPTH - self.levels
         return key_of_square(self.face, self.first << shift, self.second << shift)
 
