@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from meanfield.commands.streams import say
-from meanfield.commands.table import COMMANDS, Option, Options
+from meanfield.commands.table import COMMANDS, Options
 from meanfield.errors import nearest, one_line
 from meanfield.renamed import current_name, notice
 from meanfield.version import __version__
@@ -36,7 +36,10 @@ def parser() -> argparse.ArgumentParser:
         own = commands.add_parser(
             name, help=command.summary, description=description, epilog=ending
         )
-        add_options(own, command.all_options)
+        add_options(own, command.options)
+        if name == "check":
+            # Somebody else's file is checked to see what is in it: nothing of it runs.
+            own.set_defaults(code="later")
     return top
 
 
@@ -45,29 +48,8 @@ def add_options(command: argparse._ActionsContainer, options: Options) -> None:
     for option in options:
         if isinstance(option, list):
             add_options(command.add_mutually_exclusive_group(), [*option])
-            continue
-        names, placeholder = _names(option)
-        usual = {"help": _meaning(option)} | option.more
-        if placeholder:
-            usual |= {"metavar": placeholder, "type": option.kind}
-            usual |= {"nargs": option.many} if option.many else {}
-            usual |= {} if option.default is None else {"default": option.default}
-        elif "action" not in usual:
-            usual["action"] = "store_true"
-        command.add_argument(*names, **usual)
-
-
-def _names(option: Option) -> tuple[list[str], str]:
-    """Names, and the placeholder of a value, empty for a flag."""
-    *names, last = option.names.split()
-    return ([*names, last], "") if last.startswith("--") else (names, last)
-
-
-def _meaning(option: Option) -> str:
-    """Text of an option, with its default."""
-    if option.default in (None, [], ".") or "default:" in option.text:
-        return option.text
-    return f"{option.text}; default: {option.default}"
+        else:
+            command.add_argument(*option.names, help=option.meaning, **option.settings)
 
 
 def option_table(name: str) -> str:
@@ -84,17 +66,16 @@ def option_table(name: str) -> str:
     | `--threads N` | number of threads; default: the cores available |
     """
     command = _Parser(prog=f"meanfield {name}", add_help=False)
-    add_options(command, COMMANDS[name].all_options)
+    add_options(command, COMMANDS[name].options)
     words = command.format_usage().removeprefix("usage: ")
     usage = textwrap.fill(" ".join(words.split()), _PAGE - 8, break_on_hyphens=False)
     rows = ["| Option | Meaning |", "|---|---|"]
-    for option in COMMANDS[name].all_options:
-        for each in option if isinstance(option, list) else [option]:
-            names, placeholder = _names(each)
-            *shorter, last = names if names[0].startswith("-") else [placeholder]
-            last = f"{last} {placeholder}" if last.startswith("-") and placeholder else last
-            cell = ", ".join(f"`{one}`" for one in [*shorter, last])
-            rows.append(f"| {cell} | {_meaning(each).replace('|', chr(92) + '|')} |")
+    for option in COMMANDS[name].options:
+        for names, placeholder, meaning, _ in option if isinstance(option, list) else [option]:
+            words = f"{names[-1]} {placeholder}".strip()
+            shown = [*names[:-1], words] if words.startswith("-") else [placeholder]
+            cell = ", ".join(f"`{each}`" for each in shown)
+            rows.append(f"| {cell} | {meaning} |")
     return "\n".join([textwrap.indent(usage, "    "), "", *rows])
 
 

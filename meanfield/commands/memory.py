@@ -125,7 +125,7 @@ def check_memory(config: Config) -> None:
 def check_ensemble_memory(config: Config, options: argparse.Namespace) -> None:
     """Refuse an ensemble whose workers do not fit together, each with its largest tokens.
 
-    `options` as in `table.POOL`; a Dask cluster has other machines, and no limit here.
+    `options` has `workers` and `scheduler`; a Dask cluster has other machines, and no limit here.
     """
     _check_workers(config, "ensemble", config.ensemble.runs, options)
 

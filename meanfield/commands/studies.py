@@ -112,7 +112,7 @@ def pool(
 ) -> Iterator[Executor | None]:
     """Executor that --workers or --scheduler asks for; None means this process.
 
-    options: with `table.POOL`.
+    options: with `workers` and `scheduler`.
     count: number of tasks, the largest useful number of processes.
     problem: what the processes work on: its kernels are compiled here, not by each of them; None
     for tokens in any dimension.

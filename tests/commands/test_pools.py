@@ -16,10 +16,9 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands import compare, progress
-from meanfield.commands.arguments import add_options
+from meanfield.commands.arguments import parser
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
-from meanfield.commands.table import POOL
 from meanfield.engines.threads import set_threads, threads
 from meanfield.store.comparison_file import load_comparison
 from meanfield.studies.executors import finished
@@ -35,10 +34,8 @@ compare = { tokens = [50, 2000], runs = 12 }
 
 
 def options(*arguments: str) -> argparse.Namespace:
-    """Options of a command that has only these."""
-    parser = argparse.ArgumentParser()
-    add_options(parser, POOL)
-    return parser.parse_args(arguments)
+    """Options of a study."""
+    return parser().parse_args(["compare", "x.toml", *arguments])
 
 
 @pytest.mark.usefixtures("same_threads")
