@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands.init import TEMPLATE
 from meanfield.commands.main import main
 from meanfield.runfile import load_config
 
@@ -128,7 +127,8 @@ def test_heads_on_the_sphere_run(heads: Path, capsys: pytest.CaptureFixture[str]
 
 def test_heads_of_init_work_once_they_are_no_comments(heads: Path) -> None:
     """The first example of matrices that a user sees would be refused."""
-    text = TEMPLATE.format(name="run.toml", output='"run.h5"')
+    assert main(["init", str(heads.with_name("new.toml"))]) == 0
+    text = heads.with_name("new.toml").read_text("utf-8")
     uncommented = re.sub(r"^# (?=\[\[heads|query|key|value|beta = 2)", "", text, flags=re.M)
     heads.write_text(uncommented)
     (head,) = load_config(heads).problem.attention.heads

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from meanfield.commands.init import TEMPLATE
 from meanfield.commands.main import main
 from meanfield.runfile import config as sections
 from meanfield.store.run_file import load
@@ -64,7 +63,8 @@ def test_impossible_name_is_one_line(name: str, capsys: pytest.CaptureFixture[st
 
 def test_template_shows_every_section() -> None:
     """A user would not learn of a section."""
-    text = TEMPLATE.format(name="x", output='"x.h5"')
+    assert main(["init"]) == 0
+    text = Path("run.toml").read_text("utf-8")
     shown = {f"[{name}]" for name in (*sections.SECTION_KEYS, "initial")} - {
         "[compare]",
         "[ensemble]",
