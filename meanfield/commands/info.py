@@ -91,18 +91,19 @@ def _ends(labels: Sequence[str]) -> str:
 
 def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     """Report of a file, its attributes, and the hash of the results that it holds."""
-    run = load(path, states="none")
-    assert not isinstance(run, Sweep)  # told by its folder
-    if not isinstance(run, Run):
+    result = load(path, states="none")
+    assert not isinstance(result, Sweep)  # told by its folder
+    if not isinstance(result, Run):
         attributes, digest = read_provenance(path)
-        if isinstance(run, Replay):
-            return _replay_report(run, path, attributes, digest), attributes, digest
-        if isinstance(run, MergingDiagram):
-            return _diagram_report(run, path, attributes, digest), attributes, digest
-        return _study_report(run, path, attributes, digest), attributes, digest
-    digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
-    report, origin = run_report(run), provenance_report(run.attributes, digest).data
-    return replace(report, data={**report.data, "provenance": origin}), run.attributes, digest
+        kind, pairs, report, finished = _described(result, path)
+        blocks = [facts([("kind", kind), *pairs]), *(report.blocks if finished else [])]
+        origin = provenance_report(attributes, digest).data
+        data = {"kind": kind, **result.attributes, **report.data, "provenance": origin}
+        return Report(blocks, data, report.columns), attributes, digest
+    digest = result_hash(run_results(result.scaled_time, result.moments, result.observables))
+    report, attributes = run_report(result), result.attributes
+    origin = provenance_report(attributes, digest).data
+    return replace(report, data={**report.data, "provenance": origin}), attributes, digest
 
 
 def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
@@ -139,57 +140,33 @@ def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
     return Report([facts(pairs)], data)
 
 
-def _study_report(
-    study: ConvergenceStudy | Ensemble, path: str, attributes: Mapping[str, Any], digest: str
-) -> Report:
-    """Facts, then the tables that the command itself prints, once there is something in them."""
-    stored = study.attributes
-    untitled = replace(study, attributes={**stored, "title": ""})
+def _described(
+    result: ConvergenceStudy | Ensemble | MergingDiagram | Replay, path: str
+) -> tuple[str, list[tuple[str, Any]], Report, bool]:
+    """Kind, facts, and report of a result that is no run; the last one tells if it is finished."""
+    stored = result.attributes
+    created = ("created", f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}")
+    if isinstance(result, Replay):
+        return "replay", [created], replay_report(result, path), True
+    names: tuple[str, ...]
+    done, finished = int(result.finished.sum()), bool(result.finished.all())
+    if isinstance(result, MergingDiagram):
+        names = ("title", "status", "seed", "tolerance")
+        pairs = [(name, stored[name]) for name in names if stored.get(name, "")]
+        pairs += [created, ("finished", f"{done} of {result.done.size} runs")]
+        return "diagram", pairs, merging_report(result, path), finished
+    untitled = replace(result, attributes={**stored, "title": ""})
     if isinstance(untitled, Ensemble):
-        kind, own, tasks = "ensemble", ("seed", "tolerance"), "runs"
+        kind, names, tasks = "ensemble", ("seed", "tolerance"), "runs"
         report = ensemble_report(untitled, path)
     else:
-        kind, own, tasks = "comparison", ("metric", "seed"), "particle systems"
+        kind, names, tasks = "comparison", ("metric", "seed"), "particle systems"
         report = comparison_report(untitled, path)
-    done, total = int(study.finished.sum()), len(study.tokens) * runs_of_each(study)
+    total = len(result.tokens) * runs_of_each(result)
     pairs = [
-        ("kind", kind),
         *problem_facts(stored),
-        ("tokens", ", ".join(map(str, study.tokens))),
-        *[(name, stored[name]) for name in own if name in stored],
-        (
-            "finished",
-            f"{done} of {total} {tasks}",
-        ),
+        ("tokens", ", ".join(map(str, result.tokens))),
+        *[(name, stored[name]) for name in names if name in stored],
+        ("finished", f"{done} of {total} {tasks}"),
     ]
-    origin = provenance_report(attributes, digest).data
-    return Report(
-        [facts(pairs), *(report.blocks if study.finished.all() else [])],
-        {"kind": kind, **stored, **report.data, "provenance": origin},
-        report.columns,
-    )
-
-
-def _diagram_report(
-    diagram: MergingDiagram, path: str, attributes: Mapping[str, Any], digest: str
-) -> Report:
-    """Facts, then the table that the command itself prints, once every beta has a run."""
-    stored, report = diagram.attributes, merging_report(diagram, path)
-    names = ("title", "status", "seed", "tolerance")
-    pairs = [("kind", "diagram"), *[(name, stored[name]) for name in names if stored.get(name, "")]]
-    done = f"{int(diagram.finished.sum())} of {diagram.done.size} runs"
-    writer = f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}"
-    pairs += [("created", writer), ("finished", done)]
-    blocks = report.blocks if diagram.finished.all() else []
-    origin = provenance_report(attributes, digest).data
-    data = {"kind": "diagram", **stored, **report.data, "provenance": origin}
-    return Report([facts(pairs), *blocks], data, report.columns)
-
-
-def _replay_report(replay: Replay, path: str, attributes: Mapping[str, Any], digest: str) -> Report:
-    origin_facts, report = replay.attributes, replay_report(replay, path)
-    writer = f"{origin_facts.get('created')} by meanfield {origin_facts.get('meanfield_version')}"
-    origin = provenance_report(attributes, digest).data
-    data = {"kind": "replay", **origin_facts, **report.data, "provenance": origin}
-    pairs = [("kind", "replay"), ("created", writer)]
-    return Report([facts(pairs), *report.blocks], data, report.columns)
+    return kind, pairs, report, finished

@@ -19,7 +19,7 @@ import math
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -46,23 +46,13 @@ from meanfield.studies.corrected_law import default_corrected_samples
 from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction, predict_clusters
 from meanfield.terms.attention import Attention, Head
-from meanfield.terms.flows import NORMALIZATIONS
 
 Message = dict[str, Any]
 Check = Callable[[], None]
 """Called often; what it raises ends the stream."""
 
 MANIFOLDS = {"circle": Circle, "sphere": Sphere}
-CARRIERS = ("tokens", "density")
 STRENGTHS = {"attract": 1.0, "repel": -1.0}
-RANGES = {
-    "beta": (0.01, 100.0),
-    "tokens": (2, 5000),
-    "diffusivity": (0.0, 10.0),
-    "length": (0.1, 50.0),
-    "seed": (0, 999_999_999),
-}
-"""Smallest and largest of what is a number."""
 
 # A token of Sinkhorn is weighed against each other, some tens of times a step.
 _MOST_BALANCED = 1000
@@ -90,19 +80,20 @@ _CORRECTED_DEGREES = {1: 200, 2: 20}
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the sliders stand."""
+    """Where the sliders stand: words, and numbers with their smallest and largest value."""
 
-    manifold: Literal["circle", "sphere"] = "circle"  # "circle" or "sphere"
-    beta: float = 9.0  # inverse temperature
+    manifold: Literal["circle", "sphere"] = "circle"
+    beta: Annotated[float, 0.01, 100.0] = 9.0  # inverse temperature
     # "softmax" (SA), "none" (USA) or "sinkhorn".
     normalization: Literal["softmax", "none", "sinkhorn"] = "softmax"
     strength: Literal["attract", "repel"] = "attract"  # "attract" (+1) or "repel" (-1)
-    diffusivity: float = 0.0  # in scaled time
+    diffusivity: Annotated[float, 0.0, 10.0] = 0.0  # in scaled time
     # "tokens", or "density" for the limit of very many.
     carrier: Literal["tokens", "density"] = "tokens"
-    tokens: int = 1000  # how many, if they are the carrier
-    length: float = 2.0  # end of the run in formation times, see `formation_time`
-    seed: int = 0  # of the draw of tokens, of noise and of the laws
+    tokens: Annotated[int, 2, 5000] = 1000  # how many, if they are the carrier
+    # End of the run in formation times, see `formation_time`.
+    length: Annotated[float, 0.1, 50.0] = 2.0
+    seed: Annotated[int, 0, 999_999_999] = 0  # of the draw of tokens, of noise and of the laws
 
     @property
     def count(self) -> int:
@@ -128,12 +119,11 @@ class Setting:
         return replace(self.problem, initial=uniform())
 
 
-_WORDS = {
-    "manifold": tuple(MANIFOLDS),
-    "normalization": NORMALIZATIONS,
-    "strength": tuple(STRENGTHS),
-    "carrier": CARRIERS,
-}
+_HINTS = get_type_hints(Setting, include_extras=True)
+_WORDS = {name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal}
+RANGES = {name: get_args(hint)[1:] for name, hint in _HINTS.items() if name not in _WORDS}
+"""Smallest and largest of what is a number."""
+CARRIERS = _WORDS["carrier"]
 
 
 def setting_of(query: Mapping[str, str]) -> Setting:

@@ -283,7 +283,7 @@ def _first_settings() -> Iterator[Setting]:
             yield Setting(
                 manifold,  # type: ignore[arg-type]
                 beta=4.0,
-                carrier=carrier,  # type: ignore[arg-type]
+                carrier=carrier,
                 diffusivity=0.01,
                 tokens=20,
                 length=0.1,
