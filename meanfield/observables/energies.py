@@ -15,6 +15,7 @@ from meanfield.observables.head_energies import energy_note, heads_energy
 from meanfield.problem import Problem
 from meanfield.spaces.label_cells import label_cells
 from meanfield.terms.kernels import Kernel
+from meanfield.terms.own import OwnTerm, Seen
 
 
 def interaction_energy(
@@ -64,7 +65,10 @@ def energy_unit(problem: Problem) -> float:
     also doubly stochastic ones, have energies of their own, which contain the strength.
     """
     if problem.attention is not None:
-        return 0.5 if problem.normalization == "sinkhorn" else 0.5 / problem.beta
+        if problem.normalization == "sinkhorn":
+            return 0.5
+        # Scores of 0 leave the terms beside them, whose energy has its own unit.
+        return 0.5 / problem.beta if problem.beta else 1.0
     kernel, one, dimension = problem.own_kernel, np.ones(1), problem.manifold.dimension
     of = kernel.attention if kernel.log_slope else kernel.potential
     whole = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
@@ -82,7 +86,10 @@ def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
         grid = measure.manifold.grid(measure.max_degree)
         points, masses = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
     x = problem.space.vectors(points)
-    total = sum(float(masses @ term.potential(x)) for term in problem.terms)
+    total = 0.0
+    for term in problem.terms:
+        own = isinstance(term, OwnTerm)
+        total += term.energy(Seen(x, masses)) if own else float(masses @ term.potential(x))
     return total / energy_unit(problem)
 
 

@@ -18,6 +18,7 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers import Options, represent
 from meanfield.carriers.step_limits import contraction_rate
 from meanfield.fields.interactions import fixed_field
+from meanfield.observables.energies import energy_unit
 from meanfield.runfile import ConfigError, load_config
 from meanfield.terms.own import OwnTerm
 
@@ -178,6 +179,77 @@ def test_linear_attention_is_the_kernel_of_squares(space: Any) -> None:
         (moments,) = ends([problem], representation=carrier, tolerance=tolerance)
         size = min(len(moments), len(expected))
         assert np.abs(moments[:size] - expected[:size]).max() < allowed
+
+
+class WithPotential(Linear):
+    """Linear attention with U = sum_j m_j <x, y_j>^3 / 3, and what changes it."""
+
+    def __init__(self, power: int = 1) -> None:
+        self.power = power
+
+    def potential(self, seen: mf.Seen, x: FloatArray) -> FloatArray:
+        cubes = (x @ seen.points.T) ** 3 @ seen.masses / 3.0
+        return np.asarray(cubes * seen.masses.sum() ** (self.power - 1))
+
+
+@pytest.mark.parametrize(
+    ("space", "carrier"),
+    [(mf.Circle(), "density"), (mf.Circle(), "particles"), (mf.Sphere(), "particles")],
+)
+def test_a_potential_gives_the_energy_of_the_kernel(space: Any, carrier: str) -> None:
+    """The energy would be twice that of pairs, or have another unit than its rate."""
+    kernel = mf.zonal(lambda s: s**2, name="squares")
+    law, energies = mf.von_mises_fisher(1.0), []
+    for problem in (
+        mf.Problem(space, [WithPotential()], initial=law),
+        mf.Problem(space, kernel, mf.USA, law),
+    ):
+        options = {"tokens": 50, "seed": 1} if carrier == "particles" else {}
+        run = mf.simulate(problem, 1.0, save=2, representation=carrier, **options)
+        energies.append(run.observables["energy"] * energy_unit(problem))
+    # The constant of a kernel's potential W = s^3 / 3 moves nothing: W(-1) = 0 on both.
+    change = [each[1] - each[0] for each in energies]
+    assert change[0] > 1e-3
+    assert change[0] == pytest.approx(change[1], rel=1e-8)
+
+
+@pytest.mark.parametrize("power", [1, 2, 5])
+def test_the_potential_is_the_first_variation_of_the_energy(power: int) -> None:
+    """E would not be that of U where U is no linear function of the measure."""
+    term = OwnTerm(WithPotential(power))
+    x, masses, change = RNG.normal(size=(6, 3)), RNG.uniform(size=6), RNG.normal(size=6)
+    h = 1e-3
+
+    def energy(step: float) -> float:
+        return term.energy(mf.Seen(x, masses + step * change))
+
+    slope = (8 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12 * h)
+    pairs = masses @ (x @ x.T) ** 3 @ masses / 3.0
+    whole, parts = masses.sum(), (masses @ (x @ x.T) ** 3 @ change / 3.0, change.sum())
+    # E = pairs |mu|^(power - 1) / (power + 1); its variation, of order h^4.
+    expected = 2.0 * parts[0] * whole ** (power - 1)
+    expected += pairs * (power - 1) * whole ** (power - 2) * parts[1]
+    assert energy(0.0) == pytest.approx(pairs * whole ** (power - 1) / (power + 1), rel=1e-13)
+    assert slope == pytest.approx(expected / (power + 1), rel=1e-8)
+
+
+def test_a_wrong_potential_is_refused() -> None:
+    """One number would be the energy of every point."""
+
+    class Wrong(Linear):
+        def potential(self, seen: mf.Seen, x: FloatArray) -> float:
+            return 1.0
+
+    with pytest.raises(ValueError, match=r"Wrong.potential must give U as an array .* \(2,\)"):
+        OwnTerm(Wrong()).energy(mf.Seen(np.eye(2), np.ones(2)))
+
+
+def test_a_drift_alone_has_an_energy() -> None:
+    """The unit of attention that moves nothing is no number."""
+    problem = mf.Problem(mf.Circle(), [mf.Drift([1.0, -1.0])], initial=FLAT)
+    run = mf.simulate(problem, 1.0, save=3)
+    # d/dt int <x, M x> / 2 dmu = int |v|^2 dmu.
+    assert np.all(np.diff(run.observables["energy"]) > 0.0)
 
 
 def test_a_term_knows_the_time() -> None:
