@@ -64,7 +64,7 @@ def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization) -
     of = mf.Attention(heads, normalization, beta=6.0, mask=mask, alibi_rate=rate)
     felt = heads_interaction(mf.Problem(space, of))
     points = space.random_points(FEW + 100, np.random.default_rng(5))
-    pairs = space.project(points, felt.output(points, None))
+    pairs = space.project(points, felt.output(space.vectors(points), None))
     np.testing.assert_allclose(
         ordered_velocity(felt, points, None, far=False), pairs, rtol=0, atol=1e-14
     )
