@@ -67,7 +67,7 @@ class Vectors:
         return points
 
     def unflattened(self, state: FloatArray) -> FloatArray:
-        return state.reshape(-1, self.ambient)
+        return state.reshape(-1, *self.point_shape)
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
         return numbers[:, None]

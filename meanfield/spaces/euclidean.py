@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.checks import checked
 from meanfield.errors import short_list
@@ -56,7 +56,6 @@ class Space(Vectors):
     inner = staticmethod(mean_vectors.inner)
     sizes_by_degree = staticmethod(mean_vectors.sizes_by_degree)
     order_parameter = staticmethod(mean_vectors.order_parameter)
-    moments = staticmethod(mean_vectors.moments)
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
@@ -73,6 +72,10 @@ class Space(Vectors):
     @property
     def ambient(self) -> int:
         return self.dimension
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.dimension,)
 
     @property
     def origin(self) -> FloatArray:
@@ -112,6 +115,12 @@ class Space(Vectors):
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         return np.asarray(points + np.sqrt(2.0 * time) * normals)
+
+    def moments(
+        self, points: FloatArray, weights: FloatArray | None, max_degree: int
+    ) -> ComplexArray:
+        """Mass and mean of the vectors of points."""
+        return mean_vectors.moments(self.vectors(points), weights, max_degree)
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
         return np.concatenate([[1.0], np.full(min(max_degree, 1), np.inf)])

@@ -38,11 +38,6 @@ class Geometry(Protocol):
         ...
 
     @property
-    def family(self) -> str:
-        """Row of the tables that have one for it: spaces of a family differ in dimension alone."""
-        ...
-
-    @property
     def dimension(self) -> int:
         """Dimension of the space: 1 for the circle, 2 for S^2."""
         ...
@@ -267,11 +262,12 @@ def check_vectors(vectors: FloatArray) -> FloatArray:
 
 
 def of_space(table: Mapping[str, _T], space: Geometry, what: str, instead: str = "") -> _T:
-    """Entry of a table for a space, by its family."""
-    if space.family not in table:
+    """Entry of a table for a space, by its family: such spaces differ in dimension alone."""
+    family = getattr(space, "family", "")
+    if family not in table:
         names = ", ".join(sorted(table))
         raise ValueError(f"no {what} is known on the {space.name}. Known: {names}.{instead}")
-    return table[space.family]
+    return table[family]
 
 
 def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:

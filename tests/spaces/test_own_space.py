@@ -19,10 +19,6 @@ class Torus(Space):
     dimension: int = 2
     ambient: ClassVar[int] = 4
     name: ClassVar[str] = "torus"
-    point_shape: ClassVar[tuple[int, ...]] = (2,)
-
-    def check_points(self, points: np.ndarray) -> np.ndarray:
-        return np.asarray(points, dtype=np.float64).reshape(-1, 2)
 
     def vectors(self, points: np.ndarray) -> np.ndarray:
         return np.stack([np.cos(points), np.sin(points)], axis=-1).reshape(*points.shape[:-1], 4)
@@ -30,12 +26,6 @@ class Torus(Space):
     def project(self, points: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         u = vectors.reshape(*points.shape, 2)
         return np.cos(points) * u[..., 1] - np.sin(points) * u[..., 0]
-
-    def unflattened(self, state: np.ndarray) -> np.ndarray:
-        return state.reshape(-1, 2)
-
-    def moments(self, points: np.ndarray, weights: np.ndarray | None, degree: int) -> np.ndarray:
-        return Space(4).moments(self.vectors(points), weights, degree)
 
 
 def test_tokens_move_on_a_torus() -> None:

@@ -210,7 +210,7 @@ def plot(
     """
     kinds = _plot_kinds(run)
     space = run.manifold
-    group = space.family if space.is_sphere else "space"
+    group = getattr(space, "family", "space") if space.is_sphere else "space"
     if kind not in kinds:
         drawn = [name for name, entry in kinds.items() if group in entry.manifolds]
         raise ValueError(f"kind of figure {kind!r} is not known. {list_names(kind, drawn)}")
