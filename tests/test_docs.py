@@ -266,7 +266,8 @@ def test_extending_page_lists_the_members_of_protocols() -> None:
     from meanfield.terms.fixed import Term
 
     def members(protocol: type) -> set[str]:
-        return {name for name in dir(protocol) if not name.startswith("_")}
+        names = {*dir(protocol), *getattr(protocol, "__annotations__", {})}
+        return {name for name in names if not name.startswith("_")}
 
     # The first column of a protocol's table is what it demands, and no more.
     for protocol in (Geometry, Basis, Grid, Engines, Representation, Stepper, Term):

@@ -13,6 +13,7 @@ from meanfield.carriers import (
     DensityRepresentation,
     Options,
     ParticleRepresentation,
+    Representation,
     represent,
 )
 from meanfield.carriers.schemes import explicit
@@ -164,14 +165,13 @@ def test_noise_is_never_left_out() -> None:
 
 
 @dataclass(frozen=True)
-class Stub:
+class Stub(Representation):
     """Representation of one number, with any right-hand side and any verdict."""
 
     slope: object
     verdict: object = None
     name: str = "stub"
     state: np.ndarray = field(default_factory=lambda: np.ones(1))
-    fixed: dict = field(default_factory=dict)
     tolerance: float = 1e-10
 
     def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
@@ -186,27 +186,9 @@ class Stub:
         """The state in all of them."""
         return np.full(max_degree + 1, state[0], dtype=complex)
 
-    def largest_step(self, time: float, state: np.ndarray) -> float:
-        """No limit."""
-        return np.inf
-
-    def adapt(self, time: float, state: np.ndarray) -> None:
-        """Never."""
-
-    def refined(self, state: np.ndarray, rejected: np.ndarray) -> None:
-        """Nothing finer."""
-
     def failure(self, time: float, state: np.ndarray) -> str | None:
         """Verdict given."""
         return self.verdict(state) if self.verdict else None
-
-    def events(self, step: object) -> tuple:
-        """None."""
-        return ()
-
-    def arrival(self) -> tuple:
-        """Nothing to say."""
-        return ()
 
     def diagnostics(self, time: float, state: np.ndarray) -> dict[str, float]:
         """A tail to be quoted."""

@@ -39,10 +39,8 @@ from meanfield.carriers.options import Options, usual_degree
 from meanfield.carriers.particles import ParticleRepresentation, particles
 from meanfield.carriers.spectra import check_degrees
 from meanfield.carriers.step_limits import (
-    NOISY,
+    check_carries,
     check_movable,
-    check_no_diffusion,
-    check_no_labels,
     check_step,
 )
 from meanfield.errors import list_names
@@ -205,10 +203,6 @@ def represent(problem: Problem, options: Options) -> Representation:
     if name not in REPRESENTATIONS:
         allowed = list_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
-    if whole.layers is not None and name in ("atoms", "labelled"):
-        raise ValueError(
-            f"{name} cannot carry layers: take the representation 'particles' or 'characteristics'."
-        )
     problem = whole.staged[0]
     first = None
     if hands_over(whole, options) and isinstance(measure, Density):
@@ -217,7 +211,7 @@ def represent(problem: Problem, options: Options) -> Representation:
         first = REPRESENTATIONS[name].begin(problem, measure, options_of(problem, options))
     for number, stage in enumerate(whole.staged[1:], 2):
         try:
-            _check_later_stage(stage, first.name, measure, options)
+            _check_later_stage(stage, first, measure, options)
         except ValueError as error:
             raise ValueError(f"stage {number}: {error}") from None
     if first.name == "atoms" and whole.stages and not stay_met(whole.staged):
@@ -235,19 +229,17 @@ def options_of(stage: Problem, options: Options) -> Options:
 
 
 def _check_later_stage(
-    stage: Problem, carrier: str, measure: Density | Measure, options: Options
+    stage: Problem, first: Representation, measure: Density | Measure, options: Options
 ) -> None:
     """Refuse at the beginning what a carrier could not go on with later."""
     check_movable(stage, measure)
+    carrier = first.name
     if carrier == "labelled" and not stage.has_labels:
         raise ValueError(
             "densities of labels need a mask, or frequencies, in every stage: use representation "
             "'particles'."
         )
-    if carrier not in ("labelled", "particles"):
-        check_no_labels(stage, carrier)
-    if carrier in ("characteristics", "atoms"):
-        check_no_diffusion(stage, carrier, NOISY)
+    check_carries(stage, carrier, first.carries)
     if carrier == "particles":
         check_step(stage, options_of(stage, options).step)
     if carrier in ("density", "labelled") and options.max_degree:

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, IntArray, ModalArray, State
+from meanfield.carriers.carrier import Representation
 from meanfield.carriers.meeting import SAME, gathered, groups_of, reach
 from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.carriers.step_limits import (
@@ -23,9 +24,8 @@ from meanfield.carriers.step_limits import (
     NOISY,
     NOISY_POINTS,
     STABLE,
+    check_carries,
     check_movable,
-    check_no_diffusion,
-    check_no_labels,
 )
 from meanfield.events import Event
 from meanfield.measures import Density, Measure
@@ -51,7 +51,7 @@ _FEW = 50
 
 
 @dataclass(frozen=True, eq=False)
-class AtomRepresentation:
+class AtomRepresentation(Representation):
     """Weighted clusters carried by the flow."""
 
     problem: Problem
@@ -153,10 +153,6 @@ class AtomRepresentation:
             return None
         return replace(self, state=state, numbers=numbers)
 
-    def refined(self, state: State, rejected: State) -> None:
-        """Atoms are all there is."""
-        return None
-
     def failure(self, time: float, state: State) -> str | None:
         """Failure of the particles."""
         return self.tokens.failure(time, state)
@@ -245,19 +241,14 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
             f"atoms are known on the circle and the sphere, not on {problem.manifold}: take "
             'representation "particles".'
         )
-    check_no_labels(problem, "atoms")
-    check_no_diffusion(problem, "atoms", NOISY if isinstance(measure, Density) else NOISY_POINTS)
+    noisy = NOISY if isinstance(measure, Density) else NOISY_POINTS
+    check_carries(problem, "atoms", AtomRepresentation.carries, noisy)
     if isinstance(measure, Density):
         raise TypeError(
             "representation 'atoms' needs points, got an initial density. Use 'auto', which turns "
             "it into atoms once clusters have formed."
         )
     check_movable(problem, measure)
-    if problem.changes:
-        raise ValueError(
-            "atoms cannot carry terms of your own or functions of time, which may part what has "
-            'met: use representation "particles".'
-        )
     groups = groups_of(problem, measure, SAME)
     points, weights, _ = gathered(measure, groups)
     notes = [

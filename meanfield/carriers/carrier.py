@@ -1,9 +1,10 @@
-"""Interface of representations: all that the time loop uses."""
+"""Carriers of measures: all that the time loop uses of a representation."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar
 
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
@@ -11,71 +12,65 @@ from meanfield.measures import Density, Measure
 from meanfield.schemes import Stepper
 
 
-class Representation(Protocol):
+class Representation(ABC):
     """A measure as a state vector with its right-hand side, in scaled time since the run began.
 
     A representation does not change: the time loop holds the state, and `adapt` returns a
     new representation when the state has outgrown the old one. What may ask for a velocity gets
     the time. `refined` and `arrival` do not; `events` has the stepper's clock. Atoms that rest,
     meetings (`meeting.py`) and the ascent of the energy are of flows that do not depend on it.
+
+    name: name in run files; state: state vector to start from; tolerance: largest error of moments
+    that it may leave unresolved.
     """
 
-    @property
-    def name(self) -> str:
-        """Name in run files."""
-        ...
+    name: str
+    state: State
+    tolerance: float
+    carries: ClassVar[frozenset[str]] = frozenset()
+    """Names among `step_limits.FEATURES`: what a problem may have beside attention."""
 
-    @property
-    def state(self) -> State:
-        """State vector to start from."""
-        ...
+    @abstractmethod
+    def rhs(self, time: float, state: State) -> State:
+        """Time derivative of the state, in scaled time."""
 
-    @property
-    def tolerance(self) -> float:
-        """Largest error of moments that it may leave unresolved."""
-        ...
+    @abstractmethod
+    def measure(self, state: State) -> Density | Measure:
+        """Measure that the state stands for."""
+
+    @abstractmethod
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of that measure."""
 
     @property
     def fixed(self) -> FixedArrays:
         """Arrays that, beside a later state, are enough to make it again."""
-        ...
-
-    def rhs(self, time: float, state: State) -> State:
-        """Time derivative of the state, in scaled time."""
-        ...
-
-    def measure(self, state: State) -> Density | Measure:
-        """Measure that the state stands for."""
-        ...
-
-    def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments of that measure."""
-        ...
+        return {}
 
     def largest_step(self, time: float, state: State) -> float:
         """Largest stable time step of an explicit method from this state."""
-        ...
+        return float("inf")
 
     def adapt(self, time: float, state: State) -> Representation | None:
         """Representation to go on with from this state, None to go on as it is."""
-        ...
+        return None
 
     def refined(self, state: State, rejected: State) -> Representation | None:
         """Finer representation of a state, for a rejected step; None if it cannot be refined."""
-        ...
+        return None
 
     def failure(self, time: float, state: State) -> str | None:
         """Reason to distrust this state, or None."""
-        ...
+        return None
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """Events within the last step, in order, on the stepper's clock."""
-        ...
+        return ()
 
     def arrival(self) -> Sequence[Event]:
         """Events at the start of this representation, on a clock that starts there."""
-        ...
+        return ()
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Numbers that say how well the state is represented."""
-        ...
+        return {}

@@ -10,28 +10,27 @@ they split where it stretches. The density at the nodes is positive whatever hap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers.carrier import Representation
 from meanfield.carriers.in_time import in_time
 from meanfield.carriers.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.carriers.options import MOST_NODES
 from meanfield.carriers.step_limits import (
+    FEATURES,
     LINEAR,
-    NOISY,
     STABLE,
+    check_carries,
     check_movable,
-    check_no_diffusion,
-    check_no_labels,
     contraction_rate,
     linear_rate,
     longest,
     lost_digits,
 )
-from meanfield.events import Event
 from meanfield.fields.interactions import AnyInteraction, Field, interaction_of
 from meanfield.fields.lost_digits import partition_cancels, partition_error_at
 from meanfield.fields.mean_field import Interaction
@@ -45,7 +44,6 @@ from meanfield.fields.positive_sums import (
 from meanfield.fields.tokens import dissipation
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.schemes import Stepper
 from meanfield.spaces.label_cells import LabelCells, cells_of
 from meanfield.terms.own import no_divergence
 
@@ -62,7 +60,7 @@ UNRESOLVED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class CharacteristicsRepresentation:
+class CharacteristicsRepresentation(Representation):
     """Nodes of label cells carried by the flow.
 
     base, masses, scale (n,): f_0 at the labels; its masses, summing to 1; how much errors of the
@@ -88,6 +86,7 @@ class CharacteristicsRepresentation:
     contraction: float = field(init=False)
     linear_rate: float = field(init=False)
     name: str = field(default="characteristics", init=False)
+    carries: ClassVar[frozenset[str]] = FEATURES - {"labels", "diffusion"}
 
     def __post_init__(self) -> None:
         interaction = interaction_of(self.problem, economical_degree(self.problem, self.enough))
@@ -200,14 +199,6 @@ class CharacteristicsRepresentation:
                 "symmetric ones; take representation 'density', or perturb = 1e-12 to break it"
             )
         return None
-
-    def events(self, step: Stepper) -> Sequence[Event]:
-        """Nothing to tell."""
-        return ()
-
-    def arrival(self) -> Sequence[Event]:
-        """Nothing to tell."""
-        return ()
 
     @in_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
@@ -329,9 +320,8 @@ def characteristics(
             "representation 'characteristics' needs an initial density, got points. Use "
             "'particles' or 'atoms'."
         )
-    check_no_labels(problem, "characteristics")
+    check_carries(problem, "characteristics", CharacteristicsRepresentation.carries)
     check_movable(problem)
-    check_no_diffusion(problem, "characteristics", NOISY)
     for term in problem.own_terms:
         if not term.has_divergence(problem.manifold.ambient):
             raise ValueError(no_divergence(term))
@@ -352,9 +342,8 @@ def resumed_characteristics(
     enough: float = 0.0,
 ) -> CharacteristicsRepresentation:
     """Characteristics in a later state, from what `fixed` gave."""
-    check_no_labels(problem, "characteristics")
+    check_carries(problem, "characteristics", CharacteristicsRepresentation.carries)
     check_movable(problem)
-    check_no_diffusion(problem, "characteristics", NOISY)
     space = problem.space
     cells = cells_of(space, fixed["bounds"])
     expected = cells.points.size + len(cells.weights)

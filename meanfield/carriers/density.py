@@ -10,17 +10,18 @@ matters, and a tail above tolerance at the largest degree ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.arrays import FloatArray, ModalArray, State
 from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.bases.grid import Grid
 from meanfield.carriers import step_limits
+from meanfield.carriers.carrier import Representation
 from meanfield.carriers.in_time import in_time
 from meanfield.carriers.options import usual_degree
 from meanfield.carriers.spectra import (
@@ -33,14 +34,12 @@ from meanfield.carriers.spectra import (
     visible,
 )
 from meanfield.engines.partition import floored
-from meanfield.events import Event
 from meanfield.fields.interactions import AnyInteraction, interaction_of, transport
 from meanfield.fields.lost_digits import partition_error_of_density, series_noise
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
 from meanfield.problem import Problem
-from meanfield.schemes import Stepper
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.stability import couplings, growth_rate_max
 
@@ -48,7 +47,7 @@ _FIRST_DEGREE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class DensityRepresentation:
+class DensityRepresentation(Representation):
     """Pseudo-spectral density."""
 
     problem: Problem
@@ -58,6 +57,7 @@ class DensityRepresentation:
     interaction: AnyInteraction = field(init=False)  # multipliers of the problem
     grid: Grid = field(init=False)  # free of aliasing for the products of the equation
     name: str = field(default="density", init=False)
+    carries: ClassVar[frozenset[str]] = step_limits.FEATURES - {"labels"}
 
     def __post_init__(self) -> None:
         space = self.problem.space
@@ -69,11 +69,6 @@ class DensityRepresentation:
     def linear_rate(self) -> float:
         """Largest modulus of the rates of small perturbations of uniform."""
         return step_limits.linear_rate(self.problem)
-
-    @property
-    def fixed(self) -> FixedArrays:
-        """Nothing: coefficients are all there is."""
-        return {}
 
     @in_time
     def rhs(self, time: float, state: State) -> State:
@@ -170,14 +165,6 @@ class DensityRepresentation:
     def partition_error(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
         return partition_error_of_density(self.problem, self.interaction, self.grid, state)
-
-    def events(self, step: Stepper) -> Sequence[Event]:
-        """None."""
-        return ()
-
-    def arrival(self) -> Sequence[Event]:
-        """Nothing to say."""
-        return ()
 
     @in_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
@@ -294,7 +281,7 @@ def density(
         raise TypeError(
             "representation 'density' needs an initial density, got points. Use 'auto'."
         )
-    step_limits.check_no_labels(problem, "density")
+    step_limits.check_carries(problem, "density", DensityRepresentation.carries)
     step_limits.check_movable(problem)
     step_limits.check_density_follows(problem)
     if max_degree is None:

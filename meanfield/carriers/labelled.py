@@ -9,16 +9,16 @@ steps, not degrees times frequencies. All labels have one degree, which doubles 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as derived
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.carriers import step_limits
+from meanfield.carriers.carrier import Representation
 from meanfield.carriers.label_counts import (
     label_advice,
     next_refinement,
@@ -34,13 +34,11 @@ from meanfield.carriers.spectra import (
     per_coefficient,
     visible,
 )
-from meanfield.events import Event
 from meanfield.fields.labelled import LabelledField, turned
 from meanfield.labels import Labels
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
-from meanfield.schemes import Stepper
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.stability import growth_rates
 
@@ -68,7 +66,7 @@ class _Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRepresentation:
+class LabelledRepresentation(Representation):
     """Pseudo-spectral densities, one a label."""
 
     problem: Problem
@@ -81,6 +79,7 @@ class LabelledRepresentation:
     # What moves them, on a grid free of aliasing for the products of the equation.
     field: LabelledField = derived(init=False)
     name: str = derived(default="labelled", init=False)
+    carries: ClassVar[frozenset[str]] = frozenset({"labels", "diffusion"})
 
     def __post_init__(self) -> None:
         degree = self.problem.space.degree_of(self._frames(self.state))
@@ -195,14 +194,6 @@ class LabelledRepresentation:
         other = "take particles, or a diffusivity, which limits how sharp a label becomes"
         return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
 
-    def events(self, step: Stepper) -> Sequence[Event]:
-        """None."""
-        return ()
-
-    def arrival(self) -> Sequence[Event]:
-        """Nothing to say."""
-        return ()
-
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Tail, degree and least value, of the labels where they are worst; labels, their error."""
         resolution = self._seen(state)
@@ -295,6 +286,7 @@ def labelled(
             "representation 'labelled' needs an initial density, got points. Use 'particles'."
         )
     space = problem.space
+    step_limits.check_carries(problem, "labelled", LabelledRepresentation.carries)
     step_limits.check_movable(problem.unlabelled)
     if max_degree is None:
         max_degree = labelled_degree(problem)

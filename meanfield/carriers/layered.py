@@ -8,7 +8,6 @@ with their masses; what the cells must resolve is again the map from labels to d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -21,12 +20,10 @@ from meanfield.carriers.characteristics import (
 )
 from meanfield.carriers.particles import ParticleRepresentation, out_of_range
 from meanfield.carriers.step_limits import LINEAR, STABLE, longest
-from meanfield.events import Event
 from meanfield.fields.layer_outputs import LayerOutputs
 from meanfield.fields.lost_digits import partition_cancels
 from meanfield.fields.positive_sums import noise_share
 from meanfield.problem import Problem
-from meanfield.schemes import Stepper
 from meanfield.schemes.layers import Layers, lengths, unit
 
 # Share of the length at depth 0: the direction of a shorter vector is lost.
@@ -134,7 +131,7 @@ class LayeredTokens(ParticleRepresentation):
         limit = min(longest(STABLE, self.contraction * faster), falls)
         return limited(limit, self.outputs.layers, time, self.late)
 
-    def adapt(self, time: float, state: State) -> LayeredTokens | None:  # type: ignore[override]
+    def adapt(self, time: float, state: State) -> LayeredTokens | None:
         """The same after "mix" has turned."""
         layers = layers_of(self.problem)
         if self.late or not (layers.is_flow and layers.is_late(time)):
@@ -150,10 +147,6 @@ class LayeredTokens(ParticleRepresentation):
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Lengths of tokens, where they matter."""
         return radii(layers_of(self.problem), self._vectors(state), self.weights)
-
-    def events(self, step: Stepper) -> Sequence[Event]:
-        """None."""
-        return ()
 
     def _vectors(self, state: State) -> FloatArray:
         return state.reshape(-1, self.problem.manifold.ambient)

@@ -13,16 +13,18 @@ far apart that their attraction is below the rounding of the moments (1e-18).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field as derived
+from typing import ClassVar
 
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.carriers.carrier import Representation
 from meanfield.carriers.in_time import in_time
 from meanfield.carriers.options import DEFAULT_TOLERANCE
 from meanfield.carriers.step_limits import (
+    FEATURES,
     STABLE,
     check_movable,
     check_step,
@@ -31,13 +33,11 @@ from meanfield.carriers.step_limits import (
     lost_digits,
 )
 from meanfield.engines.limits import check_tokens
-from meanfield.events import Event
 from meanfield.fields.interactions import attended
 from meanfield.fields.tokens import LARGEST_DIRECT_SUM, TokenField
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
-from meanfield.schemes import Stepper
 from meanfield.terms.frequencies import Frequencies, GivenFrequencies
 
 # Scores of tokens of R^d are products of two coordinates.
@@ -47,7 +47,7 @@ _OF_FREQUENCIES = 7
 
 
 @dataclass(frozen=True, eq=False)
-class ParticleRepresentation:
+class ParticleRepresentation(Representation):
     """Tokens carried by the flow."""
 
     problem: Problem
@@ -63,6 +63,7 @@ class ParticleRepresentation:
     field: TokenField = derived(init=False)  # what moves them
     contraction: float = derived(init=False)  # rate at which tokens in one place fall together
     name: str = derived(default="particles", init=False)
+    carries: ClassVar[frozenset[str]] = FEATURES
 
     def __post_init__(self) -> None:
         interaction = attended(self.problem, self.degree)
@@ -124,14 +125,6 @@ class ParticleRepresentation:
         """
         return longest(STABLE, self.contraction)
 
-    def adapt(self, time: float, state: State) -> None:
-        """Tokens stay tokens."""
-        return None
-
-    def refined(self, state: State, rejected: State) -> None:
-        """Tokens are all there is."""
-        return None
-
     @in_time
     def failure(self, time: float, state: State) -> str | None:
         """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
@@ -142,14 +135,6 @@ class ParticleRepresentation:
         if lost <= self.tolerance:
             return None
         return lost_digits(lost, self.tolerance, f"take at most {LARGEST_DIRECT_SUM} tokens")
-
-    def events(self, step: Stepper) -> Sequence[Event]:
-        """None."""
-        return ()
-
-    def arrival(self) -> Sequence[Event]:
-        """Nothing to say."""
-        return ()
 
     @in_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:

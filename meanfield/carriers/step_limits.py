@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from meanfield.fields.engines import direct_sum_limit
@@ -202,19 +204,27 @@ def check_step(problem: Problem, step: float | None) -> None:
         )
 
 
-def check_no_labels(problem: Problem, carrier: str) -> None:
-    """Refuse masks and frequencies where nothing carries positions or frequencies."""
+FEATURES = frozenset({"layers", "labels", "diffusion", "time"})
+"""What a problem may have beside attention; "time": parameters or terms that depend on it."""
+
+
+def check_carries(
+    problem: Problem, carrier: str, features: Container[str], noisy: str = NOISY
+) -> None:
+    """Refuse a problem that has more than these features; `noisy` is the advice on diffusion."""
+    lacking = dict[str, str]()
+    if problem.layers is not None:
+        lacking["layers"] = "layers: take the representation 'particles' or 'characteristics'."
     if problem.has_labels:
         kind = "positions, which the mask asks for" if problem.mask != "none" else "frequencies"
-        raise ValueError(
-            f"{carrier} cannot carry {kind}: use representation 'labelled' or 'particles'."
-        )
-
-
-def check_no_diffusion(problem: Problem, carrier: str, instead: str) -> None:
-    """Refuse diffusion where points follow the velocity alone."""
+        lacking["labels"] = f"{kind}: use representation 'labelled' or 'particles'."
     if problem.flow.diffusivity:
-        raise ValueError(
-            f"{carrier} cannot carry diffusion: got diffusivity = "
-            f"{problem.flow.diffusivity:g}. {instead}"
+        lacking["diffusion"] = f"diffusion: got diffusivity = {problem.flow.diffusivity:g}. {noisy}"
+    if problem.changes:
+        lacking["time"] = (
+            "terms of your own or functions of time, which may part what has met: use "
+            'representation "particles".'
         )
+    for feature, reason in lacking.items():
+        if feature not in features:
+            raise ValueError(f"{carrier} cannot carry {reason}")

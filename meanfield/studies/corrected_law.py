@@ -25,7 +25,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.carriers.schemes import order_five
-from meanfield.carriers.step_limits import check_movable, check_no_diffusion
+from meanfield.carriers.step_limits import FEATURES, check_carries, check_movable
 from meanfield.measures import Measure
 from meanfield.observables.clusters import Clusters
 from meanfield.problem import Problem
@@ -140,7 +140,7 @@ def corrected_clusters(
         Numbers of the samples, and their clusters.
     """
     check_movable(problem)
-    check_no_diffusion(problem, "the runs of the corrected law", "Use 0.")
+    check_carries(problem, "the runs of the corrected law", FEATURES - {"diffusion"}, "Use 0.")
     size = _BLOCK[problem.manifold.dimension]
     blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
     yield from finished(partial(_clusters, problem, tokens, seed), blocks, executor)

@@ -32,9 +32,9 @@ from meanfield.carriers.options import Options
 from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.carriers.schemes import Scheme, explicit
 from meanfield.carriers.step_limits import (
+    FEATURES,
+    check_carries,
     check_movable,
-    check_no_diffusion,
-    check_no_labels,
     check_no_layers,
 )
 from meanfield.checks import checked
@@ -304,10 +304,10 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     Options(tolerance=tolerance)
     check_movable(problem)
     check_no_layers(problem, "ensembles")
-    check_no_diffusion(problem, "ensembles", "Use 0.")
+    check_carries(problem, "ensembles", FEATURES - {"diffusion"}, "Use 0.")
     law = initial_density(problem)
     if options.representation == "density":
-        check_no_labels(problem, "a density")
+        check_carries(problem, "a density", FEATURES - {"labels"})
     onset = np.array([onset_time(problem, n) for n in options.tokens])
     if not np.all(np.isfinite(onset)):
         raise ValueError("nothing grows: uniform is stable, there is no onset time.")

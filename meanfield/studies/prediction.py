@@ -17,8 +17,9 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.carriers.step_limits import (
+    FEATURES,
+    check_carries,
     check_movable,
-    check_no_diffusion,
     check_no_layers,
 )
 from meanfield.checks import checked
@@ -436,7 +437,7 @@ def _no_runs(problem: Problem, runs: int) -> str:
     """Why there is no corrected law, else empty."""
     try:
         check_movable(problem)
-        check_no_diffusion(problem, "its runs", "Use 0 for one.")
+        check_carries(problem, "its runs", FEATURES - {"diffusion"}, "Use 0 for one.")
     except ValueError as error:
         return f"no corrected law: {str(error).removesuffix('.')}"
     return "" if runs else "no corrected law: its runs would take long; ask for a number of them"

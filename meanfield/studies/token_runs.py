@@ -17,8 +17,9 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.carriers.step_limits import (
+    FEATURES,
+    check_carries,
     check_movable,
-    check_no_labels,
     check_no_layers,
     check_step,
 )
@@ -186,7 +187,7 @@ def token_runs(
         )
     problem.check_one_stage()
     check_no_layers(problem, what)
-    check_no_labels(problem, what)
+    check_carries(problem, what, FEATURES - {"labels"})
     wanted = np.asarray(times, dtype=np.float64)
     if not len(wanted) or wanted[0] < 0.0 or np.any(np.diff(wanted) <= 0.0):
         raise ValueError(f"times must be increasing and not negative, got {list(times)}.")

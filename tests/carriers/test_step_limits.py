@@ -1,12 +1,14 @@
 """What bounds explicit steps."""
 
+import re
+
 import pytest
 
 import meanfield as mf
 from meanfield.carriers.step_limits import (
-    NOISY,
+    FEATURES,
+    check_carries,
     check_movable,
-    check_no_diffusion,
     contraction_rate,
 )
 
@@ -17,11 +19,44 @@ def test_contraction_is_the_largest_attention(flow: mf.Flow, beta: float, rate: 
     assert contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta), flow)) == rate
 
 
-def test_diffusion_is_refused_with_the_alternative() -> None:
-    """What is carried by the velocity alone would lose the noise without a word."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.05))
-    with pytest.raises(ValueError, match='got diffusivity = 0.05. Use representation "density" or'):
-        check_no_diffusion(problem, "characteristics", NOISY)
+@pytest.mark.parametrize(
+    ("feature", "problem", "message"),
+    [
+        (
+            "diffusion",
+            mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.05)),
+            'diffusion: got diffusivity = 0.05. Use representation "density" or "particles".',
+        ),
+        (
+            "labels",
+            mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=mf.Gaussian(0.1)),
+            "frequencies: use representation 'labelled' or 'particles'.",
+        ),
+        (
+            "labels",
+            mf.Problem(mf.Circle(), mf.Attention([mf.Head()], beta=3.0, mask="causal")),
+            "positions, which the mask asks for: use representation 'labelled' or 'particles'.",
+        ),
+        (
+            "layers",
+            mf.Problem(mf.Circle(), mf.linear(), layers=mf.Layers(0.1)),
+            "layers: take the representation 'particles' or 'characteristics'.",
+        ),
+        (
+            "time",
+            mf.Problem(mf.Circle(), mf.exponential(lambda t: 2.0 + t)),
+            "terms of your own or functions of time, which may part what has met: use "
+            'representation "particles".',
+        ),
+    ],
+)
+def test_what_a_carrier_lacks_is_refused_with_the_alternative(
+    feature: str, problem: mf.Problem, message: str
+) -> None:
+    """A carrier would leave out part of the problem without a word."""
+    check_carries(problem, "atoms", {feature})
+    with pytest.raises(ValueError, match=f"^{re.escape(f'atoms cannot carry {message}')}$"):
+        check_carries(problem, "atoms", FEATURES - {feature})
 
 
 def test_kernels_beyond_the_manifold_are_refused() -> None:
