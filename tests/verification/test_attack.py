@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from attack import ALLOWED, PROBLEMS, Attack, attack, truth_of
+from dense_attack import PROBLEMS as DENSE_PROBLEMS
+from dense_attack import dense
 from label_quadrature import Labels, circle_points, sphere_points
 from lagrangian import DEGREE, Motion, carried, harmonics, pair_velocity, ring_velocity
 from wide_attack import PROBLEMS as WIDE_PROBLEMS
@@ -30,6 +32,8 @@ PARTS = 50
 WIDE = "random problems of every other kind against direct sums, in tolerances that may grow"
 # Heads, masks, axial densities, layers, stages, R^d.
 WIDE_EVERYDAY = (0, 1, 2, 5, 6, 19, 11)
+# Drawn frequencies, densities through layers, stages of heads.
+DENSE_EVERYDAY = (2, 11, 6)
 # CPU seconds of one run after which it is judged by what it has saved.
 PATIENCE = 8.0
 
@@ -177,20 +181,28 @@ def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str
     return np.array(apart) / case.options["tolerance"], end
 
 
-@pytest.mark.parametrize("seed", WIDE_EVERYDAY)
-def test_random_problems_of_other_kinds_are_right(seed: int, verified: Callable) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "seed"),
+    [(wide, seed) for seed in WIDE_EVERYDAY] + [(dense, seed) for seed in DENSE_EVERYDAY],
+)
+def test_random_problems_of_other_kinds_are_right(
+    kinds: Callable[[int], Case], seed: int, verified: Callable
+) -> None:
     """Each of these runs to its end and is judged there."""
-    found, end = wide_errors(wide(seed), patience=np.inf)
+    found, end = wide_errors(kinds(seed), patience=np.inf)
     assert end == "completed"
     verified("independent methods", WIDE, found, ALLOWED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_of_other_kinds_is_silently_wrong(part: int, verified: Callable) -> None:
+@pytest.mark.parametrize(("kinds", "problems"), [(wide, WIDE_PROBLEMS), (dense, DENSE_PROBLEMS)])
+def test_nothing_of_other_kinds_is_silently_wrong(
+    kinds: Callable[[int], Case], problems: int, part: int, verified: Callable
+) -> None:
     """All problems: right wherever saved; pytest -rP shows each."""
-    for seed in range(part, WIDE_PROBLEMS, PARTS):
-        case = wide(seed)
+    for seed in range(part, problems, PARTS):
+        case = kinds(seed)
         found, end = wide_errors(case)
         print(f"{seed}: {case.words}: {found.max(initial=0.0):.1e} tolerances, {end}")
         assert np.all(found <= ALLOWED), (seed, case.words, found)

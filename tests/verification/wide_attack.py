@@ -24,6 +24,7 @@ from wide_case import (
     kernel_of,
     law_of,
     log_scale,
+    position_points,
     random_beta,
     random_heads,
     random_tokens,
@@ -88,28 +89,16 @@ def masks(rng: Any) -> Case:
 
 
 def mask_density(rng: Any) -> Case:
-    """Densities over positions s: collocation at Gauss nodes in s, nodes on the circle."""
+    """Densities over positions."""
     law, density = circle_law(rng)
-    beta, count, n = random_beta(rng, most=4.0), 10, 40
+    beta = random_beta(rng, most=4.0)
     rate = 0.0 if rng.random() < 0.5 else float(rng.uniform(0.5, 10.0))
     kernel = mf.Attention(beta=beta, mask="alibi" if rate else "causal", alibi_rate=rate or None)
     problem = mf.Problem(mf.Circle(), kernel, initial=mf.with_profile(law, 1.0))
-    times, s, w = np.array([rng.uniform(0.3, 1.5)]), *np.polynomial.legendre.leggauss(count)
-    s, w, parts = (s + 1) / 2, w / 2, []
-    # Row i: integrals over (0, s_i) of the polynomial that is 1 at s_j and 0 at other nodes.
-    basis = np.linalg.inv(np.polynomial.legendre.legvander(2 * s - 1, count - 1))
-    inner = s[:, None] * s
-    at = np.polynomial.legendre.legvander(2 * inner - 1, count - 1) @ basis
-    shares = np.einsum("q,iq,iqj->ij", w, np.exp(-rate * (s[:, None] - inner)), at)
-    shares /= shares.sum(axis=1, keepdims=True)
-    for each in s:
-        parts.append(circle_nodes(lambda t, each=each: 1 + each * (density(t) - 1), n))
-    label = np.repeat(np.arange(count), n)
-    start = Points(
-        *(np.concatenate(each) for each in zip(*(p[:2] for p in parts), strict=True)), label
-    )
-    page = attention(identity_head(beta, 2), mask=lambda mine, others: shares[mine, others])
-    truth = flown([(INF, Problem([page]))], start, times, np.repeat(w, n) * start.mass)
+    times = np.array([rng.uniform(0.3, 1.5)])
+    start, weight, mask = position_points(density, rate)
+    page = attention(identity_head(beta, 2), mask=mask)
+    truth = flown([(INF, Problem([page]))], start, times, weight)
     words = f"densities over positions, beta = {beta}, rate = {rate:.3g}"
     return Case(words, problem, times, truth)
 

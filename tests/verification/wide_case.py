@@ -157,3 +157,27 @@ def circle_nodes(density: Callable[[Array], Array], count: int) -> Points:
     """Equidistant nodes of a density on the circle."""
     angles = 2 * np.pi * np.arange(count) / count
     return Points(np.column_stack([np.cos(angles), np.sin(angles)]), density(angles) / count)
+
+
+def position_points(
+    density: Callable[[Array], Array], rate: float, power: int = 1, count: int = 10, n: int = 40
+) -> tuple[Points, Array, Callable[[Array, Array], Array]]:
+    """Densities 1 + s^power (f - 1) at Gauss nodes s, their weights, and the mask e^{-rate s}.
+
+    Collocation: what s attends to is the integral over (0, s) of the polynomial through the nodes.
+    """
+    s, w = np.polynomial.legendre.leggauss(count)
+    s, w, parts = (s + 1) / 2, w / 2, []
+    # Row i: integrals over (0, s_i) of the polynomial that is 1 at s_j and 0 at other nodes.
+    basis = np.linalg.inv(np.polynomial.legendre.legvander(2 * s - 1, count - 1))
+    inner = s[:, None] * s
+    at = np.polynomial.legendre.legvander(2 * inner - 1, count - 1) @ basis
+    shares = np.einsum("q,iq,iqj->ij", w, np.exp(-rate * (s[:, None] - inner)), at)
+    shares /= shares.sum(axis=1, keepdims=True)
+    for each in s:
+        parts.append(circle_nodes(lambda t, each=each: 1 + each**power * (density(t) - 1), n))
+    label = np.repeat(np.arange(count), n)
+    start = Points(
+        *(np.concatenate(each) for each in zip(*(p[:2] for p in parts), strict=True)), label
+    )
+    return start, np.repeat(w, n) * start.mass, lambda mine, others: shares[mine, others]
