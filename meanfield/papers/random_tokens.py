@@ -27,8 +27,6 @@ _FAR = 60.0
 _NODES = 48
 # Behind it the series of ln Gamma(a + 1/2) - ln Gamma(a) is exact to rounding.
 _LARGE = 30.0
-# Least value of a regularised beta function that is a normal number.
-_SMALLEST = 1e-290
 
 
 @checked
@@ -48,7 +46,7 @@ def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     Returns
     -------
     float
-        0 where it underflows; `log_hemisphere_probability` does not.
+        0 where it underflows.
 
     Raises
     ------
@@ -71,30 +69,6 @@ def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     at_least(1, tokens=tokens)
     d = _ambient(manifold)
     return float(betainc(tokens - d, d, 0.5)) if tokens > d else 1.0
-
-
-@checked
-def log_hemisphere_probability(manifold: Geometry, tokens: int) -> float:
-    """Ln of `hemisphere_probability`, also where that underflows.
-
-    What is missing to 1 is the probability of n tokens in R^{n - d}: ask for its logarithm there.
-    """
-    from scipy.special import betaln
-
-    probability = hemisphere_probability(manifold, tokens)
-    if probability > _SMALLEST:
-        return math.log(probability)
-    # binom(n - 1, d - 1) (1 + (d - 1)/(n - d + 1) (1 + (d - 2)/(n - d + 2) (1 + ...))); here
-    # d < n / 2, so that the terms fall.
-    d, n = _ambient(manifold), tokens
-    total, term = 0.0, 1.0
-    for k in range(d - 1, -1, -1):
-        total += term
-        term *= k / (n - k)
-        if term < 1e-17 * total:
-            break
-    log_binomial = -math.log(n) - float(betaln(d, n - d + 1.0))
-    return (1 - n) * math.log(2.0) + log_binomial + math.log(total)
 
 
 @checked

@@ -162,13 +162,8 @@ def gegenbauer(
     return values
 
 
-def harmonic_counts(dimension: int, max_degree: int) -> FloatArray:
-    """Number N_l of independent harmonics of each degree on S^dimension, as floats; p_l(1)^2."""
-    return np.asarray(np.cumprod(_count_ratios(dimension, max_degree)))
-
-
 def log_harmonic_counts(dimension: int, max_degree: int) -> FloatArray:
-    """Logarithms of `harmonic_counts`, which overflow in high dimension."""
+    """Logarithms of the numbers N_l of harmonics, which overflow in high dimension."""
     logs = np.log(_count_ratios(dimension, max_degree))
     return np.asarray(np.cumsum(logs), dtype=np.float64)
 
