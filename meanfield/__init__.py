@@ -39,7 +39,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from meanfield.names import HOMES, TOPICS, public
+from meanfield.names import HOMES, RESULT_KINDS, TOPICS, public
 from meanfield.version import __version__ as __version__
 from meanfield.views import VIEWS as _VIEWS
 
@@ -213,6 +213,7 @@ _MAKERS = {
     "Problem.html": "results.tables:problem_html",
     "Replay.plot": "figures.draw.replay:replay_figure",
     "Replay.report": "results.replay_report:replay_report",
+    "Request.compile": "commands.compile:compile_for_workers",
     "Request.results": "studies.complete:complete_call",
     "Run.animate": "figures.draw:animate",
     "Run.html": "results.tables:run_html",
@@ -231,6 +232,10 @@ _MAKERS = {
     "Sweep.to_xarray": "results.sweep_dataset:to_xarray",
     "TokenLimit.plot": "figures.draw.replay:token_limit_figure",
 }
+# A study with a file has its figure in the file of its kind, and a report of its own tables.
+for _kind, _name in RESULT_KINDS.items():
+    _MAKERS.setdefault(f"{_name}.plot", f"figures.draw.{_kind}:{_kind}_figure")
+    _MAKERS.setdefault(f"{_name}.report", "results.study_reports:described_report")
 
 
 def _maker(place: str) -> Callable[..., Any]:

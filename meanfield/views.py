@@ -23,6 +23,7 @@ VIEWS: dict[str, Callable[..., Any]] = {}
 
 _ON_AXES = "Empty axes to draw on, `ax`, instead of a figure of its own. "
 _OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots an inch."
+_RUN_AXES = {"run", "repetition"}
 _CASTS: dict[Any, Callable[[Any], Any]] = {"float": float, "int": int, "str": str}
 
 
@@ -41,6 +42,16 @@ class Array:
     def axes_of(self, dimensions: int) -> tuple[str, ...]:
         """Axes of an array of so many dimensions."""
         return self.axes[:-1] if self.points and dimensions < len(self.axes) else self.axes
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Table of a report as plain data; without a header its rows are names and values."""
+
+    header: tuple[str, ...]
+    rows: list[Any]
+    above: str = ""  # lines above and below it
+    below: str = ""
 
 
 def array(axes: str, name: str = "", **options: Any) -> Any:
@@ -126,6 +137,17 @@ class StudyResult(ResultBase):
             elif "attribute" in each.metadata:
                 given[each.name] = _CASTS[each.type](attributes[each.name])
         return cls(**given, attributes=attributes)  # type: ignore[call-arg]
+
+    @property
+    def runs(self) -> int:
+        """Runs of each size, made or not: the length of the second axis of its arrays."""
+        axes = {name: one.axes for name, one in self.described().items()}
+        chosen = next(name for name, named in axes.items() if {*named[1:2]} & _RUN_AXES)
+        return int(getattr(self, chosen).shape[1])
+
+    def parts(self) -> list[Rows | str]:
+        """Tables and lines of its report, where no other is registered."""
+        raise NotImplementedError
 
     @property
     def columns(self) -> dict[str, Any]:

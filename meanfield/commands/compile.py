@@ -64,8 +64,14 @@ def _import_all() -> None:
             import_module(module.name)
 
 
-def compile_for_workers(problem: Problem) -> None:
-    """Compile what evolves tokens on the circle and S^2 before many processes would at once."""
+def compile_for_workers(problem: Problem | None) -> None:
+    """Compile what evolves tokens of a problem, by default in any dimension, before many processes.
+
+    They would compile at once, each for itself.
+    """
+    if problem is None:
+        compile_blocks()
+        return
     for count in _TOKENS.get(problem.manifold.name, ())[:2]:
         step = 0.05 if problem.flow.diffusivity else None
         _tokens(problem.space, problem.flow, count, step=step)

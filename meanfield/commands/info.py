@@ -22,10 +22,10 @@ from meanfield.store.result_file import load
 from meanfield.store.result_hash import result_hash, run_results
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.store.wall_time import seconds_by_phase
-from meanfield.studies.complete import runs_of_each
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.sweep_results import Sweep
+from meanfield.views import StudyResult
 
 _MOST_VALUES = 8
 
@@ -141,13 +141,15 @@ def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
 
 
 def _described(
-    result: ConvergenceStudy | Ensemble | MergingDiagram | Replay, path: str
+    result: StudyResult | Replay, path: str
 ) -> tuple[str, list[tuple[str, Any]], Report, bool]:
     """Kind, facts, and report of a result that is no run; the last one tells if it is finished."""
     stored = result.attributes
     created = ("created", f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}")
     if isinstance(result, Replay):
         return "replay", [created], replay_report(result, path), True
+    if not isinstance(result, MergingDiagram | ConvergenceStudy | Ensemble):
+        return result.kind, problem_facts(stored), result.report(), True
     names: tuple[str, ...]
     done, finished = int(result.finished.sum()), bool(result.finished.all())
     if isinstance(result, MergingDiagram):
@@ -162,7 +164,7 @@ def _described(
     else:
         kind, names, tasks = "comparison", ("metric", "seed"), "particle systems"
         report = comparison_report(untitled, path)
-    total = len(result.tokens) * runs_of_each(result)
+    total = len(result.tokens) * result.runs
     pairs = [
         *problem_facts(stored),
         ("tokens", ", ".join(map(str, result.tokens))),

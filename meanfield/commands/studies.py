@@ -129,10 +129,7 @@ def pool(
     if workers > 1:
         from meanfield.commands import compile
 
-        if problem is None:
-            compile.compile_blocks()
-        else:
-            compile.compile_for_workers(problem)
+        compile.compile_for_workers(problem)
     with worker_pool(workers, max(1, threads() // workers)) as local:
         yield local
 

@@ -235,7 +235,7 @@ class HeadsInteraction:
         self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
     ) -> FloatArray:
         """Velocity at weighted points, or at targets, in their field, summed over pairs."""
-        if self.manifold.family == "vectors" and targets is None:
+        if not self.manifold.has_series and targets is None:
             return self.manifold.project(points, self.output(points, weights))
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity(

@@ -173,7 +173,7 @@ class Interaction:
     ) -> FloatArray:
         """Velocity at weighted points, or at targets, in their field, summed over pairs."""
         assert self.problem is not None
-        if self.manifold.family == "vectors" and targets is None:
+        if not self.manifold.has_series and targets is None:
             return self.manifold.project(points, kernel_output(self.problem, points, weights))
         flow, kernel = self.problem.flow, self.problem.own_kernel
         return flow.strength * engines.pair_velocity(

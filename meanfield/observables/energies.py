@@ -88,8 +88,10 @@ def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
     x = problem.space.vectors(points)
     total = 0.0
     for term in problem.terms:
-        own = isinstance(term, OwnTerm)
-        total += term.energy(Seen(x, masses)) if own else float(masses @ term.potential(x))
+        if isinstance(term, OwnTerm):
+            total += term.energy(Seen(x, masses))
+        else:
+            total += float(masses @ term.potential(x))
     return total / energy_unit(problem)
 
 

@@ -12,6 +12,7 @@ from meanfield.results.words import problem_words
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.views import StudyResult
 
 if TYPE_CHECKING:
     from meanfield.papers.merging_results import MergingDiagram
@@ -159,6 +160,28 @@ def study_report(study: ConvergenceStudy | Ensemble | MergingDiagram) -> Report:
     if isinstance(study, ConvergenceStudy):
         return comparison_report(study)
     return ensemble_report(study) if isinstance(study, Ensemble) else merging_report(study)
+
+
+def described_report(result: StudyResult) -> Report:
+    """Report of the tables that a result has as plain data; all its arrays for programs."""
+    blocks = [
+        part
+        if isinstance(part, str)
+        else (
+            table(part.header, part.rows, part.above, part.below)
+            if part.header
+            else facts(part.rows)
+        )
+        for part in result.parts()
+    ]
+    values = {one.name: getattr(result, name) for name, one in result.described().items()}
+    facts_of = {name: getattr(result, own) for name, own in result.described_facts().items()}
+    heading = result.kind.replace("_", " ").capitalize()
+    if "kernel" in result.attributes:
+        heading += f": {problem_words(result.attributes)}"
+    title = str(result.attributes.get("title", ""))
+    blocks = [*([title] if title else []), *blocks]
+    return Report(blocks, facts_of | values, result.columns, heading)
 
 
 def _report(study: Any, blocks: list[str], data: dict[str, Any]) -> Report:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from meanfield.studies.ensemble_results import Ensemble
     from meanfield.studies.sweep_results import Sweep
 
-    Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay | Sweep
+    Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay | StudyResult | Sweep
 
 
 @checked

@@ -31,8 +31,6 @@ from meanfield.store.output_file import OutputFile
 from meanfield.store.provenance import origin_attributes
 from meanfield.store.study_file import STUDY_COMMANDS, read_result, record_study, write_result
 from meanfield.store.wall_time import WallTime, seconds_by_phase
-from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.processes import worker_pool
 from meanfield.studies.study import Execution, Request, Runs, Study
 
@@ -121,7 +119,8 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
 
     if execution.output is None:
         study = request.plan()
-        with _pool(execution, len(study.missing(study.empty()))) as executor:
+        left = len(study.missing(study.empty()))
+        with _pool(request, execution, left) as executor:
             return study.completed(executor, execution.progress)
     if request.problem is None:
         request = replace(request, text=json.dumps(request.options.facts()))
@@ -133,7 +132,7 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
     with python_call():
         check_path(f"output={path}", path, ())
         with output_lock(path, resume=resume, overwrite=execution.overwrite) as output:
-            pool = partial(_pool, execution)
+            pool = partial(_pool, request, execution)
             complete(request, output, resume=resume, pool=pool, follow=follow)
         return read_result(path, request.kind)
 
@@ -148,11 +147,6 @@ def python_call() -> Iterator[None]:
         raise KeyboardInterrupt(str(error).replace("--resume", "resume=True")) from None
 
 
-def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
-    """How many runs of each size a study has, or asks for."""
-    return int((study.counts if isinstance(study, Ensemble) else study.distances).shape[1])
-
-
 def _check_document(request: Request[Any], tables: dict[str, Any], stored: Any, path: Path) -> None:
     """Refuse to resume a study of another run file, or one that would shrink."""
     section, wanted = STUDY_COMMANDS.get(request.kind, request.kind), request.options
@@ -161,7 +155,7 @@ def _check_document(request: Request[Any], tables: dict[str, Any], stored: Any, 
     free |= {section: ("tokens", "runs")} | ({"time": None} if section == "ensemble" else {})
     check_continues(request.label, tables, request.idle, stored.attributes, path, free)
     lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
-    if lost or runs_of_each(stored) > wanted.runs:
+    if lost or stored.runs > wanted.runs:
         what = f"tokens lacks {lost[0]}, which" if lost else f"runs = {wanted.runs} is fewer than"
         raise ConfigError(
             f"{request.label}: [{section}] {what} {path} holds: --resume may only add. "
@@ -200,11 +194,13 @@ def _changed(options: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _pool(execution: Execution, left: int) -> Iterator[Executor | None]:
+def _pool(request: Request[Any], execution: Execution, left: int) -> Iterator[Executor | None]:
     """Executor of a call, or as many processes as it asks for, but no more than tasks."""
     if execution.executor is not None:
         yield execution.executor
         return
     workers = max(1, min(execution.workers or 1, left))
+    if workers > 1:
+        request.compile()
     with worker_pool(workers, max(1, threads() // workers)) as local:
         yield local

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers import density, particles
@@ -37,10 +36,10 @@ from meanfield.simulation import timing
 from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import (
+    ArrayStudy,
     Execution,
     Request,
     Runs,
-    Study,
     as_problem,
     check_runs,
     initial_density,
@@ -211,7 +210,7 @@ def systems_left(options: StudyOptions, stored: ConvergenceStudy | None) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Study[FloatArray, ConvergenceStudy]):
+class Comparison(ArrayStudy[ConvergenceStudy]):
     """Plan of a study: the density run is done, the particle systems are not.
 
     A table of results has the shape (n_sizes, runs, n_times, 2); its last axis holds
@@ -227,15 +226,12 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
     certified: FloatArray = field(default_factory=lambda: np.full((), np.nan))
     unit: ClassVar[str] = "particle systems"
     overhead: ClassVar[int] = 10_000
+    measured: ClassVar[tuple[str, ...]] = ("distances", "widths")
 
-    def empty(self) -> FloatArray:
-        """NaN."""
-        sizes = (len(self.options.tokens), self.options.runs, len(self.reference.times))
-        return np.full((*sizes, 2), np.nan)
-
-    def lacking(self, table: FloatArray) -> npt.NDArray[np.bool_]:
-        """NaN at some time."""
-        return np.asarray(np.isnan(table).any(axis=(2, 3)))
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Times."""
+        return (len(self.reference.times),)
 
     def run(self, runs: Runs) -> FloatArray:
         """Distances of some particle systems."""
@@ -254,19 +250,6 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
                 for number in runs.numbers
             ]
         )
-
-    def placed(self, table: FloatArray, runs: Runs, part: FloatArray) -> FloatArray:
-        """The table itself, filled."""
-        table[self.index(runs)] = part
-        return table
-
-    def resumed(self, stored: ConvergenceStudy) -> FloatArray:
-        """Table with the results of a stored study of the same times."""
-        table = self.empty()
-        for i, n in enumerate(stored.tokens.tolist()):
-            values = np.stack([stored.distances[i], stored.widths[i]], axis=-1)
-            table[self.options.tokens.index(n), : len(values)] = values
-        return table
 
     def check_resumes(self, stored: ConvergenceStudy, path: Path, label: str) -> None:
         """Times end where the density is resolved."""

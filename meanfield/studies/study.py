@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.checks import at_least, check_returned
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
@@ -161,6 +162,39 @@ class Study(ABC, Generic[Table, Results]):
         return float(len(runs.numbers) * (runs.size + self.overhead))
 
 
+class ArrayStudy(Study[FloatArray, Results]):
+    """Study of runs that measure some numbers each: tables (n_sizes, runs, *shape, n_measured)."""
+
+    measured: ClassVar[tuple[str, ...]]  # arrays of its results, NaN in the first where not yet run
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one measured array of a run."""
+        return ()
+
+    def empty(self) -> FloatArray:
+        """NaN."""
+        sizes = (len(self.sizes), self.options.runs, *self.shape, len(self.measured))
+        return np.full(sizes, np.nan)
+
+    def lacking(self, table: FloatArray) -> npt.NDArray[np.bool_]:
+        """NaN anywhere in the first array."""
+        return np.asarray(np.isnan(table[..., 0]).any(axis=tuple(range(2, table.ndim - 1))))
+
+    def placed(self, table: FloatArray, runs: Runs, part: FloatArray) -> FloatArray:
+        """The table itself, filled."""
+        table[self.index(runs)] = part
+        return table
+
+    def resumed(self, stored: Any) -> FloatArray:
+        """Table with the arrays of a stored study of the same shape."""
+        table = self.empty()
+        values = np.stack([getattr(stored, name) for name in self.measured], axis=-1)
+        for size, row in zip(stored.tokens.tolist(), values, strict=True):
+            table[self.sizes.index(size), : len(row)] = row
+        return table
+
+
 @dataclass(frozen=True)
 class Request(Generic[Results]):
     """A study that is asked for, and what a file must agree with to go on."""
@@ -180,6 +214,10 @@ class Request(Generic[Results]):
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys that cannot act
     # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
     left: Callable[[Any], int] | None = None
+
+    def compile(self) -> None:
+        """Compile what the runs need, before many processes would at once."""
+        VIEWS["Request.compile"](self.problem)
 
     def results(self, execution: Execution) -> Results:
         """Results of a call in Python, see `studies.complete`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.results.study_reports import described_report
 from meanfield.store import study_file
 from meanfield.store.output_file import LostOutputError, OutputFile
 from meanfield.store.run_file import load as load_run
@@ -21,7 +23,7 @@ from meanfield.store.study_file import (
     write_result,
     write_study,
 )
-from meanfield.views import Array, StudyResult, array, attribute
+from meanfield.views import VIEWS, Array, Rows, StudyResult, array, attribute
 
 
 def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
@@ -202,6 +204,16 @@ class Squares(StudyResult):
         """Follows, and is a property."""
         return 2.0 * self.numbers
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """A row a number."""
+        return {"number": self.numbers, "square": self.squares}
+
+    def parts(self) -> list[Rows | str]:
+        """A table, facts and a line."""
+        rows = list(zip(self.numbers.tolist(), self.squares.tolist(), strict=True))
+        return [Rows(("n", "n^2"), rows, above="squares"), Rows((), [("seed", self.seed)]), "end"]
+
 
 def squares(places: Any, **options: Any) -> Squares:
     """A small one."""
@@ -266,6 +278,17 @@ def test_files_of_earlier_versions_may_lack_arrays(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "s.h5", "a") as file:
         del file["later"]
     assert mf.load(tmp_path / "s.h5").later is None
+
+
+def test_report_of_a_study_needs_its_tables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new study would need a report, a page and a table of its own."""
+    monkeypatch.setitem(VIEWS, "Squares.report", described_report)
+    made = squares(np.zeros(2))
+    assert str(made) == "t\n\nsquares\nn  n^2\n1    1\n3    9\n\nseed  7\n\nend"
+    assert "<b>Squares</b>" in made._repr_html_() and made.runs == 2
+    assert made.report().csv() == "number,square\n1,1.0\n3,9.0\n"
+    assert json.loads(made.report().json())["done"] == [[True, False], [True, True]]
+    assert list(dict(made.table())) == ["number", "square"]
 
 
 def test_data_sets_have_the_axes_of_files() -> None:

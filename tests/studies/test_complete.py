@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.papers.merging import MergingPlan
+from meanfield.studies import complete
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.ensemble import EnsemblePlan
 from meanfield.studies.study import Runs
+from meanfield.views import VIEWS
 
 LAW = mf.perturbed_uniform([[3, 0.1, 0.0]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -236,3 +239,21 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
     """One of two options would be ignored silently, before a study that takes hours."""
     with pytest.raises(ValueError, match=message):
         ensemble(**options)
+
+
+def test_kernels_are_compiled_before_workers_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each worker would compile them for itself, for a minute."""
+    compiled: list[mf.Problem | None] = []
+    started: list[int] = []
+
+    def pool(workers: int, threads: int) -> Any:
+        started.append(len(compiled))
+        return nullcontext()
+
+    monkeypatch.setitem(VIEWS, "Request.compile", compiled.append)
+    monkeypatch.setattr(complete, "worker_pool", pool)
+    ensemble(runs=2, workers=2)
+    diagram(runs=2, workers=2)
+    ensemble(runs=2)
+    assert compiled == [PROBLEM, None]
+    assert started == [1, 2, 2]
