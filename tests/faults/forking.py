@@ -18,6 +18,8 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,30 +105,61 @@ def terminal_that_is_gone() -> int:
 
 def ended(pid: int, fault: dict[str, Any], seconds: float) -> tuple[int, int]:
     """In the parent: make the fault and wait for the end; exit status, calls that were counted."""
+    try:
+        with patience(pid, seconds):
+            status, calls = _ended(pid, fault)
+    except TimeoutError:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return HUNG, 0
+    return os.waitstatus_to_exitcode(status), calls
+
+
+def _ended(pid: int, fault: dict[str, Any]) -> tuple[int, int]:
     if "call" in fault:
-        signal.alarm(int(seconds) + 1)
-        try:
-            status, calls = tracing.trace(
-                pid, fault["call"], fault.get("signal", 0), fault.get("error", 0)
-            )
-        except TimeoutError:
-            os.killpg(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return HUNG, 0
-        finally:
-            signal.alarm(0)
-        return os.waitstatus_to_exitcode(status), calls
+        return tracing.trace(pid, fault["call"], fault.get("signal", 0), fault.get("error", 0))
     began, sent = time.monotonic(), "signal" not in fault
-    while (now := time.monotonic() - began) < seconds:
+    while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status), 0
-        if not sent and now >= fault["after"]:
+            return status, 0
+        if not sent and time.monotonic() - began >= fault["after"]:
             sent = strike(pid, fault)
         time.sleep(0.0005)
-    os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return HUNG, 0
+
+
+@contextmanager
+def patience(leader: int, seconds: float) -> Iterator[None]:
+    """Raise TimeoutError once a session has not computed, or has computed, for so many seconds.
+
+    Its time on the wall clock says nothing: a traced command stops thousands of times, and beside
+    other processes waits for each of them.
+    """
+    used = -1.0
+
+    def look(number: int, frame: Any) -> None:
+        nonlocal used
+        before, used = used, processor_time(leader)
+        if used == before or used > seconds:
+            raise TimeoutError
+
+    usual = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, usual)
+
+
+def processor_time(leader: int) -> float:
+    """Seconds that the living processes of a session have computed."""
+    ticks = 0
+    for pid in session(leader):
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])  # of the user, of the system
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def strike(pid: int, fault: dict[str, Any]) -> bool:
@@ -162,7 +195,7 @@ def session(leader: int) -> dict[int, str]:
     return found
 
 
-def left_behind(leader: int, seconds: float = 20.0) -> list[str]:
+def left_behind(leader: int, seconds: float = 60.0) -> list[str]:
     """Processes of a session that do not end by themselves."""
     deadline = time.monotonic() + seconds
     while (found := session(leader)) and time.monotonic() < deadline:
@@ -204,17 +237,12 @@ def said(here: int, there: int) -> str:
         return stream.read()
 
 
-def _too_long(number: int, frame: Any) -> None:
-    raise TimeoutError
-
-
 def serve() -> None:
     """Answer until nobody asks."""
     recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.set_inheritable(answers.fileno(), False)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    signal.signal(signal.SIGALRM, _too_long)
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     for line in sys.stdin:
         answers.write(json.dumps(answer(json.loads(line))) + "\n")
