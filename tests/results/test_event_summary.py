@@ -9,7 +9,7 @@ import pytest
 
 from meanfield.events import Event
 from meanfield.results.event_summary import event_lines, event_summary, event_summary_json
-from meanfield.results.report import to_json
+from meanfield.results.report import Report
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")
 ATOMS = [Event(3.5, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate([0.5, 0.3, 0.2])]
@@ -73,7 +73,7 @@ def test_lines_of_progress_leave_out_the_atoms() -> None:
 
 def test_programs_get_all_of_it_without_gaps() -> None:
     """NaN is no JSON, and null for what does not apply has to be filtered by every reader."""
-    answer = json.loads(to_json(event_summary_json(EVENTS)))
+    answer = json.loads(Report([], event_summary_json(EVENTS)).json())
     assert answer["events"] == [
         {"time": 3.5, "kind": "hand-over", "text": HAND_OVER.text, "clusters": [], "mass": []},
         {"time": 4.0, "kind": "note", "text": NOTE.text, "clusters": [], "mass": []},
@@ -82,7 +82,7 @@ def test_programs_get_all_of_it_without_gaps() -> None:
     assert answer["clusters"] == {
         "count": 3, "numbers": [0, 1, 2], "masses": [0.5, 0.3, 0.2], "times": [3.5] * 3,
     }  # fmt: skip
-    assert "null" not in to_json(event_summary_json(EVENTS))
+    assert "null" not in Report([], event_summary_json(EVENTS)).json()
 
 
 def test_run_without_events_says_so() -> None:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from meanfield.results.report import Report, facts, table, to_json
+from meanfield.results.report import Report, facts, table
 
 
 def test_columns_are_aligned() -> None:
@@ -39,7 +39,7 @@ def test_json_is_strict_and_exact(value: object, expected: object) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    assert json.loads(to_json(value), parse_constant=refuse) == expected
+    assert json.loads(Report([], value).json(), parse_constant=refuse) == expected
 
 
 REPORT = Report(

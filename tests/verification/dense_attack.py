@@ -177,7 +177,7 @@ def head_positions(rng: Any) -> Case:
 def layered_density(rng: Any) -> Case:
     """Densities on the circle through discrete layers, with a drift as a layer of its own."""
     (law, density), pairs = circle_law(rng), random_heads(rng, 2)
-    placement, h = str(rng.choice(list(core.PLACEMENTS))), float(rng.uniform(0.02, 0.3))
+    placement, h = str(rng.choice(list(core.PLACEMENTS))), float(rng.uniform(0.01, 0.1))
     count, terms, extra = int(rng.integers(1, 7)), [attention(pairs)], {}
     if rng.random() < 0.4:
         matrix = rng.normal(size=(2, 2))
