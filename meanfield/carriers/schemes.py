@@ -126,7 +126,7 @@ def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     >>> from meanfield.carriers import Options, represent
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> usual_scheme(problem, represent(problem, Options())).__name__
-    'explicit'
+    'explicit_by_largest'
     """
     if problem.layers is not None and not problem.layers.is_flow:
         return layered

@@ -236,7 +236,8 @@ class HeadsInteraction:
     ) -> FloatArray:
         """Velocity at weighted points, or at targets, in their field, summed over pairs."""
         if not self.manifold.has_series and targets is None:
-            return self.manifold.project(points, self.output(points, weights))
+            x = self.manifold.vectors(points)
+            return self.manifold.project(points, self.output(x, weights))
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity(
             self.manifold, self.heads, masses, points, self._unit, targets

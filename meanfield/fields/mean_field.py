@@ -174,7 +174,8 @@ class Interaction:
         """Velocity at weighted points, or at targets, in their field, summed over pairs."""
         assert self.problem is not None
         if not self.manifold.has_series and targets is None:
-            return self.manifold.project(points, kernel_output(self.problem, points, weights))
+            x = self.manifold.vectors(points)
+            return self.manifold.project(points, kernel_output(self.problem, x, weights))
         flow, kernel = self.problem.flow, self.problem.own_kernel
         return flow.strength * engines.pair_velocity(
             self.manifold, kernel, points, weights, flow.normalized, targets
