@@ -15,7 +15,7 @@ from meanfield.carriers import Options
 from meanfield.carriers.axes import carried
 from meanfield.carriers.effects import STATIONARY, check_options, is_stationary
 from meanfield.carriers.options import MOST_NODES, FluctuationOptions
-from meanfield.checks import checked
+from meanfield.checks import check_arguments, checked
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
@@ -32,7 +32,7 @@ from meanfield.recording import (
 )
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.output import check_path
-from meanfield.runfile.python_file import Permission, check_arguments
+from meanfield.runfile.python_file import Permission
 from meanfield.runfile.written import written
 from meanfield.runs import Run, assembled, stored_section
 from meanfield.simulation import Evolution, Stop, evolve, timing

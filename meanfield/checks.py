@@ -12,6 +12,7 @@ What values mean together is for the function.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from inspect import Parameter, signature, unwrap
 from types import SimpleNamespace
@@ -39,6 +40,26 @@ def check_returned(what: str, value: Any, *wanted: type) -> Any:
         return value
     words = " or ".join(kind_of(each).words for each in wanted)
     raise TypeError(f"{what} must give {words}, got {describe(value)}.")
+
+
+def check_arguments(name: str, function: object) -> None:
+    """Refuse a function that does not take a time and a measure.
+
+    Examples
+    --------
+    >>> check_arguments("stop", lambda time: True)
+    Traceback (most recent call last):
+    TypeError: stop is called as stop(time, measure), which this function does not take: too many \
+positional arguments.
+    """
+    if not callable(function):
+        raise TypeError("is no function.")
+    with suppress(ValueError):  # builtins may not tell their arguments
+        try:
+            signature(function).bind(0.0, None)
+        except TypeError as error:
+            text = f"{name} is called as {name}(time, measure), which this function does not"
+            raise TypeError(f"{text} take: {error}.") from None
 
 
 def at_least(least: float, **values: float) -> None:

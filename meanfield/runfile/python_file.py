@@ -15,17 +15,17 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
-from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from meanfield.checks import check_arguments
 from meanfield.errors import one_line
 from meanfield.kinds import describe
 from meanfield.runfile.keys import ConfigError, located
@@ -100,26 +100,6 @@ def file_stop(label: str, folder: Folder, reference: str) -> FileStop:
     with located(label):
         check_arguments("stop", _loaded(rule))
     return rule
-
-
-def check_arguments(name: str, function: object) -> None:
-    """Refuse a function that does not take a time and a measure.
-
-    Examples
-    --------
-    >>> check_arguments("stop", lambda time: True)
-    Traceback (most recent call last):
-    TypeError: stop is called as stop(time, measure), which this function does not take: too many \
-positional arguments.
-    """
-    if not callable(function):
-        raise TypeError("is no function.")
-    with suppress(ValueError):  # builtins may not tell their arguments
-        try:
-            signature(function).bind(0.0, None)
-        except TypeError as error:
-            text = f"{name} is called as {name}(time, measure), which this function does not"
-            raise TypeError(f"{text} take: {error}.") from None
 
 
 def _announced(kind: type[_Reference], label: str, path: Path, name: str) -> _Reference:
