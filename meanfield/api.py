@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -236,9 +236,8 @@ def planned(
     times, scaled_step = timing(
         problem, until, save, unit=unit, spacing=spacing, first=first, step=step
     )
-    names = ("tolerance", "max_degree", "max_nodes", "tokens", "seed", "labels", "perturb")
-    carried_by = {name: others[name] for name in names}
-    options = Options(representation, step=scaled_step, **carried_by)
+    plain = {each.name: others[each.name] for each in fields(Options) if each.name in others}
+    options = Options(representation, step=scaled_step, **plain)
     check_options(problem, options)
     chosen = observables_beside(observables, usual_observables(problem.manifold))
     evolution = Evolution(problem, options, times, unit, stop, chosen)

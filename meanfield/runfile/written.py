@@ -48,9 +48,11 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
     """
     usual = Options()
     changed = {
-        name: getattr(options, name)
-        for name in ("tolerance", "max_degree", "max_nodes", "tokens", "seed", "labels", "perturb")
-        if getattr(options, name) != getattr(usual, name)
+        each.name: getattr(options, each.name)
+        for each in fields(options)
+        # The step is a time: it stands in [time], in its unit.
+        if each.name not in ("name", "step")
+        and getattr(options, each.name) != getattr(usual, each.name)
     }
     return {
         **_problem(problem),
