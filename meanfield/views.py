@@ -104,6 +104,7 @@ class StudyResult(ResultBase):
     derived: ClassVar[Mapping[str, Array]] = {}
     facts: ClassVar[Mapping[str, str]] = {}
     required: ClassVar[tuple[str, ...]] = ()
+    plot: ClassVar[Callable[..., Any]]
     attributes: dict[str, Any]
 
     @classmethod
