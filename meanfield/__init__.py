@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from meanfield.store.result_file import load
     from meanfield.store.sweep_file import load_sweep
     from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagram
+    from meanfield.studies.collapse_times import CollapseTimes, collapse_times
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.convergence_results import ConvergenceStudy
     from meanfield.studies.ensemble import ensemble
@@ -152,14 +153,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attention", "Axial", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
-    "ClusterTree", "ConvergenceStudy", "Density", "Drift", "Ensemble", "Event", "FeedForward",
+    "ClusterTree", "CollapseTimes",
+    "ConvergenceStudy", "Density", "Drift", "Ensemble", "Event", "FeedForward",
     "Flow", "Fluctuations", "Gaussian", "GivenFrequencies", "Head", "Kernel", "LabelledDensity",
     "Law", "Layers", "LimitShape", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
     "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run", "SA",
     "Seen", "SimulationError", "Space", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit",
     "USA", "UniformSpread", "VectorField", "action_bound", "attention_matrix",
     "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
-    "closest_pair_survival", "cluster_rates", "cluster_tree", "configuration", "contraction_rates",
+    "closest_pair_survival", "cluster_rates", "cluster_tree", "collapse_times",
+    "configuration", "contraction_rates",
     "convergence_study", "critical_diffusivity", "critical_points", "critical_widths",
     "dominant_degree", "ensemble", "ensemble_moments", "equiangular_beta", "equiangular_cosine",
     "equiangular_layers", "equiangular_time", "exponential", "fluctuations", "from_density",

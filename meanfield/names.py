@@ -64,6 +64,7 @@ MODULES = {
     "store.result_file": "load",
     "store.sweep_file": "load_sweep",
     "studies.bifurcation": "BifurcationDiagram bifurcation_diagram",
+    "studies.collapse_times": "CollapseTimes collapse_times",
     "studies.convergence": "convergence_study",
     "studies.convergence_results": "ConvergenceStudy",
     "studies.ensemble": "ensemble",
@@ -92,6 +93,7 @@ RESULT_KINDS = {
     "ensemble": "Ensemble",
     "diagram": "MergingDiagram",
     "replay": "Replay",
+    "collapse_times": "CollapseTimes",
 }
 """Kind of a study file -> the public name of its result."""
 

@@ -1,0 +1,51 @@
+"""Figure of collapse times: the share of runs with more than one cluster, and its law."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.figures.draw.figures import draw_on, new_figure
+from meanfield.figures.draw.style import INK, facts_title, shades, style, title_above
+from meanfield.studies.collapse_times import CollapseTimes
+
+_SIZE = (7.0, 4.2)
+_SIZES = ("viridis", 0.15, 0.75)
+
+
+def collapse_times_figure(
+    made: CollapseTimes, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Figure:
+    """Survival of more than one cluster against log time; dashed: the law of two clusters."""
+    if ax is not None:
+        return draw_on(ax, partial(_survival, made), title)
+    with style():
+        figure = new_figure(_SIZE, **options)
+        axes = figure.subplots()
+        own = title or str(made.attributes.get("title", "")) or "Time to one cluster"
+        title_above(axes, own, facts_title(made.attributes) if made.attributes else "")
+        _survival(made, axes)
+    return figure
+
+
+def _survival(made: CollapseTimes, axes: Axes) -> None:
+    """Steps of the runs, and of the law."""
+    reached = made.times[np.isfinite(made.times)]
+    first = 0.5 * reached.min() if len(reached) else 0.1 * made.until
+    last = made.until if np.isinf(made.times).any() else min(2.0 * reached.max(), made.until)
+    times = np.geomspace(first, last, 600)
+    colours = shades(*_SIZES, len(made.tokens))
+    for i, (n, colour) in enumerate(zip(made.tokens.tolist(), colours, strict=True)):
+        axes.step(times, made.survival(times)[i], color=colour, label=f"$N = {n}$", where="post")
+        law = made.survival(times, law=True)[i]
+        axes.step(times, law, color=INK, linestyle="--", linewidth=0.8, where="post")
+    axes.plot([], [], color=INK, linestyle="--", linewidth=0.8, label="last two clusters alone")
+    axes.set_xscale("log")
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xlabel("scaled time")
+    axes.set_ylabel("share of runs with more than one cluster")
+    axes.legend(loc="lower left")

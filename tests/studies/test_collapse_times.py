@@ -1,0 +1,140 @@
+"""Time to one cluster over many starts: runs, the law of two clusters, files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.figures.draw import save_plot
+from meanfield.observables.clusters import cluster_radius
+from meanfield.studies.collapse_times import CollapseTimes, collapse
+
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
+
+
+@pytest.fixture(scope="module")
+def made() -> CollapseTimes:
+    """Two tokens, and a few."""
+    return mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7)
+
+
+def test_two_tokens_obey_their_law(made: CollapseTimes) -> None:
+    """Times would be those of saved times, or of steps, and not of the flow."""
+    exact = [mf.two_cluster_time(PROBLEM, angle, cluster_radius(4.0)) for angle in made.angles[0]]
+    np.testing.assert_allclose(made.predicted[0], exact, rtol=1e-14)
+    # Steps have the tolerance 1e-8, and errors grow until tokens meet.
+    np.testing.assert_allclose(made.times[0], exact, rtol=1e-6)
+    assert np.all(made.pair_times[0] == 0.0) and np.all(made.masses[0] == 0.5)
+
+
+def test_last_two_clusters_decide_when_one_is_left(made: CollapseTimes) -> None:
+    """The law would be of other clusters, or of another time."""
+    # Clusters that are not yet points when two are left: a per cent of their short times.
+    np.testing.assert_allclose(made.predicted[1], made.times[1], rtol=0.02)
+    assert np.all(made.pair_times[1] > 0.0) and np.all(made.pair_times <= made.times)
+    assert np.all((made.masses > 0.0) & (made.masses <= 0.5))
+
+
+def test_atoms_and_tokens_meet_at_the_same_time() -> None:
+    """The time would depend on when a run hands over to atoms."""
+    points = np.array([0.0, 0.1, 2.0, 2.1])
+    time = collapse(PROBLEM, points, 1e6)[0]
+    law = mf.from_points(points)
+    problem = replace(PROBLEM, initial=law)
+    run = mf.simulate(problem, until=1e4, save=2, representation="atoms")
+    assert run.events[-1].kind == "merge"
+    assert time == pytest.approx(run.events[-1].time, rel=1e-5)
+
+
+def test_share_of_runs_is_that_of_their_times() -> None:
+    """A curve would drop at other times, or count runs that were not made."""
+    times = np.array([[1.0, 4.0, np.inf, np.nan]])
+    nothing = np.full_like(times, np.nan)
+    law = np.array([[2.0, 5.0, np.nan, np.nan]])
+    made = CollapseTimes(np.array([8]), 10.0, times, nothing, nothing, nothing, law)
+    np.testing.assert_allclose(made.survival([0.5, 1.0, 4.5]), [[1.0, 2 / 3, 1 / 3]])
+    np.testing.assert_allclose(made.survival([1.0, 2.0], law=True), [[1.0, 0.5]])
+    assert made.quartiles().tolist() == [[1.0, 4.0, np.inf]]
+    assert made.finished.tolist() == [3] and made.runs == 4
+    shown = "CollapseTimes(n = 8, 4 runs, median time to one cluster 4, 1 later than 10)"
+    assert repr(made) == shown
+    unmade = replace(made, times=nothing)
+    assert np.isnan(unmade.survival([1.0])).all() and str(unmade) == repr(unmade)
+
+
+def test_files_hold_the_study_and_grow(
+    made: CollapseTimes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A study of a night would be lost, or differ from the study that runs at once."""
+    path = tmp_path / "c.h5"
+    mf.collapse_times(PROBLEM, tokens=2, runs=2, until=1e7, output=path)
+    grown = mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7, output=path, resume=True)
+    back = mf.load(path)
+    assert isinstance(back, CollapseTimes)
+    for name in ("times", "pair_times", "angles", "masses", "predicted"):
+        np.testing.assert_array_equal(getattr(grown, name), getattr(made, name))
+        np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
+    capsys.readouterr()
+    assert main(["info", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("kind ") and shown.endswith(f"{made}\n")
+    with pytest.raises(ValueError, match=r"\[collapse_times\] until differs from that of"):
+        mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e6, output=path, resume=True)
+
+
+def test_report_says_what_was_measured_and_what_the_law_says(made: CollapseTimes) -> None:
+    """A table would leave out the law, or a size."""
+    lines = str(made).splitlines()
+    assert lines[0].split() == [
+        "n",
+        "runs",
+        "one",
+        "cluster",
+        "time:",
+        "1/4",
+        "1/2",
+        "3/4",
+        "law:",
+        "1/4",
+        "1/2",
+        "3/4",
+    ]
+    assert lines[1].split()[:3] == ["2", "3", "3"] and lines[2].split()[:3] == ["12", "3", "3"]
+    assert "circle, exponential kernel, beta = 4, SA" in made._repr_html_()
+    assert {len(column) for column in made.columns.values()} == {6}
+
+
+def test_figure_has_a_curve_and_a_law_for_each_size(made: CollapseTimes, tmp_path: Path) -> None:
+    """A size would be missing, or have no law beside it."""
+    (axes,) = made.plot().axes
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--", "-", "--", "--"]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["$N = 2$", "$N = 12$", "last two clusters alone"]
+    save_plot(made, tmp_path / "c.png")
+    assert (tmp_path / "c.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "message"),
+    [
+        (PROBLEM, {"until": 0.01}, r"until must lie between 0\.05 and 1e\+100, got 0\.01"),
+        (PROBLEM, {"until": 1e200}, "until must lie between"),
+        (PROBLEM, {"tokens": 1}, "tokens must all be at least 2"),
+        (PROBLEM, {"runs": 0}, "runs must lie between 1 and"),
+        (mf.Problem(mf.Circle(), mf.exponential(-2.0), mf.SA), {}, "become one cluster where they"),
+        (mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.SA), {}, "on the circle and S"),
+        (replace(PROBLEM, flow=mf.Flow(normalized=True, diffusivity=0.1)), {}, "diffusi"),
+        (replace(PROBLEM, drift=mf.Drift([[0.0, 1.0], [-1.0, 0.0]])), {}, "leave out other terms"),
+    ],
+)
+def test_what_has_no_time_to_one_cluster_is_refused(
+    problem: mf.Problem, options: dict[str, float], message: str
+) -> None:
+    """A study would wait for ever, or compare with a law of something else."""
+    with pytest.raises(ValueError, match=message):
+        mf.collapse_times(problem, **{"until": 1e3, "tokens": 2, "runs": 1} | options)
