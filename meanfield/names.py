@@ -94,6 +94,7 @@ RESULT_KINDS = {
     "diagram": "MergingDiagram",
     "replay": "Replay",
     "collapse_times": "CollapseTimes",
+    "phase_diagram": "PhaseDiagram",
 }
 """Kind of a study file -> the public name of its result."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from meanfield.problem import Problem
 from meanfield.results.report import Report, facts, table
 from meanfield.spectrum.time_units import papers_kappa
-from meanfield.studies.phase import PhaseDiagram, PhasePoint, diagram_of
+from meanfield.studies.phase import PhaseDiagram, PhasePoint, diagram_of, tricritical_of
 
 _ORDERS = {
     "continuous": "continuous: order grows from 0 below the critical diffusivity",
@@ -21,7 +21,11 @@ _NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
 
 def phase_report(diagram: PhaseDiagram) -> Report:
     """One beta in full, or a range: a row, and an object, each."""
-    data = {each.name: getattr(diagram, each.name) for each in fields(diagram)}
+    data = {
+        each.name: getattr(diagram, each.name)
+        for each in fields(diagram)
+        if each.name != "attributes"
+    }
     points = [point.numbers() for point in data.pop("points")]
     problems = [point.problem for point in diagram.points if point.problem is not None]
     if len(problems) < len(points):
@@ -37,7 +41,9 @@ def point_report(point: PhasePoint) -> Report:
     problem = point.problem
     if problem is None:
         return Report([repr(point)], point.numbers())
-    return phase_report(diagram_of(lambda beta: problem, [problem], (point,)))
+    return phase_report(
+        diagram_of([problem], (point,), tricritical_of(lambda beta: problem, [problem]))
+    )
 
 
 def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:

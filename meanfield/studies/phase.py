@@ -9,19 +9,29 @@ equal: the transition is discontinuous.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from meanfield.arrays import FloatArray
 from meanfield.checks import check_returned, checked
+from meanfield.files.replacing import OutputError
 from meanfield.problem import Problem
-from meanfield.progress import followed, wants_bar
+from meanfield.runs import problem_attributes
+from meanfield.spaces import named_space
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.views import ResultBase, data_frame, plot_method
+from meanfield.studies.study import ArrayStudy, Execution, Request, Runs
+from meanfield.terms.flows import Flow
+from meanfield.terms.kernels import exponential, linear
+from meanfield.views import Array, ResultBase, StudyResult, plot_method
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -87,8 +97,16 @@ ProblemAt = Annotated[
 ]
 
 
+_NUMBERS = (
+    "critical_diffusivity",
+    "transition_diffusivity",
+    "saddle_node_diffusivity",
+    "order_parameter_at_transition",
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class PhaseDiagram(ResultBase):
+class PhaseDiagram(StudyResult):
     """Points of a phase diagram over inverse temperatures.
 
     Attributes
@@ -99,14 +117,65 @@ class PhaseDiagram(ResultBase):
     tricritical_beta : float or None
         Where the order changes from continuous to discontinuous; None if it does not.
     points : tuple of PhasePoint
-        In the order of the betas.
+        In the order of the betas; of a file that is not finished those that are known.
+    attributes : dict
+        Of a file: status, created, ...
     """
+
+    kind = "phase_diagram"
+    facts = {name: name for name in ("manifold", "kernel", "normalized", "tricritical")}
+    required = ("manifold", "kernel", "normalized", "tricritical")
 
     manifold: str
     kernel: str
     normalized: bool
     tricritical_beta: float | None
     points: tuple[PhasePoint, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tricritical(self) -> float:
+        """The tricritical beta as files have it: NaN for none."""
+        return _or_nan(self.tricritical_beta)
+
+    @classmethod
+    def described(cls) -> dict[str, Array]:
+        units = {name: "" if "parameter" in name else "1 / scaled time" for name in _NUMBERS}
+        numbers = {name: Array(("beta",), name, unit) for name, unit in units.items()}
+        return {
+            "beta": Array(("beta",), "beta"),
+            "discontinuous": Array(("beta",), "discontinuous", kind="b"),
+        } | numbers
+
+    def stored_values(self) -> dict[str, Any]:
+        numbers = {
+            name: np.array([_or_nan(getattr(point, name)) for point in self.points])
+            for name in ("beta", *_NUMBERS)
+        }
+        return numbers | {
+            "discontinuous": np.array([each.order == "discontinuous" for each in self.points], bool)
+        }
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        if not np.all(np.isfinite(values["beta"]) & np.isfinite(values["critical_diffusivity"])):
+            raise ValueError("beta or critical_diffusivity holds what is no number")
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
+        kernel, tricritical = attributes["kernel"], float(attributes["tricritical"])
+        space, normalized = named_space(attributes["manifold"]), attributes["normalized"]
+        flow = Flow(normalized=normalized, strength=float(attributes.get("strength", 1.0)))
+        columns = (values[name] for name in ("beta", "discontinuous", *_NUMBERS))
+        points = []
+        for beta, jumps, *numbers in zip(*columns, strict=True):
+            # A kernel of the user's own is not in the file.
+            of = exponential(beta) if beta else linear()
+            known = kernel in ("exponential", "linear")
+            problem = Problem(space, of, flow) if known else None
+            points.append(_point(float(beta), bool(jumps), numbers, problem))
+        tricritical_beta = None if np.isnan(tricritical) else tricritical
+        return cls(space.name, kernel, normalized, tricritical_beta, tuple(points), attributes)
 
     def __repr__(self) -> str:
         betas = [point.beta for point in self.points]
@@ -124,10 +193,6 @@ class PhaseDiagram(ResultBase):
         rows = [point.numbers() for point in self.points]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return {k: np.array([np.nan if v is None else v for v in c]) for k, c in columns.items()}
-
-    def table(self) -> Any:
-        """Points as a pandas.DataFrame, without pandas a dict of arrays: a row a beta."""
-        return data_frame(self.columns)
 
     plot = plot_method(
         "PhaseDiagram.plot",
@@ -212,6 +277,11 @@ def phase_diagram(
     problem_at: ProblemAt,
     betas: Sequence[float],
     *,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | None = None,
+    executor: Executor | None = None,
     progress: bool | Callable[[Iterable[Branch]], Iterable[Branch]] | None = None,
 ) -> PhaseDiagram:
     """Phase diagram over inverse temperatures.
@@ -222,6 +292,8 @@ def phase_diagram(
         The problem at a beta; all on one manifold with one flow.
     betas : sequence of float
         At least one.
+    output, resume, overwrite, workers, executor
+        As in `meanfield.ensemble`; only betas may be added.
     progress : bool or callable (branches) -> branches
         Show a bar; by default in notebooks. Or what passes the primary branches through as
         they are found.
@@ -248,18 +320,120 @@ def phase_diagram(
     problems = [
         check_returned("problem_at(beta)", problem_at(float(beta)), Problem) for beta in betas
     ]
-    branches: Iterable[Branch] = map(primary_branch, problems)
+    execution = Execution(output, resume, overwrite, workers, executor,
+                          None if callable(progress) else progress)  # fmt: skip
     if callable(progress):
-        branches = progress(branches)
-    elif wants_bar(progress):
-        branches = followed(branches, len(problems), "phase")
-    return diagram_of(problem_at, problems, tuple(onset(branch) for branch in branches))
+        if output is not None or workers is not None or executor is not None:
+            raise ValueError("a function as progress sees branches that are made here: leave out "
+                             "output, workers and executor.")  # fmt: skip
+        branches = progress(map(primary_branch, problems))
+        points = tuple(onset(branch) for branch in branches)
+        return diagram_of(problems, points, tricritical_of(problem_at, problems))
+    given = tuple(map(float, betas))
+    # Each once: a branch that is asked for twice is followed once.
+    options = PhaseOptions(dict(zip(given, problems, strict=True)))
+
+    def plan() -> PhasePlan:
+        return PhasePlan(options, given, tricritical_of(problem_at, problems))
+
+    request = Request("phase_diagram", plan, options, "phase_diagram", kernels=False)
+    return request.results(execution)
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseOptions:
+    """The problem at each inverse temperature."""
+
+    problems: Mapping[float, Problem]
+    runs: int = 1
+
+    def facts(self) -> dict[str, Any]:
+        """What a file must agree with to go on, and the betas that may grow."""
+        first = problem_attributes(next(iter(self.problems.values())))
+        kept = ("manifold", "normalization", "strength")
+        kernels = {each.zonal.kernel.name for each in self.problems.values()} - {"linear"}
+        return {
+            "problem": {name: first[name] for name in kept} | {"kernel": sorted(kernels)},
+            "betas": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PhasePlan(ArrayStudy[PhaseDiagram]):
+    """Plan of a phase diagram: tables hold the numbers of the point at each beta."""
+
+    options: PhaseOptions
+    betas: tuple[float, ...]  # as they were given
+    tricritical: float | None
+    unit: ClassVar[str] = "points"
+    overhead: ClassVar[int] = 0
+    measured: ClassVar[tuple[str, ...]] = (*_NUMBERS, "discontinuous")
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        return tuple(self.options.problems)
+
+    def name(self, size: float) -> str:
+        return f"beta = {size:.3g}"
+
+    def work(self, runs: Runs) -> float:
+        return 1.0
+
+    def run(self, runs: Runs) -> FloatArray:
+        point = onset(primary_branch(self.options.problems[runs.size]))
+        numbers = [_or_nan(getattr(point, name)) for name in _NUMBERS]
+        return np.array([[*numbers, float(point.order == "discontinuous")]])
+
+    def resumed(self, stored: PhaseDiagram) -> FloatArray:
+        table, values = self.empty(), stored.stored_values()
+        rows = np.stack([values[name] for name in self.measured], axis=-1)
+        known = dict(zip(values["beta"].tolist(), rows, strict=True))
+        for i, problem in enumerate(self.options.problems.values()):
+            if problem.zonal.kernel.beta in known:
+                table[i, 0] = known[problem.zonal.kernel.beta]
+        return table
+
+    def check_resumes(self, stored: PhaseDiagram, path: Path, label: str) -> None:
+        before, now = json.loads(stored.attributes["config"]), self.options.facts()
+        if before["problem"] != now["problem"]:
+            raise OutputError(
+                f"{path} has another problem: --resume may only add betas. Use --overwrite to "
+                "start again."
+            )
+        if lost := sorted({*before["betas"]} - {*now["betas"]}):
+            raise OutputError(
+                f"betas lacks {lost[0]:g}, which {path} holds: --resume may only add. Use "
+                "--overwrite to start again."
+            )
+
+    def results(self, table: FloatArray) -> PhaseDiagram:
+        problems = self.options.problems
+        points = {
+            beta: _point(problem.zonal.kernel.beta, bool(row[-1]), row[:-1], problem)
+            for (beta, problem), row in zip(problems.items(), table[:, 0], strict=True)
+            if not np.isnan(row[0])
+        }
+        known = tuple(points[beta] for beta in self.betas if beta in points)
+        return diagram_of(list(problems.values()), known, self.tricritical)
+
+
+def _point(
+    beta: float, jumps: bool, numbers: Sequence[float], problem: Problem | None
+) -> PhasePoint:
+    """Point of the numbers of a file, NaN for none."""
+    critical, transition, saddle_node, order = (
+        None if np.isnan(value) else float(value) for value in numbers
+    )
+    kind: Order = "discontinuous" if jumps else "continuous"
+    return PhasePoint(beta, critical or 0.0, transition, saddle_node, kind, order, problem)
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def diagram_of(
-    problem_at: Callable[[float], Problem],
-    problems: Sequence[Problem],
-    points: tuple[PhasePoint, ...],
+    problems: Sequence[Problem], points: tuple[PhasePoint, ...], tricritical: float | None
 ) -> PhaseDiagram:
     """Phase diagram of points, with the facts of their problems."""
     # The linear kernel is the exponential one of beta = 0.
@@ -270,8 +444,9 @@ def diagram_of(
         manifold=problems[0].manifold.name,
         kernel="linear" if kernel is None else kernel.name,
         normalized=problems[0].flow.normalized,
-        tricritical_beta=_tricritical(problem_at, problems),
+        tricritical_beta=tricritical,
         points=points,
+        attributes={"strength": problems[0].flow.strength},
     )
 
 
@@ -281,7 +456,7 @@ def _largest(branch: Branch, kind: Kind) -> SpecialPoint | None:
     return max(points, key=lambda each: each.value, default=None)
 
 
-def _tricritical(
+def tricritical_of(
     problem_at: Callable[[float], Problem], problems: Sequence[Problem]
 ) -> float | None:
     """Where the order changes: in closed form, or between two of these problems."""

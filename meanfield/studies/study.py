@@ -214,10 +214,12 @@ class Request(Generic[Results]):
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys that cannot act
     # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
     left: Callable[[Any], int] | None = None
+    kernels: bool = True  # whether its runs call compiled kernels
 
     def compile(self) -> None:
         """Compile what the runs need, before many processes would at once."""
-        VIEWS["Request.compile"](self.problem)
+        if self.kernels:
+            VIEWS["Request.compile"](self.problem)
 
     def results(self, execution: Execution) -> Results:
         """Results of a call in Python, see `studies.complete`."""

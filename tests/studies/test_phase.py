@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -290,3 +292,72 @@ def test_problem_is_no_function_of_beta() -> None:
         match="problem_at must be a function of beta, such as lambda beta: .*, got Problem",
     ):
         phase_diagram(problem, [1.0])  # type: ignore[arg-type]
+
+
+def family(beta: float) -> mf.Problem:
+    """Kernels of the circle without normalisation."""
+    return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
+
+
+def same(first: mf.PhaseDiagram, second: mf.PhaseDiagram) -> None:
+    """Equal to the bit, facts and reports."""
+    assert first.points == second.points
+    names = ("manifold", "kernel", "normalized", "tricritical_beta")
+    assert [getattr(first, n) for n in names] == [getattr(second, n) for n in names]
+    assert str(first) == str(second)
+
+
+def test_diagram_in_a_file_is_that_in_memory(tmp_path: Path) -> None:
+    """A diagram of a night would be lost, or its transition be another."""
+    path = tmp_path / "d.h5"
+    at_once = phase_diagram(family, [2.0, 3.0])
+    few = phase_diagram(family, [3.0], output=path)
+    assert few.points == at_once.points[1:]
+    with ThreadPoolExecutor(2) as pool:
+        grown = phase_diagram(family, [2.0, 3.0], output=path, resume=True, executor=pool)
+    same(grown, at_once)
+    back = mf.load(path)
+    assert isinstance(back, mf.PhaseDiagram) and back.attributes["status"] == "completed"
+    same(back, at_once)
+    data = pytest.importorskip("xarray") and back.to_xarray()
+    assert data.critical_diffusivity.sel(beta=3.0) == at_once.points[1].critical_diffusivity
+    assert data.discontinuous.values.tolist() == [0, 1]
+
+
+def test_diagram_of_softmax_has_no_transition_in_its_file(tmp_path: Path) -> None:
+    """A number that is not known would come back as one."""
+    made = phase_diagram(lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA), [1.0])
+    made.save(tmp_path / "d.h5")
+    same(mf.load(tmp_path / "d.h5"), made)  # type: ignore[arg-type]
+    assert made.points[0].transition_diffusivity is None and made.tricritical_beta is None
+
+
+def test_only_betas_may_be_added_to_a_diagram(tmp_path: Path) -> None:
+    """A file would hold points of two problems, or lose one."""
+    path = tmp_path / "d.h5"
+    phase_diagram(family, [2.0], output=path)
+    with pytest.raises(ValueError, match=r"another problem: resume=True may only add betas"):
+        phase_diagram(
+            lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA), [2.0],
+            output=path, resume=True,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match=r"betas lacks 2, which .*d\.h5 holds: resume=True may"):
+        phase_diagram(family, [3.0], output=path, resume=True)
+    with pytest.raises(ValueError, match="progress sees branches that are made here: leave out"):
+        phase_diagram(family, [3.0], workers=2, progress=lambda branches: branches)
+
+
+def test_a_damaged_diagram_is_refused(tmp_path: Path) -> None:
+    """A figure would have a gap at a beta that has a transition."""
+    import h5py
+
+    phase_diagram(family, [2.0], output=tmp_path / "d.h5")
+    with h5py.File(tmp_path / "d.h5", "a") as file:
+        file["critical_diffusivity"][0] = np.nan
+    with pytest.raises(ValueError, match="beta or critical_diffusivity holds what is no number"):
+        mf.load(tmp_path / "d.h5")
+
+
+def test_a_beta_that_is_given_twice_is_shown_twice() -> None:
+    """A row would be missing."""
+    assert [point.beta for point in phase_diagram(family, [2.0, 2.0]).points] == [2.0, 2.0]
