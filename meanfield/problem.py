@@ -224,10 +224,12 @@ class Problem:
 
     def _check_changes(self) -> None:
         """Refuse what has no carrier that asks for the time."""
-        what = "layers" if self.layers is not None else "a mask or frequencies"
-        if self.changes and (self.has_labels or self.layers is not None):
-            names = [f"{term.name} is a term of your own" for term in self.own_terms]
-            names += [f"the {name} is a function of time" for name, _, _ in self.moving]
+        names = [f"the {name} is a function of time" for name, _, _ in self.moving]
+        what = "a mask or frequencies"
+        if self.layers is not None:
+            what = "layers"
+            names = [f"{term.name} is a term of your own" for term in self.own_terms] + names
+        if names and (self.has_labels or self.layers is not None):
             raise ValueError(f"{names[0]}, and {what} beside it are not supported: leave one out.")
         if self.moving and self.stages:
             raise ValueError(

@@ -285,6 +285,11 @@ def labelled(
         raise TypeError(
             "representation 'labelled' needs an initial density, got points. Use 'particles'."
         )
+    if problem.own_terms:
+        raise ValueError(
+            f"densities of labels cannot carry {problem.own_terms[0].name}, a term of your own: "
+            "use the representation 'particles'."
+        )
     space = problem.space
     step_limits.check_carries(problem, "labelled", LabelledRepresentation.carries)
     step_limits.check_movable(problem.unlabelled)

@@ -67,7 +67,9 @@ class ParticleRepresentation(Representation):
 
     def __post_init__(self) -> None:
         interaction = attended(self.problem, self.degree)
-        moving = TokenField(self.problem, interaction, self.weights, self.tolerance)
+        moving = TokenField(
+            self.problem, interaction, self.weights, self.tolerance, self.frequencies
+        )
         object.__setattr__(self, "field", moving)
         check_step(self.problem, self.step)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))

@@ -29,13 +29,17 @@ class FixedField:
     manifold: Manifold
     terms: tuple[Term, ...]
 
-    def seeing(self, points: FloatArray, masses: FloatArray | None) -> FixedField:
-        """The same, with terms of the user's own in the measure of weighted points."""
+    def seeing(
+        self, points: FloatArray, masses: FloatArray | None, labels: FloatArray | None = None
+    ) -> FixedField:
+        """The same, with terms of the user's own in the measure of weighted, labelled points."""
         if not sees(self.terms):
             return self
         if masses is None:
             masses = np.full(len(points), 1.0 / len(points))
-        return replace(self, terms=bound(self.terms, Seen(self.manifold.vectors(points), masses)))
+        return replace(
+            self, terms=bound(self.terms, Seen(self.manifold.vectors(points), masses, labels))
+        )
 
     def seeing_density(self, density: ModalArray, grid: Grid) -> FixedField:
         """The same in a density, as the nodes of a grid."""

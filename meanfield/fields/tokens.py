@@ -41,6 +41,7 @@ class TokenField:
     interaction: AttentionInteraction  # what attention does, and degrees that move them
     weights: FloatArray | None  # (n,): None means equal
     tolerance: float  # what rounding of Z may do to velocities
+    frequencies: FloatArray | None = None  # (n,): natural frequencies, for terms that ask for them
 
     @cached_property
     def far(self) -> bool:
@@ -62,7 +63,10 @@ class TokenField:
         velocity = self._attention_velocity(points)
         if not self.problem.terms:
             return velocity
-        fixed = fixed_field(self.problem).seeing(points, self.weights)
+        labels = self.frequencies
+        if labels is None and self.problem.mask != "none":
+            labels = np.arange(1.0, len(points) + 1.0) / len(points)
+        fixed = fixed_field(self.problem).seeing(points, self.weights, labels)
         return velocity + fixed.velocity(points)
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ from meanfield.checks import check_arguments
 from meanfield.errors import one_line
 from meanfield.kinds import describe
 from meanfield.runfile.keys import ConfigError, located
+from meanfield.terms.own import takes_label
 
 # What everything else computes with: code that replaces a function in them breaks the run.
 _SHARED = (np, math, builtins)
@@ -225,11 +226,22 @@ class FileStop(FileFunction):
 class FileTerm(FileFunction):
     """Term of a user's Python file: an object with a method `field`, or a class of such."""
 
-    def field(self, seen: Any, x: Any, time: float) -> Any:
+    def field(self, seen: Any, x: Any, time: float, *label: Any) -> Any:
         """Field of the term."""
         term = _term(self)
         with _guarded(self.label):
-            return term.field(seen, x, time)
+            return term.field(seen, x, time, *(label if takes_label(term) else ()))
+
+    @property
+    def potential(self) -> Callable[[Any, Any], Any] | None:
+        """Potential of the term, where it has one."""
+        own: Any = getattr(_term(self), "potential", None)
+
+        def guarded(seen: Any, x: Any) -> Any:
+            with _guarded(self.label):
+                return own(seen, x)
+
+        return guarded if callable(own) else None
 
     def steepness(self, d: int) -> float:
         """Bound of the term's own, or 0."""

@@ -1,13 +1,14 @@
 """Terms of the user's own: fields u[mu](x, t) beside attention, or in its place.
 
-A term is any object with a method `field(seen, x, time)`. In a measure (`bound`) it is a fixed
-field like a drift; what carries measures then treats both alike.
+A term is any object with a method `field(seen, x, time)`, or `field(seen, x, time, label)`. In a
+measure (`bound`) it is a fixed field like a drift; what carries measures then treats both alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -31,6 +32,8 @@ class Seen:
         Vectors y_j of R^d; unit vectors on spheres, also on the circle.
     masses : array, (m,)
         Masses m_j, with sum 1.
+    labels : array, (m,), optional
+        Labels of tokens: natural frequencies, or positions k / n in (0, 1] under a mask.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class Seen:
 
     points: FloatArray
     masses: FloatArray
+    labels: FloatArray | None = None
     _moments: dict[int, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     def moment(self, order: int) -> FloatArray:
@@ -98,16 +102,24 @@ class OwnTerm:
         return str(getattr(self.term, "__name__", type(self.term).__name__))
 
     def at(self, seen: Seen, x: FloatArray) -> VectorField:
-        """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory."""
-        blocks = [self._block(seen, part) for part in _parts(seen, x)]
+        """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory.
+
+        Labels of x are those of the measure, where they are its points.
+        """
+        parts = _parts(seen, x)
+        if seen.labels is None or not takes_label(self.term):
+            blocks = [self._block(seen, part) for part in parts]
+        else:
+            of_parts = _parts(seen, seen.labels)
+            blocks = [self._block(seen, *each) for each in zip(parts, of_parts, strict=True)]
         return VectorField(
             np.concatenate([block.u for block in blocks]),
             _joined([block.trace for block in blocks]),
             _joined([block.along for block in blocks]),
         )
 
-    def _block(self, seen: Seen, x: FloatArray) -> VectorField:
-        value = self.term.field(seen, x, self.time)
+    def _block(self, seen: Seen, x: FloatArray, *label: FloatArray) -> VectorField:
+        value = self.term.field(seen, x, self.time, *label)
         u, trace, along = value if isinstance(value, VectorField) else VectorField(value)
         return VectorField(
             self._array("field must give u", u, x.shape),
@@ -160,7 +172,7 @@ class OwnTerm:
         nodes, weights = np.polynomial.legendre.leggauss(4)
         total = 0.0
         for s, weight in zip(0.5 * (1.0 + nodes), 0.5 * weights, strict=True):
-            share = Seen(seen.points, s * seen.masses)
+            share = Seen(seen.points, s * seen.masses, seen.labels)
             parts = [
                 self._array("potential must give U", self.term.potential(share, x), x.shape[:1])
                 for x in _parts(share, seen.points)
@@ -176,6 +188,11 @@ class OwnTerm:
         )
 
     slopes = potential = vectors
+
+
+def takes_label(term: Any) -> bool:
+    """True if the field of a term has a parameter `label`."""
+    return "label" in signature(term.field).parameters
 
 
 def _parts(seen: Seen, x: FloatArray) -> list[FloatArray]:

@@ -20,6 +20,7 @@ from meanfield.carriers.step_limits import contraction_rate
 from meanfield.fields.interactions import fixed_field
 from meanfield.observables.energies import energy_unit
 from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile.python_file import FileTerm
 from meanfield.terms.own import OwnTerm
 
 BETA = 2.0
@@ -321,17 +322,54 @@ def test_wrong_terms_are_refused(terms: Any, error: type[Exception], message: st
         mf.Problem(mf.Circle(), terms)
 
 
-@pytest.mark.parametrize(
-    ("parts", "what"),
-    [
-        ({"layers": mf.Layers(0.1)}, "layers"),
-        ({"frequencies": mf.Gaussian(0.2)}, "a mask or frequencies"),
-    ],
-)
-def test_layers_and_labels_are_refused(parts: Any, what: str) -> None:
-    """Carriers of theirs would leave the term out."""
-    with pytest.raises(ValueError, match=f"Softmax is a term of your own, and {what} beside it"):
-        mf.Problem(mf.Circle(), [mf.exponential(BETA), Softmax()], mf.SA, **parts)
+def test_layers_are_refused() -> None:
+    """Layers would leave the term out."""
+    with pytest.raises(ValueError, match="Softmax is a term of your own, and layers beside it"):
+        mf.Problem(mf.Circle(), [mf.exponential(BETA), Softmax()], layers=mf.Layers(0.1))
+
+
+class Labelled:
+    """Rotation at the label of a token, less the mean of all labels."""
+
+    def field(
+        self, seen: mf.Seen, x: FloatArray, time: float, label: FloatArray | None = None
+    ) -> FloatArray:
+        if label is None or seen.labels is None:
+            return np.zeros(x.shape)
+        rate = label - seen.masses @ seen.labels
+        return rate[:, None] * np.stack([-x[:, 1], x[:, 0]], axis=-1)
+
+
+def test_a_term_gets_the_positions_of_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens would have no label, or the label of another block."""
+    monkeypatch.setattr("meanfield.terms.own._PAIRS", 12)
+    law = mf.from_points([0.1, 0.7, 2.0, 4.0])
+    masked = mf.Attention(beta=BETA, mask="causal")
+    speeds = []
+    for terms in ([masked, Labelled()], [masked]):
+        carrier = represent(mf.Problem(mf.Circle(), terms, initial=law), Options())
+        speeds.append(carrier.rhs(0.0, carrier.state))
+    assert np.abs(speeds[0] - speeds[1] - (np.arange(1, 5) / 4 - 0.625)).max() < 1e-15
+
+
+def test_a_term_gets_natural_frequencies() -> None:
+    """Frequencies would turn tokens and be no label of theirs."""
+    law, turning = mf.from_points([0.1, 0.7]), mf.GivenFrequencies([0.3, -0.1])
+    problem = mf.Problem(mf.Circle(), [Labelled()], initial=law, frequencies=turning)
+    carrier = represent(problem, Options())
+    found = carrier.rhs(0.0, carrier.state)
+    assert np.abs(found - [0.3 + 0.2, -0.1 - 0.2]).max() < 1e-15
+    # A term without a label runs beside frequencies, too.
+    run = mf.simulate(mf.Problem(mf.Circle(), [Turning()], initial=law, frequencies=turning), 1.0)
+    change = run.measures[-1].points - [0.1, 0.7]
+    assert np.abs(change - np.sin(1.0) - [0.3, -0.1]).max() < 1e-9
+
+
+def test_densities_of_labels_refuse_terms() -> None:
+    """Each label would have to see its own measure."""
+    problem = mf.Problem(mf.Circle(), [Turning()], initial=FLAT, frequencies=mf.Gaussian(0.2))
+    with pytest.raises(ValueError, match="densities of labels cannot carry Turning, a term"):
+        mf.simulate(problem, 1.0)
 
 
 def test_atoms_are_refused() -> None:
@@ -508,3 +546,24 @@ def test_a_check_executes_no_term(folder: Folder) -> None:
     assert not config.problem.own_terms
     with pytest.raises(ConfigError, match="terms = .* is Python, which --no-code refuses"):
         load_config(folder.config, code="never")
+
+
+def test_terms_of_files_pass_labels_and_potentials_on(tmp_path: Path) -> None:
+    """A term of a run file would see no label, or have an energy that it has not."""
+    text = b"""
+class Labels:
+    def field(self, seen, x, time, label=None):
+        return x * label[:, None]
+    def potential(self, seen, x):
+        return x[:, 0]
+class Plain:
+    def field(self, seen, x, time):
+        return x
+"""
+    labels, plain = (FileTerm(tmp_path / "f.py", n, text, "f.py") for n in ("Labels", "Plain"))
+    x, seen = np.eye(2), mf.Seen(np.eye(2), np.ones(2), np.array([2.0, 3.0]))
+    assert np.array_equal(OwnTerm(labels).at(seen, x).u, np.diag([2.0, 3.0]))
+    assert np.array_equal(OwnTerm(plain).at(seen, x).u, x)
+    assert OwnTerm(labels).energy(seen) == pytest.approx(1.0, rel=1e-14)
+    assert OwnTerm(labels).no_potential(2) is None
+    assert OwnTerm(plain).no_potential(2) is not None
