@@ -38,8 +38,6 @@ _LONG_STEP = 1e90
 # No velocity exceeds the rate at which all mass falls together: nothing moves in a step this short
 # in its units, whatever the clock says.
 _VANISHED = 1e-16
-# Placements whose flows are as slow as the outputs of attention.
-_AS_OUTPUTS = ("post", "projected", "pre", "mix", "depth_scaled")
 # A step that nothing resolves is halved this often: the end of a run is then known to a
 # thousandth of a step.
 _HALVINGS = 10
@@ -426,7 +424,7 @@ class _Evolution:
     def _moves(self, step: float) -> bool:
         layers = self._problem.layers
         # Whole layers, and normalised outputs, move however small weights are.
-        if layers is not None and not (layers.is_flow and layers.placement in _AS_OUTPUTS):
+        if layers is not None and (not layers.is_flow or layers.norm.of_output):
             return True
         problem, begin = self._problem, self.here.time
         rate = contraction_rate(problem)

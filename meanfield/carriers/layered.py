@@ -42,7 +42,7 @@ def needs_vectors(problem: Problem) -> bool:
 
 def limited(limit: float, layers: Layers, time: float, late: bool) -> float:
     """Longest step of a flow that ends where "mix" turns."""
-    return min(limit, layers.tau - time) if layers.placement == "mix" and not late else limit
+    return min(limit, layers.tau - time) if layers.norm.turns and not late else limit
 
 
 def vanished(layers: Layers, x: FloatArray) -> str | None:
@@ -61,15 +61,14 @@ def vanished(layers: Layers, x: FloatArray) -> str | None:
 def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
     """Largest factor by which a flow is faster than theta' = P A: 1 / s over the tokens."""
     layers = outputs.layers
-    if layers.placement in ("pre", "mix"):
-        return float(max(1.0, 1.0 / max(lengths(x).min(), 1e-300)))
-    if layers.placement in ("peri", "sandwich", "ngpt"):
+    norm = layers.norm
+    if norm.of_output:
         theta = unit(x)
         sizes = [lengths(outputs.output(part, theta)) for part, _ in outputs.parts]
         smallest = np.min(sizes, axis=0)
-        factor = layers.alpha if layers.placement == "ngpt" else 1.0 / lengths(x)
+        factor = layers.alpha if norm.relaxes else 1.0 / lengths(x)
         return float((factor / np.maximum(smallest, 1e-6)).max())
-    return 1.0
+    return float(max(1.0, 1.0 / max(lengths(x).min(), 1e-300))) if layers.has_radius else 1.0
 
 
 def shrinking(outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:

@@ -41,10 +41,32 @@ Splitting = Literal["none", "lie", "strang"]
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 """Where layers normalise."""
 
-ADDING: tuple[Placement, ...] = ("pre", "peri", "sandwich")
-"""Placements whose layers add to tokens and leave their lengths as they come."""
 
-WITH_RADIUS: tuple[Placement, ...] = (*ADDING, "mix")
+@dataclass(frozen=True)
+class LayerNorm:
+    """Where a placement normalises; post, theta <- N(theta + h A), by default."""
+
+    adds: bool = False  # not after the layer: x <- x + h A, and lengths stay as they come
+    turns: bool = False  # it adds from the depth tau on
+    of_output: bool = False  # N(A) in the place of A
+    relaxes: bool = False  # towards the output, alpha (A - theta)
+    projects: bool = False  # P_theta A in the place of A
+    slows: bool = False  # h / sqrt(1 + t)
+
+
+LAYER_NORMS: dict[Placement, LayerNorm] = {
+    "post": LayerNorm(),
+    "projected": LayerNorm(projects=True),
+    "pre": LayerNorm(adds=True),
+    "peri": LayerNorm(adds=True, of_output=True),
+    "sandwich": LayerNorm(adds=True, of_output=True),
+    "mix": LayerNorm(turns=True),
+    "ngpt": LayerNorm(of_output=True, relaxes=True),
+    "depth_scaled": LayerNorm(slows=True),
+}
+"""A row for each placement."""
+
+WITH_RADIUS = tuple(name for name, each in LAYER_NORMS.items() if each.adds or each.turns)
 """Placements whose tokens have lengths that matter."""
 
 Part = Literal["both", "attention", "terms"]
@@ -156,15 +178,20 @@ class Layers:
         words = f"{FLOW_OF} {how}"
         if self.step > 0.0:
             words = f"{'' if self.count is None else f'{self.count} '}{how} of step {self.step:g}"
-        if self.placement == "ngpt":
+        if self.norm.relaxes:
             words += f", alpha {self.alpha:g}"
-        if self.placement == "mix":
+        if self.norm.turns:
             words += f", tau {self.tau:g}"
         if self.has_radius and self.radius != 1.0:
             words += f", radius {self.radius:g}"
         if self.splitting != "lie":
             words += f", splitting {self.splitting}"
         return words
+
+    @property
+    def norm(self) -> LayerNorm:
+        """Where the placement normalises."""
+        return LAYER_NORMS[self.placement]
 
     @property
     def has_radius(self) -> bool:
@@ -179,21 +206,21 @@ class Layers:
     @property
     def keeps_time(self) -> bool:
         """True if modes about uniform grow as without layers: the flow of post."""
-        return self.is_flow and self.placement in ("post", "projected")
+        return self.moves_densities and not self.norm.slows
 
     @property
     def moves_densities(self) -> bool:
         """True for a flow of densities: attention's, by another clock."""
-        return self.is_flow and self.placement in ("post", "projected", "depth_scaled")
+        return self.is_flow and not (self.has_radius or self.norm.of_output)
 
     def is_late(self, depth: float) -> bool:
         """True if "mix" has turned at this depth; False for all others."""
         turns = self.tau - 0.5 * self.step - _ROUNDING * max(1.0, self.tau)
-        return self.placement == "mix" and depth >= turns
+        return self.norm.turns and depth >= turns
 
     def clock(self, depth: float) -> float:
         """Speed of the flow at a depth where only that of the clock changes: 1, or 1/sqrt(1+t)."""
-        return 1.0 / math.sqrt(1.0 + depth) if self.placement == "depth_scaled" else 1.0
+        return 1.0 / math.sqrt(1.0 + depth) if self.norm.slows else 1.0
 
     def added(
         self, x: FloatArray, output: FloatArray, depth: float, share: float = 1.0
@@ -219,13 +246,15 @@ class Layers:
         >>> Layers(step=0.5).added(x, output, 0.0).round(6)
         array([[0.955779, 0.294086]])
         """
-        h = share * self.step * self.clock(depth)
-        if self.placement in ADDING or self.is_late(depth):
-            return x + h * (unit(output) if self._normalises_output else output)
+        h, norm = share * self.step * self.clock(depth), self.norm
+        if norm.of_output:
+            output = unit(output)
+        if norm.adds or self.is_late(depth):
+            return x + h * output
         theta = unit(x)
-        if self.placement == "ngpt":
-            return unit(theta + h * self.alpha * (unit(output) - theta))
-        if self.placement == "projected":
+        if norm.relaxes:
+            return unit(theta + h * self.alpha * (output - theta))
+        if norm.projects:
             output = tangent(theta, output)
         moved = unit(theta + h * output)
         return moved * lengths(x) if self.has_radius else moved
@@ -239,20 +268,17 @@ class Layers:
         true once "mix" has turned.
         """
         theta, r, total = unit(x), lengths(x), np.zeros(x.shape)
+        norm = self.norm
         for output in outputs:
-            if self._normalises_output or self.placement == "ngpt":
+            if norm.of_output:
                 output = unit(output)
-            if self.placement in ADDING or late:
+            if norm.adds or late:
                 total += output
             else:
                 total += r * tangent(theta, output)
-        if self.placement == "ngpt":
+        if norm.relaxes:
             total *= self.alpha
         return total * self.clock(depth)
-
-    @property
-    def _normalises_output(self) -> bool:
-        return self.placement in ("peri", "sandwich")
 
 
 def lengths(x: FloatArray) -> FloatArray:
