@@ -225,6 +225,16 @@ def test_a_step_inside_that_meets_a_pulse_is_refused() -> None:
         stepper.inside(0.5 / float(stages[np.argmin(np.abs(stages - 0.65))]))
 
 
+def test_rounding_of_times_is_no_error() -> None:
+    """Saved times that a step misses by rounding would make runs take it again."""
+    start, time = 0.8936225993419271, 3.1622776601683795
+    assert start + (time - start) < time
+    stepper = dop853(lambda t, u: -0.01 * u, Start(start, np.ones(1), 3.0), 1e-6)
+    assert stepper.step()
+    # DOP853 at a hundredth of its radius of stability.
+    assert abs(stepper.inside(time)[0] - np.exp(-0.01 * (time - start))) < 1e-12
+
+
 @pytest.mark.parametrize("method", INTEGRATORS)
 def test_nothing_is_evaluated_beyond_the_end(method: str) -> None:
     """Functions that end with the run would be asked for values that they lack."""
