@@ -116,7 +116,7 @@ def turning(rng: Any) -> Case:
         page = Problem([attention(identity_head(beta, 2)), core.frequencies])
         return Case(f"{n} turning tokens", problem, times, flown([(INF, page)], start, times))
     law, density = circle_law(rng)
-    width, end, count, n = float(rng.uniform(0.3, 1.5)), float(rng.uniform(2, 25)), 110, 48
+    width, end, count, n = float(rng.uniform(0.3, 1.5)), float(rng.uniform(2, 25)), 110, 96
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law, frequencies=mf.UniformSpread(width))
     omega, w = np.polynomial.legendre.leggauss(count)
     nodes = circle_nodes(density, n)
