@@ -214,9 +214,11 @@ def _steps(
 def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1.0) -> float:
     """Factor by which one late layer shrinks the gap 1 - gamma of tokens in a tight cluster.
 
-    1 / (1 + h)^2 (post), (1 - h)^2 (projected), (r / (r + h))^2 (pre, peri, mix) and
-    (1 - h alpha)^2 (ngpt), where h is the step times |A|: strength under SA, strength a(1) under
-    USA. A flow has e^{-2h}. radius: before that layer; depth: its t, for "depth_scaled".
+        post              1 / (1 + h)^2          projected    (1 - h)^2
+        pre, peri, mix    (r / (r + h))^2        ngpt         (1 - h alpha)^2
+
+    Here h is the step times |A|: strength under SA, strength a(1) under USA. A flow has e^{-2h}.
+    radius: before that layer; depth: its t, for "depth_scaled".
 
     >>> import meanfield as mf
     >>> layers = mf.Layers(step=0.5)

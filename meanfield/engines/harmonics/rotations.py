@@ -35,7 +35,7 @@ def _angles(matrix: FloatArray) -> tuple[float, float, float]:
 
 
 def times_coordinates(coefficients: ComplexArray) -> ComplexArray:
-    """Coefficients (3, ...) of x g, y g and z g, to one degree less than those of g.
+    """Coefficients (3, ...) of x g, y g and z g, to one degree less than g has.
 
         z Y_lm = A_{l+1,m} Y_{l+1,m} + A_lm Y_{l-1,m},    A_lm^2 = (l^2 - m^2) / (4 l^2 - 1)
 

@@ -152,9 +152,9 @@ def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: fl
 def sample_floor(tokens: int) -> float:
     """Mean W_1 (geodesic) between two independent uniform samples: ((2.5 + 1.38 ln n) / n)^(1/2).
 
-    The form of the matching theorem in two dimensions (Ajtai, Komlos, Tusnady, Combinatorica 4
-    (1984), 259-264), fitted to exact distances at n = 100 to 4,000 within 1 to 3 %. Two laws may
-    agree if their tokens are closer than this.
+    Matching theorem in two dimensions: Ajtai, Komlos, Tusnady, Combinatorica 4 (1984), 259-264. Its
+    form is fitted to exact distances at n = 100 to 4,000 within 1 to 3 %. Two laws may agree if
+    their tokens are closer than this.
     """
     if tokens < 1:
         raise ValueError(f"tokens = {tokens}, expected at least 1.")
