@@ -12,6 +12,7 @@
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
 # make sdist   build the source distribution, unpack it, and run tests there, without git and with a cold cache
+# make docs    build all pages, with the gallery of published figures in short form where it is missing
 # make gallery  make every published figure again, also by the schemes of the sources, into docs/gallery
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
@@ -133,11 +134,16 @@ types: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
+# Figures of the gallery that other pages show.
+PICTURES := causal-centres cosine-histograms merging-softmax pair-force
+
 # Both are made, and the page of cards with them, before a number that differs fails.
 gallery: $(VENV)/.installed
 	status=0; \
 	$(BIN)/meanfield reproduce --all --published -o docs/gallery --overwrite || status=1; \
-	$(BIN)/meanfield reproduce --all --index -o docs/gallery --overwrite || status=1; exit $$status
+	$(BIN)/meanfield reproduce --all --index -o docs/gallery --overwrite || status=1; \
+	for name in $(PICTURES); do cp docs/gallery/$$name.png docs/images/ || status=1; done; \
+	exit $$status
 
 notebook: $(VENV)/.dev
 	$(BIN)/python docs/make_notebook.py
@@ -190,4 +196,4 @@ build/newest/.test: $(VENV)/.installed pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples build *.egg-info
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/gallery build *.egg-info

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from matplotlib.figure import Figure
+from sphinx.errors import ExtensionError
 from sphinx_gallery.scrapers import figure_rst
 
 import meanfield
 from meanfield.commands.arguments import option_table
+from meanfield.commands.main import main as command
 from meanfield.runfile.schema import key_table
 
 project = "meanfield"
@@ -115,6 +121,7 @@ def setup(app: Any) -> None:
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("autodoc-process-docstring", plain_formulas, priority=400)
     app.connect("source-read", write_tables)
+    app.connect("builder-inited", make_gallery)
 
 
 def write_tables(app: Any, page: str, source: list[str]) -> None:
@@ -122,6 +129,24 @@ def write_tables(app: Any, page: str, source: list[str]) -> None:
     for word, table in (("keys", key_table), ("options", option_table)):
         comment = re.compile(rf"<!-- {word}: (\S+) -->")
         source[0] = comment.sub(lambda found, table=table: table(found[1]), source[0])
+
+
+def make_gallery(app: Any) -> None:
+    """Make the short form of published figures without a page; `make gallery` makes them whole."""
+    folder = Path(app.srcdir) / "gallery"
+    sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+    from published import ENTRIES
+
+    missing = [name for name in ENTRIES if not (folder / f"{name}.md").exists()]
+    if not missing and (folder / "index.md").exists():
+        return
+    options = ["--short", "--index", "--overwrite", "--quiet", "-o", str(folder)]
+    with redirect_stdout(io.StringIO()) as tables:
+        status = command(["reproduce", *missing, *options])
+    if status:
+        raise ExtensionError(
+            f"figures of the gallery end with status {status}:\n{tables.getvalue()}"
+        )
 
 
 def inline_formula(writer: Any, node: nodes.math) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import importlib.util
 import json
 import re
+import sys
 import tomllib
 from contextlib import ExitStack
 from pathlib import Path
@@ -232,6 +235,51 @@ def test_pages_have_lines_of_at_most_120_characters(path: Path) -> None:
     # A row of a table is one line, and so is an address.
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("|", "!["))]
     assert not [line for line in lines if len(line) > 120]
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))],
+    ids=lambda path: path.name,
+)  # fmt: skip
+def test_links_lead_to_files_of_the_repository(path: Path) -> None:
+    """A reader on a code host would follow a link to a page or picture that is not there."""
+    links = re.findall(r"\]\(([\w./-]+\.[a-z]+)[#)]", path.read_text(encoding="utf-8"))
+    for link in links:
+        # The docs build makes both; those of the examples have their scripts beside these pages.
+        if not link.startswith("auto_examples/"):
+            assert "gallery/" not in link and (path.parent / link).exists(), link
+
+
+def test_docs_make_only_the_figures_that_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of `make gallery` would be replaced by short forms, or a page have no figure."""
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("sphinx_gallery")
+    from published import ENTRIES
+
+    spec = importlib.util.spec_from_file_location("conf", DOCS / "conf.py")
+    conf = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conf)
+    asked = []
+    monkeypatch.setattr(conf, "command", lambda arguments: asked.append(arguments) or 0)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    app = argparse.Namespace(srcdir=tmp_path)
+    (tmp_path / "gallery").mkdir()
+    for name in ENTRIES:
+        if name != "eigenvalues":
+            (tmp_path / "gallery" / f"{name}.md").touch()
+    conf.make_gallery(app)
+    (arguments,) = asked
+    assert arguments[:3] == ["reproduce", "eigenvalues", "--short"] and "--index" in arguments
+    for name in ("eigenvalues", "index"):
+        (tmp_path / "gallery" / f"{name}.md").touch()
+    conf.make_gallery(app)
+    assert len(asked) == 1
+    (tmp_path / "gallery" / "pair-force.md").unlink()
+    monkeypatch.setattr(conf, "command", lambda arguments: 1)
+    with pytest.raises(conf.ExtensionError, match="figures of the gallery end with status 1"):
+        conf.make_gallery(app)
 
 
 def test_pages_name_files_that_exist() -> None:

@@ -85,7 +85,7 @@ def held(folder: Path, stem: str) -> Iterator[None]:
 
 
 def write_figure_files(
-    folder: Path, entry: Entry, made: Reproduction, *, published: bool = False
+    folder: Path, entry: Entry, made: Reproduction, *, published: bool = False, short: bool = False
 ) -> None:
     """Write the four files of a figure, each whole or not at all.
 
@@ -100,7 +100,7 @@ def write_figure_files(
         maker_of(entry).draw(figure, made)
     arrays = io.BytesIO()
     np.savez_compressed(arrays, allow_pickle=False, **made.data)
-    page = page_of(entry, made, published=published).encode()
+    page = page_of(entry, made, published=published, short=short).encode()
     files = {
         ".npz": arrays.getvalue(),
         ".csv": _csv(made.numbers),
@@ -147,9 +147,10 @@ def _csv(numbers: Iterable[Claim]) -> bytes:
     return text.getvalue().encode()
 
 
-def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:
+def page_of(entry: Entry, made: Reproduction, *, published: bool, short: bool = False) -> str:
     """Page of a figure in Markdown."""
-    stem, option = stem_of(entry, published), " --published" if published else ""
+    stem = stem_of(entry, published)
+    option = (" --published" if published else "") + (" --short" if short else "")
     rows = [
         _row(n.what, *map(digits, (n.published, n.reference, n.here, n.within)), n.why)
         for n in made.numbers
@@ -168,6 +169,10 @@ def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:
         f"**Why they differ.** {entry.differs}",
         f"    meanfield reproduce {entry.name}{option}",
     ]
+    if short:
+        parts.append(
+            "This is the short form, coarser than the parameters say: leave out `--short`."
+        )
     if published:
         parts.append(f"[The same by this package]({entry.name}.md)")
     elif entry.published:

@@ -39,7 +39,9 @@ def execute(options: argparse.Namespace) -> int:
     for entry, stem in zip(entries, stems, strict=True):
         with held(folder, stem):
             made = maker_of(entry).compute(options.short, options.published, follow)
-            write_figure_files(folder, entry, made, published=options.published)
+            write_figure_files(
+                folder, entry, made, published=options.published, short=options.short
+            )
         print(f"{entry.title} ({entry.source})")
         status |= report(made.numbers)
         print(folder / f"{stem}.png", folder / f"{stem}.md", "", sep="\n", flush=True)

@@ -69,6 +69,15 @@ def test_bars_of_formulas_part_no_cells() -> None:
     assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
 
 
+def test_page_of_a_short_form_says_so(tmp_path: Path) -> None:
+    """A coarse figure would be taken for the whole one."""
+    assert main(["reproduce", "line", "--short", "-o", str(tmp_path), "--quiet"]) == 0
+    page = (tmp_path / "line.md").read_text()
+    assert "    meanfield reproduce line --short\n" in page and "This is the short form" in page
+    assert main(["reproduce", "line", "-o", str(tmp_path), "--quiet", "--overwrite"]) == 0
+    assert "short" not in (tmp_path / "line.md").read_text()
+
+
 def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
