@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run")
     parser.add_argument("--list", action="store_true", help="list all experiments, with times")
     parser.add_argument("--all", action="store_true", help="run all experiments")
-    parser.add_argument("--short", action="store_true", help="coarser forms of about 10 seconds")
+    parser.add_argument("--short", action="store_true", help="coarser forms: seconds to minutes")
     for option, help_text in (
         ("--keep", "trained_encoder: write the tables instead of comparing with them"),
         ("--late", "sphere_characteristics: also from the start to time 8"),
