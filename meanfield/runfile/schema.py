@@ -17,6 +17,8 @@ from meanfield.runfile.problems import STAGE_KEYS
 from meanfield.runfile.sections import INITIAL, PART_KEYS, PROFILE_KEYS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# Words in brackets, among them code, which may hold brackets of its own; and an address.
+_LINK = re.compile(r"\[((?:`[^`]*`|[^][`])+)\]\([^()]+\)")
 _PLURALS = {"number": "numbers", "integer": "integers", "string": "strings", "table": "tables"}
 
 
@@ -98,7 +100,7 @@ def run_file_schema() -> dict[str, Any]:
     It knows keys, types and words; what values mean together the program alone checks.
     """
     texts = {
-        section: {key: re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text) for key, text in rows.items()}
+        section: {key: _LINK.sub(r"\1", text) for key, text in rows.items()}
         for section, rows in meanings().items()
     }
     sections = {

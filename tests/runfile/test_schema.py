@@ -67,6 +67,15 @@ def test_schema_is_one_of_its_dialect() -> None:
     assert json.loads(json.dumps(schema)) == schema
 
 
+def test_descriptions_have_words_in_place_of_links() -> None:
+    """An editor would show addresses of pages that it does not have, or lose brackets."""
+    sections = run_file_schema()["properties"]
+    assert "](" not in json.dumps(sections)
+    words = sections["output"]["properties"]["observables"]["description"]
+    assert '`["order_parameter", "energy", "clusters", "resolution"]`' in words
+    assert sections["time"]["properties"]["end"]["description"].count("`[layers]`") == 1
+
+
 def test_schema_takes_every_run_file() -> None:
     """An editor would underline what is right."""
     found = documents()
@@ -77,7 +86,7 @@ def test_schema_takes_every_run_file() -> None:
 @pytest.mark.parametrize(
     ("section", "table"),
     [
-        ("time", {"end": 1.0, "sav": 3}),
+        ("time", {"end": 1.0, "saves": 3}),
         ("time", {"end": "soon"}),
         ("time", {"end": 1.0, "save": [0, "x"]}),
         ("time", {"end": 1.0, "stop": "when done"}),
@@ -87,7 +96,7 @@ def test_schema_takes_every_run_file() -> None:
         ("initial", {"name": "sampled"}),
         ("initial", {}),
         ("initial", {"name": "mixture", "components": [{"weight": 1, "concentration": 2, "x": 0}]}),
-        ("output", {"observables": ["enery"]}),
+        ("output", {"observables": ["energies"]}),
         ("heads", {"value": 1.0}),
         ("stages", [{"heads": [{"values": 1.0}]}]),
         ("tim", {"end": 1.0}),
