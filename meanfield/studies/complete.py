@@ -120,7 +120,7 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
     if execution.output is None:
         study = request.plan()
         left = len(study.missing(study.empty()))
-        with _pool(request, execution, left) as executor:
+        with study_pool(execution, left, request.compile) as executor:
             return study.completed(executor, execution.progress)
     if request.problem is None:
         request = replace(request, text=json.dumps(request.options.facts()))
@@ -132,7 +132,7 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
     with python_call():
         check_path(f"output={path}", path, ())
         with output_lock(path, resume=resume, overwrite=execution.overwrite) as output:
-            pool = partial(_pool, request, execution)
+            pool = partial(study_pool, execution, compile_first=request.compile)
             complete(request, output, resume=resume, pool=pool, follow=follow)
         return read_result(path, request.kind)
 
@@ -194,13 +194,18 @@ def _changed(options: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _pool(request: Request[Any], execution: Execution, left: int) -> Iterator[Executor | None]:
-    """Executor of a call, or as many processes as it asks for, but no more than tasks."""
+def study_pool(
+    execution: Execution, left: int, compile_first: Callable[[], None]
+) -> Iterator[Executor | None]:
+    """Executor of a call, or as many processes as it asks for, but no more than tasks.
+
+    compile_first: compiles the kernels of the tasks, which each process would do for itself.
+    """
     if execution.executor is not None:
         yield execution.executor
         return
     workers = max(1, min(execution.workers or 1, left))
     if workers > 1:
-        request.compile()
+        compile_first()
     with worker_pool(workers, max(1, threads() // workers)) as local:
         yield local

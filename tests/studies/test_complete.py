@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +242,9 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
         ensemble(**options)
 
 
-def test_kernels_are_compiled_before_workers_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_compiled_before_workers_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Each worker would compile them for itself, for a minute."""
     compiled: list[mf.Problem | None] = []
     started: list[int] = []
@@ -256,4 +259,10 @@ def test_kernels_are_compiled_before_workers_start(monkeypatch: pytest.MonkeyPat
     diagram(runs=2, workers=2)
     ensemble(runs=2)
     assert compiled == [PROBLEM, None]
-    assert started == [1, 2, 2]
+    mf.phase_diagram(lambda beta: replace(PROBLEM, kernel=mf.exponential(beta)), [1, 2], workers=2)
+    over, time = {"problem.beta": [2.0, 5.0]}, {"end": 1.0, "save": 2}
+    made = mf.sweep(PROBLEM, over, folder=tmp_path / "s", time=time, workers=2)
+    assert made.summary == "2 runs, 2 completed"
+    # Phase diagrams call none.
+    assert [problem.beta for problem in compiled[2:] if problem] == [2.0]
+    assert started == [1, 2, 2, 2, 3]

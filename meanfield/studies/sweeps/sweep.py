@@ -27,8 +27,8 @@ from meanfield.store.locks import check_own
 from meanfield.store.output_file import OutputFile
 from meanfield.store.sweep_file import load_sweep, write_sweep
 from meanfield.store.wall_time import WallTime
-from meanfield.studies.complete import python_call, run_missing
-from meanfield.studies.study import Runs
+from meanfield.studies.complete import python_call, run_missing, study_pool
+from meanfield.studies.study import Execution, Request, Runs
 from meanfield.studies.sweep_results import Parameter, Sweep
 from meanfield.studies.sweeps.start import RUN_FILE, held, planned
 from meanfield.terms.kernels import KERNELS
@@ -47,6 +47,7 @@ def sweep(
     representation: Mapping[str, Any] | None = None,
     time: Mapping[str, Any] | None = None,
     observables: Sequence[str] | None = None,
+    workers: int | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     resume: bool = False,
@@ -70,8 +71,12 @@ def sweep(
         least "end". An `initial` with a name replaces the law as a whole.
     observables : sequence of str, optional
         In place of the file's.
+    workers : int, optional
+        Local processes; one, this process, by default. A script with more needs
+        `if __name__ == "__main__":`.
     executor : concurrent.futures.Executor, optional
-        Where to run; here by default. Its processes must see the folder and the run file.
+        Where to run; takes the place of `workers`. Its processes must see the folder and the run
+        file.
     progress : bool, optional
         Show a bar of the runs; by default in notebooks.
     resume, overwrite : bool
@@ -108,8 +113,7 @@ def sweep(
     def follow(done: Iterable[Runs], study: Any, missing: Sequence[Runs]) -> Iterable[Runs]:
         return followed(done, len(missing), "sweep") if wants_bar(progress) else done
 
-    if resume and overwrite:
-        raise ValueError("resume goes on with the folder and overwrite replaces it: give one.")
+    execution = Execution(folder, resume, overwrite, workers, executor, progress)
     sections = {
         "problem": problem,
         "initial": initial,
@@ -136,10 +140,12 @@ def sweep(
             held(plan, first, resume=resume, overwrite=overwrite) as (output, stored),
             _run_file(plan.source, text, output),
         ):
-            if stored is None or plan.missing(plan.resumed(stored)):
-                origin = first.text, first.title
-                spent = WallTime()
-                run_missing(plan, stored, write_sweep, output, origin, executor, follow, spent)
+            left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
+            if stored is None or left:
+                kernels = Request("sweep", lambda: plan, None, "sweep", first.problem)
+                with study_pool(execution, left, kernels.compile) as pool:
+                    origin, spent = (first.text, first.title), WallTime()
+                    run_missing(plan, stored, write_sweep, output, origin, pool, follow, spent)
     return load_sweep(place)
 
 
