@@ -193,6 +193,7 @@ _FIRST = """
 # What results ask for, and the function that makes it, as module:name.
 _MAKERS = {
     "BifurcationDiagram.plot": "figures.draw.bifurcation:diagram_figure",
+    "BifurcationDiagram.report": "results.phase_report:bifurcation_report",
     "ClusterPrediction.html": "results.tables:prediction_html",
     "ClusterPrediction.plot": "figures.draw.prediction:prediction_figure",
     "ClusterPrediction.report": "results.prediction_report:prediction_report",

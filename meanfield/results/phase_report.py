@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from meanfield.problem import Problem
 from meanfield.results.report import Report, facts, table
 from meanfield.spectrum.time_units import papers_kappa
+from meanfield.studies.bifurcation import BifurcationDiagram
 from meanfield.studies.phase import PhaseDiagram, PhasePoint, diagram_of, tricritical_of
 
 _ORDERS = {
@@ -44,6 +45,16 @@ def point_report(point: PhasePoint) -> Report:
     return phase_report(
         diagram_of([problem], (point,), tricritical_of(lambda beta: problem, [problem]))
     )
+
+
+def bifurcation_report(diagram: BifurcationDiagram) -> Report:
+    """Report of the onset of order, with the branch for programs."""
+    columns = {
+        "diffusivity": diagram.branch.values,
+        "order_parameter": diagram.branch.order_parameter,
+    }
+    report = point_report(diagram.point)
+    return replace(report, data={**report.data, **columns}, columns=columns)
 
 
 def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:

@@ -9,11 +9,11 @@ from meanfield.checks import checked
 from meanfield.problem import Problem
 from meanfield.stationary.branches import Branch, primary_branch
 from meanfield.studies.phase import PhasePoint, onset
-from meanfield.views import data_frame, plot_method
+from meanfield.views import ResultBase, data_frame, plot_method
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BifurcationDiagram:
+class BifurcationDiagram(ResultBase):
     """Ordered states along the branch that leaves uniform, and the onset of order on it.
 
     Attributes
@@ -37,9 +37,6 @@ class BifurcationDiagram:
         "BifurcationDiagram.plot",
         "Figure of order and free energy against diffusivity; on axes of yours, of order alone.",
     )
-
-    def __str__(self) -> str:
-        return str(self.point)
 
     def __repr__(self) -> str:
         return f"BifurcationDiagram({self.point!r}, {len(self.branch.values)} states)"

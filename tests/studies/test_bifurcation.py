@@ -20,6 +20,8 @@ def test_diagram_is_the_branch_with_its_onset(diagram: mf.BifurcationDiagram) ->
     point = mf.phase_point(PROBLEM)
     assert diagram.point == point and diagram.point.problem == PROBLEM
     assert str(diagram) == str(point) and repr(point) in repr(diagram)
+    assert "<table>" in diagram._repr_html_()
+    assert diagram.report().csv().startswith("diffusivity,order_parameter\n")
     table = diagram.table()
     assert table["diffusivity"].max() <= point.saddle_node_diffusivity * (1 + 1e-12)
     assert table["diffusivity"][0] == point.critical_diffusivity
