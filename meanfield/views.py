@@ -148,12 +148,12 @@ class StudyResult(ResultBase):
 
     def parts(self) -> list[Rows | str]:
         """Tables and lines of its report, where no other is registered."""
-        raise NotImplementedError
+        return [repr(self)]
 
     @property
     def columns(self) -> dict[str, Any]:
         """Columns of `table`: arrays of equal length."""
-        raise NotImplementedError
+        return {}
 
     def table(self) -> Any:
         """Numbers as a pandas.DataFrame, without pandas a dict of arrays."""

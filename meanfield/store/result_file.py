@@ -1,8 +1,8 @@
 """Any file of results: what it says it is decides what it is read as.
 
 `meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`,
-`diagram` a `MergingDiagram`, `replay` a `Replay`. `sweep` makes a folder of runs with an index, a
-`Sweep`.
+`diagram` a `MergingDiagram`, `replay` a `Replay`, and studies in Python what they return. `sweep`
+makes a folder of runs with an index, a `Sweep`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     Returns
     -------
     Run, ConvergenceStudy, Ensemble, MergingDiagram, Replay or Sweep
+        Or what another study returned, such as CollapseTimes or PhaseDiagram.
 
     Raises
     ------
