@@ -579,10 +579,7 @@ class Problem:
                 "mf.linear_operator (meanfield stability --config) has their stability, "
                 "mf.simulate their runs."
             )
-        flow = self.flow
-        return ZonalProblem(
-            self.manifold.dimension, self.kernel, flow.normalized, flow.strength, flow.diffusivity
-        )
+        return cast(ZonalProblem, self.isotropic_bound)
 
     @property
     def isotropic(self) -> Isotropic:
@@ -601,20 +598,18 @@ class Problem:
         return IsotropicHeads(dimension, numbers, of.normalization, diffusivity)
 
     @cached_property
-    def isotropic_bound(self) -> IsotropicHeads:
-        """Heads of numbers as large as the matrices, with growth rates of the same size.
+    def isotropic_bound(self) -> Isotropic:
+        """Attention without a preferred direction, with growth rates of the same size.
 
-        Raises
-        ------
-        ValueError
-            If the problem has a kernel.
+        A kernel itself; of matrices heads of numbers as large.
         """
-        of = self.attention
-        if of is None:
-            raise ValueError("the problem has a kernel, no heads.")
-        numbers = of.norms(self._d)
-        dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
-        return IsotropicHeads(dimension, numbers, of.normalization, diffusivity)
+        dimension, flow = self.manifold.dimension, self.flow
+        if isinstance(self.kernel, Attention):
+            numbers = self.kernel.norms(self._d)
+            return IsotropicHeads(dimension, numbers, flow.normalization, flow.diffusivity)
+        return ZonalProblem(
+            dimension, self.kernel, flow.normalized, flow.strength, flow.diffusivity
+        )
 
     @property
     def is_isotropic(self) -> bool:

@@ -10,7 +10,6 @@ from meanfield.fields.engines import direct_sum_limit
 from meanfield.fields.positive_sums import MOST_PAIRED_NODES
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.spectrum.stability import growth_rates
 from meanfield.terms.flows import Flow
 
 STABLE = 5.0
@@ -63,11 +62,7 @@ def contraction_rate(problem: Problem) -> float:
     >>> contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
     1.0
     """
-    flow, others = problem.flow, steepness(problem)
-    if problem.attention is not None:
-        return others + sum(abs(strength) for _, strength in problem.isotropic_bound.weighted)
-    largest = 1.0 if flow.normalized else problem.own_kernel.largest_attention
-    return others + abs(flow.strength) * largest
+    return steepness(problem) + problem.isotropic_bound.contraction
 
 
 def steepness(problem: Problem) -> float:
@@ -80,10 +75,7 @@ def linear_rate(problem: Problem) -> float:
 
     Of heads with matrices that of numbers as large, which has their size; fixed fields beside.
     """
-    if problem.attention is not None:
-        rates = problem.isotropic_bound.growth_rates(problem.kernel_degree)
-    else:
-        rates = growth_rates(problem.undriven, problem.kernel_degree)
+    rates = problem.isotropic_bound.growth_rates(problem.kernel_degree)
     return float(np.abs(rates).max()) + steepness(problem)
 
 

@@ -30,6 +30,11 @@ class Isotropic(ABC):
     def couplings(self, max_degree: int) -> FloatArray:
         """Couplings A_l: diffusivities at which degrees turn stable; degree 0 moves nothing."""
 
+    @property
+    @abstractmethod
+    def contraction(self) -> float:
+        """Rate at which a measure in one place falls together, at most."""
+
     def growth_rates(self, max_degree: int) -> FloatArray:
         """Growth rates lambda_l of uniform, equation (4): see `spectrum.stability`."""
         eigenvalues = laplacian_eigenvalues(self.dimension, max_degree)
@@ -65,6 +70,10 @@ class ZonalProblem(Isotropic):
         return np.asarray(coupling)
 
     @property
+    def contraction(self) -> float:
+        return abs(self.strength) * (1.0 if self.normalized else self.kernel.largest_attention)
+
+    @property
     def has_free_energy(self) -> bool:
         """True if a free energy exists: Z = 1, without normalisation or for the linear kernel.
 
@@ -95,6 +104,10 @@ class IsotropicHeads(Isotropic):
             return self.heads
         largest = max(abs(b) for b, _ in self.heads)
         return tuple((b, c * float(np.exp(abs(b) - largest))) for b, c in self.heads)
+
+    @property
+    def contraction(self) -> float:
+        return sum(abs(strength) for _, strength in self.weighted)
 
     @property
     def degree(self) -> int:
