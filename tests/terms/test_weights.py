@@ -44,6 +44,18 @@ def test_weights_without_normalisation_add_up(space: Any) -> None:
     assert np.abs(of_sum).max() > 0.1
 
 
+def test_values_of_weights_may_be_functions_of_time() -> None:
+    """The value of time 0 would stay."""
+    law = mf.from_points([0.1, 1.7])
+    moving = mf.Attention([mf.Head(weight=mf.linear(), value=lambda t: 1.0 + t)], "none")
+    late = mf.Problem(mf.Circle(), moving, initial=law).now(0.5)
+    assert late.flow == mf.Flow("none", 1.5)
+    run = mf.simulate(mf.Problem(mf.Circle(), moving, initial=law), until=0.5, save=2)
+    # tan(gap / 2) falls like e^{-t} on the clock int (1 + t) dt = 0.625.
+    gap = np.diff(run.measures[-1].points)[0]
+    assert abs(gap - 2 * np.arctan(np.tan(0.8) * np.exp(-0.625))) < 1e-9
+
+
 def test_sums_of_weights_compare_and_pickle() -> None:
     """Studies send problems to other processes, and compare them."""
     heads = [mf.Head(weight=mf.exponential(2.0)), mf.Head(weight=mf.linear(), value=0.5)]
