@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
@@ -106,7 +106,7 @@ class Interaction:
     a_l if the flow is normalised (else None).
     """
 
-    manifold: Manifold
+    problem: Problem  # of the kernel
     degree: int  # degree of the relevant moments
     potential_multipliers: FloatArray
     attention_multipliers: FloatArray | None
@@ -116,9 +116,13 @@ class Interaction:
     # Power of two that makes the kernel's largest value about 1 (of axial measures its mean) if the
     # flow is normalised, which does not depend on it: what is rounding of Z is known then. Else 1.
     scale: float = 1.0
-    problem: Problem | None = None  # of the kernel; sums over pairs need it
 
     fixed: ClassVar[None] = None
+
+    @cached_property
+    def manifold(self) -> Manifold:
+        """Manifold of the measures."""
+        return self.problem.space
 
     @property
     def attention(self) -> Interaction:
@@ -172,7 +176,6 @@ class Interaction:
         self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
     ) -> FloatArray:
         """Velocity at weighted points, or at targets, in their field, summed over pairs."""
-        assert self.problem is not None
         if not self.manifold.has_series and targets is None:
             x = self.manifold.vectors(points)
             return self.manifold.project(points, kernel_output(self.problem, x, weights))
@@ -219,7 +222,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     # W' = a and a' = log_slope a: a_l = log_slope w_l for l > 0.
     log_slope = None if attention is None else kernel.log_slope
     slope = None if log_slope is None else log_slope / flow.strength
-    return Interaction(manifold, degree, potential, attention, slope, scale, problem)
+    return Interaction(problem, degree, potential, attention, slope, scale)
 
 
 @lru_cache(maxsize=64)

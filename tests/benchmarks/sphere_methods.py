@@ -47,12 +47,13 @@ def main() -> None:
     """Print the table."""
     quick = options(__doc__).parse_args().quick
     use_threads(1)
-    rng = np.random.default_rng(0)
+    rng, kernel = np.random.default_rng(0), mf.exponential(10.0)
+    problem = mf.Problem(Sphere(), kernel, mf.USA)
     print(f"{'degree':>6} {'moments':>8} {'gradient':>8} {'pairs':>6}")
     for degree in (20, 48) if quick else (11, 20, 25, 32, 40, 48, 64):
         field = rng.normal(size=count_of(degree)) + 0j
         multipliers = np.ones(degree + 1)
-        felt = Interaction(Sphere(), degree, multipliers, None)
+        felt = Interaction(problem, degree, multipliers, None)
 
         def moments(points: np.ndarray, degree: int = degree) -> tuple[Call, Call]:
             return (
@@ -69,7 +70,6 @@ def main() -> None:
         def pairs(
             points: np.ndarray, felt: Interaction = felt, degree: int = degree
         ) -> tuple[Call, Call]:
-            kernel = mf.exponential(10.0)
             return (
                 lambda: engines.pair_velocity(Sphere(), kernel, points, None, False),
                 lambda: engines.velocity(felt, points, None),
