@@ -177,14 +177,17 @@ class HeadsInteraction:
 
     def field(self, moments: ModalArray | Sequence[ModalArray]) -> HeadsField:
         """Field of a measure with these moments; of one measure a head, if they are several."""
-        several = [moments] * len(self.heads) if isinstance(moments, np.ndarray) else moments
-        fields = [
-            HeadField(*table.fields(own), largest)
-            for table, own, largest in zip(self.tables, several, self.largest, strict=True)
-        ]
+        fields = self._fields(moments)
         if not self.normalized and len(fields) > 1:
             fields = [together(self.manifold, fields)]
         return HeadsField(self.manifold, tuple(fields))
+
+    def _fields(self, moments: ModalArray | Sequence[ModalArray]) -> list[HeadField]:
+        several = [moments] * len(self.heads) if isinstance(moments, np.ndarray) else moments
+        return [
+            HeadField(*table.fields(own), largest)
+            for table, own, largest in zip(self.tables, several, self.largest, strict=True)
+        ]
 
     def of_density(self, density: ModalArray) -> HeadsField:
         """Field of a density."""
@@ -213,11 +216,7 @@ class HeadsInteraction:
         self, density: ModalArray, grid: Grid
     ) -> list[tuple[FloatArray, FloatArray | None]]:
         """Velocity that each head gives, and its Z, at the nodes of a grid."""
-        fields = (
-            HeadField(*table.fields(density), largest)
-            for table, largest in zip(self.tables, self.largest, strict=True)
-        )
-        nodal = (head_on_nodes(field, grid) for field in fields)
+        nodal = (head_on_nodes(field, grid) for field in self._fields(density))
         return [(grid.project(output), below) for output, below in nodal]
 
     def relevant(self, densities: ModalArray) -> ModalArray:
