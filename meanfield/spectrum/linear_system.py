@@ -91,7 +91,8 @@ def attended_degree(problem: Problem) -> int:
 
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
     """L for perturbations up to a degree, tested against fields up to it."""
-    space, (heads, normalization, diffusivity) = problem.space, _heads(problem)
+    space, heads, normalization = problem.space, _heads(problem), problem.normalization
+    diffusivity = problem.flow.diffusivity
     of = coordinates(space.dimension, degree)
     own_degree, own = attended_degree(problem), density.max_degree
     quotient = normalization != "none"
@@ -186,22 +187,18 @@ class _Head(NamedTuple):
     value: FloatArray
 
 
-def _heads(problem: Problem) -> tuple[list[_Head], str, float]:
-    """Heads, normalisation and diffusivity, of a kernel as of an attention."""
-    d, attention = problem.space.ambient, problem.attention
-    if attention is None:
-        zonal = problem.undriven.zonal
-        kernel = zonal.kernel
+def _heads(problem: Problem) -> list[_Head]:
+    """Heads, also the one that a kernel is."""
+    if problem.heads is None:
+        kernel, one = problem.own_kernel, np.eye(problem.space.ambient)
 
         def similar(x: FloatArray, y: FloatArray) -> FloatArray:
             return kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
 
-        normalization = "softmax" if zonal.normalized else "none"
-        return [_Head(similar, zonal.strength * np.eye(d))], normalization, zonal.diffusivity
+        return [_Head(similar, problem.flow.strength * one)]
     # Rows of normalised weights may have any scale: that of their largest possible score.
-    scale = problem.log_scale if attention.normalization == "none" else None
-    heads = [_Head(_exponential(of.score, scale), of.value) for of in attention.matrices(d)]
-    return heads, attention.normalization, attention.diffusivity
+    scale = problem.log_scale if problem.normalization == "none" else None
+    return [_Head(_exponential(head.score, scale), head.value) for head in problem.heads]
 
 
 def _exponential(score: FloatArray, scale: float | None) -> Weights:
