@@ -121,3 +121,5 @@ def test_ensemble_without_a_title_has_one() -> None:
     assert figure.axes[0].texts[0].get_text() == "Clusters of random tokens"
     figure = ensemble_figure(ensemble(), title="Mine")
     assert figure.axes[0].texts[0].get_text() == "Mine"
+    # Of a problem that is not known nothing is said.
+    assert figure.axes[0].get_title(loc="left") == ""

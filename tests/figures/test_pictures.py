@@ -141,10 +141,10 @@ def test_figures_of_numbers_that_no_study_made() -> None:
     n, law = np.array([100.0, 1000.0]), np.array([0.5, 0.25])
     curve = TimeCurve(2.0, np.ones(2), np.zeros(2), law, -0.3, 0.01)
     compared = ComparisonPicture(
-        {}, "W_1", False, np.array([0.0, 1.0]), n, [], [curve], 2 * law, None
+        "", {}, "W_1", False, np.array([0.0, 1.0]), n, [], [curve], 2 * law, None
     )
     sizes, means, error = np.array([100]), np.array([[3.5]]), np.zeros((1, 1))
-    counted = EnsemblePicture({}, np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}])
+    counted = EnsemblePicture("", {}, np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}])
     figures = [new_figure((9.0, 8.0)) for _ in range(2)]
     draw_comparison(compared, figures[0])
     draw_ensemble(counted, figures[1])

@@ -48,7 +48,8 @@ class TimeCurve:
 class ComparisonPicture:
     """Distances of particle systems to the density."""
 
-    facts: dict[str, Any]  # title, manifold, kernel and flow; empty if they are not known
+    title: str
+    facts: dict[str, Any]  # manifold, kernel and flow; empty if they are not known
     distance: str  # symbol of the distance, for mathtext
     grows: bool  # whether perturbations of uniform grow
     times: FloatArray
@@ -68,7 +69,8 @@ def comparison_picture(study: ConvergenceStudy) -> ComparisonPicture:
     if study.attributes.get("manifold") == "sphere" and study.metric == "W1":
         floor = np.array([sample_floor(int(size)) for size in n])
     return ComparisonPicture(
-        study.attributes, LABELS[study.metric], study.growth_rate_max > 0, study.times, n,
+        str(study.attributes.get("title", "")), study.attributes, LABELS[study.metric],
+        study.growth_rate_max > 0, study.times, n,
         [_size_curve(study, i) for i in sizes], chosen,
         _BELOW * chosen[0].mean[0] * np.sqrt(n[0] / n), floor,
     )  # fmt: skip
@@ -128,7 +130,8 @@ def _chosen_times(study: ConvergenceStudy) -> list[int]:
 class EnsemblePicture:
     """Clusters of many runs: mean count (n_sizes, n_times), and its standard error."""
 
-    facts: dict[str, Any]  # title, manifold, kernel and flow; empty if they are not known
+    title: str
+    facts: dict[str, Any]  # manifold, kernel and flow; empty if they are not known
     times: FloatArray  # (n_times,): in onset times
     tokens: NDArray[np.int64]  # (n_sizes,)
     mean: FloatArray
@@ -141,6 +144,7 @@ class EnsemblePicture:
 def ensemble_picture(ensemble: Ensemble) -> EnsemblePicture:
     """Picture of an ensemble, from memory or from a file."""
     return EnsemblePicture(
+        str(ensemble.attributes.get("title", "")) or "Clusters of random tokens",
         ensemble.attributes, ensemble.times, ensemble.tokens, ensemble.mean_count,
         np.nan_to_num(ensemble.standard_error),
         ensemble.predicted if np.isfinite(ensemble.predicted).any() else None,

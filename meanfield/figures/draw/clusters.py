@@ -22,7 +22,7 @@ from meanfield.figures.draw.axes import (
 )
 from meanfield.figures.draw.density import set_angle_axis
 from meanfield.figures.draw.sphere import draw_outline
-from meanfield.figures.draw.style import ENERGY, FAINT, MUTED, TIME_COLOURS, set_title
+from meanfield.figures.draw.style import ENERGY, FAINT, MUTED, TIME_COLOURS, set_title, write_below
 
 _AREA, _MAP_AREA = 150.0, 400.0
 _MARK: dict[str, Any] = {"alpha": 0.75, "linewidth": 0}
@@ -74,11 +74,7 @@ def _on_map(picture: ClustersPicture, axes: Axes) -> None:
     if picture.middle:
         east = f"{abs(picture.middle)}° {'E' if picture.middle > 0 else 'W'}"
         east = "180°" if abs(picture.middle) == 180 else east
-        panel.annotate(
-            f"longitude {east} in the middle", (0.5, 0.0), xycoords="axes fraction",
-            xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
-            color=MUTED,
-        )  # fmt: skip
+        write_below(panel, f"longitude {east} in the middle")
     _add_legend(panel, MUTED, _MAP_AREA)
     # A mappable of its own: the marks are translucent.
     colours = ScalarMappable(norm, TIME_COLOURS)

@@ -7,8 +7,6 @@ against n, with fitted power laws and the slope -1/2; on the sphere the distance
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +18,12 @@ from matplotlib.patches import Patch
 
 from meanfield.figures.data.studies import ComparisonPicture, comparison_picture
 from meanfield.figures.draw.axes import label_ends, set_plain_ticks
-from meanfield.figures.draw.figures import draw_on, new_figure
+from meanfield.figures.draw.figures import study_figure
 from meanfield.figures.draw.style import (
     MUTED,
     facts_title,
     power_of_ten,
     shades,
-    style,
     title_above,
 )
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -41,26 +38,16 @@ _PROVED: dict[str, Any] = {"linewidth": 0.9, "linestyle": ":"}
 _DOT: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "white", "linewidth": 0}
 
 
-def comparison_figure(
-    study: ConvergenceStudy, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
-    """Figure of a study, on its own canvas that pyplot does not know."""
+def comparison_figure(study: ConvergenceStudy, **options: Any) -> Figure:
+    """Figure of a study; on axes of a user's the distances against the number of tokens."""
     picture = comparison_picture(study)
-    if ax is not None:
-        return draw_on(ax, partial(_against_tokens, picture), title)
-    if title is not None:
-        picture = replace(picture, facts=picture.facts | {"title": title})
-    with style():
-        figure = new_figure(_SIZE, **options)
-        draw_comparison(picture, figure)
-    return figure
+    return study_figure(picture, draw_comparison, _against_tokens, _SIZE, **options)
 
 
 def draw_comparison(picture: ComparisonPicture, figure: Figure) -> None:
     """Distances against time, and against the number of tokens."""
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
-    facts = picture.facts
-    title_above(left, str(facts.get("title", "")), facts_title(facts) if facts else "")
+    title_above(left, picture.title, facts_title(picture.facts) if picture.facts else "")
     _against_time(picture, left)
     _against_tokens(picture, right)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from meanfield.figures.data.studies import EnsemblePicture, ensemble_picture
 from meanfield.figures.draw.axes import set_plain_ticks
-from meanfield.figures.draw.figures import draw_on, new_figure
-from meanfield.figures.draw.style import INK, MUTED, facts_title, shades, style, title_above
+from meanfield.figures.draw.figures import study_figure
+from meanfield.figures.draw.style import INK, MUTED, facts_title, shades, title_above
 from meanfield.studies.ensemble_results import Ensemble
 
 _SIZE = (10.0, 4.4)
@@ -24,19 +22,10 @@ _TIMES = ("inferno", 0.15, 0.75)
 _SIZES = ("viridis", 0.15, 0.75)
 
 
-def ensemble_figure(
-    ensemble: Ensemble, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
+def ensemble_figure(ensemble: Ensemble, **options: Any) -> Figure:
     """Figure of an ensemble; on axes of a user's the distributions alone."""
     picture = ensemble_picture(ensemble)
-    if ax is not None:
-        return draw_on(ax, partial(_distributions, picture), title)
-    if title is not None:
-        picture = replace(picture, facts=picture.facts | {"title": title})
-    with style():
-        figure = new_figure(_SIZE, **options)
-        draw_ensemble(picture, figure)
-    return figure
+    return study_figure(picture, draw_ensemble, _distributions, _SIZE, **options)
 
 
 def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
@@ -46,10 +35,8 @@ def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
     *left, right = figure.subplots(1, 1 if alone and len(picture.times) == 1 else 2, squeeze=False)[
         0
     ]
-    facts = picture.facts
-    first = left[0] if left else right
-    title = str(facts.get("title", "")) or "Clusters of random tokens"
-    title_above(first, title, facts_title(facts) if facts else "")
+    subtitle = facts_title(picture.facts) if picture.facts else ""
+    title_above(left[0] if left else right, picture.title, subtitle)
     for axes in left:
         (_means_in_time if alone else _means)(picture, axes)
     _distributions(picture, right)

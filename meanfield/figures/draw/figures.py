@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -72,6 +73,26 @@ def draw_on(axes: Axes, draw: Callable[[Axes], None], title: str | None) -> Figu
             axes.set_title(title)
         make_room(axes)
     return cast(Figure, axes.figure)
+
+
+def study_figure(
+    picture: Any,
+    draw: Callable[[Any, Figure], None],
+    panel: Callable[[Any, Axes], None],
+    size: tuple[float, float],
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    **options: Any,
+) -> Figure:
+    """Figure of a titled picture, or one panel of it on axes of a user's."""
+    if ax is not None:
+        return draw_on(ax, partial(panel, picture), title)
+    picture = picture if title is None else replace(picture, title=title)
+    with style():
+        figure = new_figure(size, **options)
+        draw(picture, figure)
+    return figure
 
 
 def make_room(axes: Axes) -> None:

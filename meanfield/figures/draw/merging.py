@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,31 +10,30 @@ from matplotlib.figure import Figure
 
 from meanfield.figures.data.merging import MergingPicture, merging_picture
 from meanfield.figures.data.saved_times import edges_between
-from meanfield.figures.draw.figures import draw_on, new_figure
-from meanfield.figures.draw.style import DENSITY_COLOURS, FAINT, INK, style, title_above
+from meanfield.figures.draw.figures import study_figure
+from meanfield.figures.draw.style import DENSITY_COLOURS, FAINT, INK, title_above
 from meanfield.papers.merging_results import MergingDiagram
 
 _SIZE = (7.2, 4.6)
 
 
-def merging_figure(
-    diagram: MergingDiagram, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
+def merging_figure(diagram: MergingDiagram, **options: Any) -> Figure:
     """Figure of a diagram, on its own canvas that pyplot does not know, or on axes of a user's."""
-    picture = merging_picture(diagram)
-    if ax is not None:
-        return draw_on(ax, partial(draw_merging, replace(picture, title="", facts="")), title)
-    if title is not None:
-        picture = replace(picture, title=title)
-    with style():
-        figure = new_figure(_SIZE, **options)
+
+    def draw(picture: MergingPicture, figure: Figure) -> None:
         draw_merging(picture, figure.subplots())
-    return figure
+
+    return study_figure(merging_picture(diagram), draw, _shares, _SIZE, **options)
 
 
 def draw_merging(picture: MergingPicture, axes: Axes) -> None:
-    """Shares as colours, or as curves of a single beta; and the curve of equiangular tokens."""
+    """Shares of merged pairs, below the title."""
     title_above(axes, picture.title, picture.facts)
+    _shares(picture, axes)
+
+
+def _shares(picture: MergingPicture, axes: Axes) -> None:
+    """Shares as colours, or as curves of a single beta; and the curve of equiangular tokens."""
     axes.set_xlabel("time $t$")
     if len(picture.betas) == 1 or len(picture.times) == 1:
         _curves(picture, axes)

@@ -236,28 +236,29 @@ def _distance(curves: list[FloatArray], end: slice, level: float) -> float:
 
 def _count_on_twin(frame: Frame, count: FloatArray, axes: Axes) -> None:
     """Number of clusters, as steps on a second axis behind."""
-    twin = axes.twinx()
+    twin = _twin(axes, "clusters")
     twin.step(frame.times, count, where="mid", color=COUNT, linewidth=1.2)
     twin.fill_between(frame.times, count, step="mid", color=COUNT, alpha=0.15, linewidth=0)
     twin.set_ylim(0, max(float(np.nanmax(count)), 1.0) * 1.15)
     twin.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    twin.set_ylabel("clusters", color=COUNT)
-    twin.spines["right"].set_visible(True)
-    axes.set_zorder(twin.get_zorder() + 1)
-    axes.patch.set_visible(False)
 
 
 def _degree_on_twin(picture: ResolutionPicture, axes: Axes) -> None:
     """Degree of the density, as steps on a second axis behind."""
-    twin = axes.twinx()
-    twin.step(picture.frame.times, picture.degree, where="post", color=COUNT,
-              linewidth=1.2)  # fmt: skip
+    twin = _twin(axes, "degree of the density")
+    twin.step(picture.frame.times, picture.degree, where="post", color=COUNT, linewidth=1.2)
     twin.set_yscale("log", base=2)
     twin.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    twin.set_ylabel("degree of the density", color=COUNT)
+
+
+def _twin(axes: Axes, label: str) -> Axes:
+    """Second axis behind, with its ticks on the right."""
+    twin = axes.twinx()
+    twin.set_ylabel(label, color=COUNT)
     twin.spines["right"].set_visible(True)
     axes.set_zorder(twin.get_zorder() + 1)
     axes.patch.set_visible(False)
+    return twin
 
 
 def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> None:

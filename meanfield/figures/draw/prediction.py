@@ -20,13 +20,12 @@ from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.sphere import (
     TOKENS,
     draw_clusters,
+    draw_field,
     draw_graticule,
-    draw_outline,
     token_style,
 )
 from meanfield.figures.draw.style import (
     DARK_HALO,
-    DENSITY_COLOURS,
     ENERGY,
     FAINT,
     INK,
@@ -234,14 +233,7 @@ def _potential_on_circle(picture: PotentialOnCircle, axes: Axes) -> None:
 
 def _potential_on_sphere(picture: PotentialOnSphere, axes: Axes) -> None:
     projection, places = picture.projection, picture.places
-    outline = draw_outline(axes, projection)
-    wide, high = projection.half_axes
-    axes.imshow(
-        picture.values, cmap=DENSITY_COLOURS, origin="lower", aspect="equal",
-        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
-    )  # fmt: skip
-    axes.set_xlim(-1.02 * wide, 1.02 * wide)
-    axes.set_ylim(-1.02 * high, 1.02 * high)
+    draw_field(axes, picture.values, projection)
     draw_graticule(axes, projection)
     axes.scatter(*picture.tokens.T, **TOKENS | token_style(len(picture.tokens)))
     draw_clusters(axes, places)

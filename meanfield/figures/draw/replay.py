@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from meanfield.figures.data.replay import (
     replay_picture,
     token_limit_picture,
 )
-from meanfield.figures.draw.figures import draw_on, new_figure
+from meanfield.figures.draw.figures import study_figure
 from meanfield.figures.draw.style import (
     ENERGY,
     FAINT,
@@ -25,7 +23,6 @@ from meanfield.figures.draw.style import (
     MUTED,
     ORDER,
     TIME_COLOURS,
-    style,
     title_above,
 )
 from meanfield.models.ladder import RUNGS
@@ -45,23 +42,21 @@ _RUNG_STYLES: tuple[dict[str, Any], ...] = (
 )
 
 
-def replay_figure(replay: Replay, *, title: str | None = None, **options: Any) -> Figure:
+def replay_figure(replay: Replay, **options: Any) -> Figure:
     """Figure of a replay, on its own canvas that pyplot does not know."""
-    picture = replay_picture(replay)
-    if title is not None:
-        picture = replace(picture, title=title)
-    with style():
-        figure = new_figure(_SIZE, **options)
-        axes = figure.subplot_mosaic([["cosines", "ladder"], ["betas", "spectrum"]])
-        title_above(axes["cosines"], picture.title, picture.facts)
-        axes["ladder"].set_title("from the model to an equation", loc="left", color=MUTED)
-        axes["betas"].set_title(r"scores $\approx\beta\,\times$ cosine?", loc="left", color=MUTED)
-        axes["spectrum"].set_title("eigenvalues of the sum of values", loc="left", color=MUTED)
-        draw_similarity(picture, axes["cosines"])
-        draw_ladder(picture, axes["ladder"])
-        draw_betas(picture, axes["betas"])
-        draw_values(picture, axes["spectrum"])
-    return figure
+    return study_figure(replay_picture(replay), _draw_replay, draw_similarity, _SIZE, **options)
+
+
+def _draw_replay(picture: ReplayPicture, figure: Figure) -> None:
+    axes = figure.subplot_mosaic([["cosines", "ladder"], ["betas", "spectrum"]])
+    title_above(axes["cosines"], picture.title, picture.facts)
+    axes["ladder"].set_title("from the model to an equation", loc="left", color=MUTED)
+    axes["betas"].set_title(r"scores $\approx\beta\,\times$ cosine?", loc="left", color=MUTED)
+    axes["spectrum"].set_title("eigenvalues of the sum of values", loc="left", color=MUTED)
+    draw_similarity(picture, axes["cosines"])
+    draw_ladder(picture, axes["ladder"])
+    draw_betas(picture, axes["betas"])
+    draw_values(picture, axes["spectrum"])
 
 
 def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
@@ -110,24 +105,23 @@ def draw_values(picture: ReplayPicture, axes: Axes) -> None:
     axes.set_ylabel("imaginary part")
 
 
-def token_limit_figure(
-    limit: TokenLimit, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
+def token_limit_figure(limit: TokenLimit, **options: Any) -> Figure:
     """Figure of the errors of n tokens among N, or axes of a user's with them."""
-    picture = token_limit_picture(limit)
-    if ax is not None:
-        return draw_on(ax, partial(draw_token_limit, replace(picture, title="", facts="")), title)
-    if title is not None:
-        picture = replace(picture, title=title)
-    with style():
-        figure = new_figure(_LIMIT_SIZE, **options)
+
+    def draw(picture: TokenLimitPicture, figure: Figure) -> None:
         draw_token_limit(picture, figure.subplots())
-    return figure
+
+    return study_figure(token_limit_picture(limit), draw, _errors, _LIMIT_SIZE, **options)
 
 
 def draw_token_limit(picture: TokenLimitPicture, axes: Axes) -> None:
-    """Errors against n after each layer, and the rate of Monte Carlo."""
+    """Errors of n tokens among N, below the title."""
     title_above(axes, picture.title, picture.facts)
+    _errors(picture, axes)
+
+
+def _errors(picture: TokenLimitPicture, axes: Axes) -> None:
+    """Errors against n after each layer, and the rate of Monte Carlo."""
     for layer, colour in enumerate(_colours(len(picture.errors) + 1)[1:]):
         slope = picture.slopes[layer]
         label = f"{layer + 1}" if np.isnan(slope) else f"{layer + 1}, slope {slope:.2f}"

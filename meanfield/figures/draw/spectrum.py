@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.spectrum import ModePicture, SpectrumPicture, spectrum_picture
 from meanfield.figures.draw.figures import check_suffix, draw_on, new_figure, write_figure
-from meanfield.figures.draw.sphere import draw_graticule, draw_outline
+from meanfield.figures.draw.sphere import draw_field, draw_graticule
 from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
 from meanfield.spectrum.linear_operator import LinearOperator
 
@@ -124,14 +124,7 @@ def _on_circle(picture: SpectrumPicture, mode: ModePicture, axes: Axes, *, last:
 def _on_map(mode: ModePicture, axes: Axes, *, last: bool) -> None:
     """Change of the density by a mode, red more, blue less."""
     projection = Mollweide()
-    outline = draw_outline(axes, projection)
-    wide, high = projection.half_axes
-    axes.imshow(
-        mode.values, cmap=_SIGNED_COLOURS, vmin=-1.0, vmax=1.0, origin="lower", aspect="equal",
-        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
-    )  # fmt: skip
-    axes.set_xlim(-1.02 * wide, 1.02 * wide)
-    axes.set_ylim(-1.02 * high, 1.02 * high)
+    draw_field(axes, mode.values, projection, cmap=_SIGNED_COLOURS, vmin=-1.0, vmax=1.0)
     draw_graticule(axes, projection)
     if last:
         axes.annotate(

@@ -14,7 +14,14 @@ from meanfield.arrays import FloatArray
 from meanfield.figures.data.projections import Orthographic, Projection
 from meanfield.figures.data.sphere import SpherePanel, SpherePicture, graticule, map_columns
 from meanfield.figures.draw.axes import add_colour_bar, time_label
-from meanfield.figures.draw.style import DARK_HALO, DENSITY_COLOURS, MUTED, set_note, set_title
+from meanfield.figures.draw.style import (
+    DARK_HALO,
+    DENSITY_COLOURS,
+    MUTED,
+    set_note,
+    set_title,
+    write_below,
+)
 
 TOKENS: dict[str, Any] = {"color": "white", "linewidths": 0, "zorder": 3}
 # Areas of atoms: one that holds all the mass, and the lightest.
@@ -43,11 +50,7 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
     for panel, place in zip(panels, _places(len(panels), columns), strict=True):
         inset = axes.inset_axes(place)
         image = draw_panel(inset, panel, norm, columns)
-        labels.append(inset.annotate(
-            time_label(panel.time, picture.frame), (0.5, 0.0), xycoords="axes fraction",
-            xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
-            color=MUTED,
-        ))  # fmt: skip
+        labels.append(write_below(inset, time_label(panel.time, picture.frame)))
     room = _LABEL_ROOM * axes.bbox.width / columns
     if max(each.get_window_extent().width for each in labels) > room:
         # Growth times do not fit.
@@ -70,11 +73,7 @@ def draw_globe(picture: SpherePicture, axes: Axes) -> None:
         image = draw_panel(inset, panel, norm, 1, 120.0)
         _label_masses(inset, panel.clusters, panel.cluster_masses)
         assert isinstance(panel.projection, Orthographic)
-        inset.annotate(
-            f"{name}: around {place_label(panel.projection.towards)}", (0.5, 0.0),
-            xycoords="axes fraction", xytext=(0, -3), textcoords="offset points",
-            ha="center", va="top", fontsize=8.5, color=MUTED,
-        )  # fmt: skip
+        write_below(inset, f"{name}: around {place_label(panel.projection.towards)}")
     last = picture.panels[0]
     label = time_label(last.time, picture.frame)
     label = f"{label},  {picture.note}" if picture.note else label
@@ -132,12 +131,20 @@ def _label_masses(axes: Axes, places: FloatArray, mass: FloatArray) -> None:
 def draw_density(
     axes: Axes, values: FloatArray, projection: Projection, norm: LogNorm
 ) -> AxesImage:
-    """Picture of a density inside its outline, with a graticule; sets up the axes."""
+    """Picture of a density inside its outline; sets up the axes."""
+    return draw_field(axes, clipped(values, norm), projection, norm=norm)
+
+
+def draw_field(
+    axes: Axes, values: FloatArray, projection: Projection, *, cmap: str = DENSITY_COLOURS,
+    **colours: Any,
+) -> AxesImage:  # fmt: skip
+    """Picture of a field inside its outline; sets up the axes."""
     outline = draw_outline(axes, projection)
     wide, high = projection.half_axes
     image = axes.imshow(
-        clipped(values, norm), norm=norm, cmap=DENSITY_COLOURS, origin="lower", aspect="equal",
-        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
+        values, cmap=cmap, origin="lower", aspect="equal", extent=(-wide, wide, -high, high),
+        interpolation="bilinear", clip_path=outline, **colours,
     )  # fmt: skip
     _set_limits(axes, projection)
     return image

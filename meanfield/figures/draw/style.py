@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.font_manager import FontProperties
 from matplotlib.patheffects import withStroke
 from matplotlib.style import context
+from matplotlib.text import Annotation
 from matplotlib.textpath import TextPath
 
 from meanfield.figures.data.saved_times import Frame
@@ -106,6 +107,14 @@ def set_note(axes: Axes, frame: Frame, note: str) -> None:
         axes.set_title(note, loc="right", color=MUTED, pad=8)
     elif not frame.title:
         axes.set_title(note, color=MUTED)
+
+
+def write_below(axes: Axes, text: str) -> Annotation:
+    """Name of a panel, right below its middle."""
+    return axes.annotate(
+        text, (0.5, 0.0), xycoords="axes fraction", xytext=(0, -3), textcoords="offset points",
+        ha="center", va="top", fontsize=8.5, color=MUTED,
+    )  # fmt: skip
 
 
 def title_above(axes: Axes, title: str, subtitle: str) -> None:

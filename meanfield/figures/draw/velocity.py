@@ -24,6 +24,7 @@ from meanfield.figures.draw.style import (
     ORDER,
     set_note,
     set_title,
+    write_below,
 )
 
 # From below, as shares of the axes: the velocity, arrows around the circle, the density.
@@ -177,11 +178,8 @@ def _draw_maps(picture: VelocityPicture, axes: Axes) -> None:
         speed = "at rest"
         if each.largest_speed:
             speed = f"longest arrow: speed ${number_label(each.largest_speed, 3)}$"
-        inset.annotate(
-            f"{time_label(each.panel.time, picture.frame).split(',  ')[0]},  {speed}", (0.5, 0.0),
-            xycoords="axes fraction", xytext=(0, -3), textcoords="offset points", ha="center",
-            va="top", fontsize=8.5, color=MUTED,
-        )  # fmt: skip
+        time = time_label(each.panel.time, picture.frame).split(",  ")[0]
+        write_below(inset, f"{time},  {speed}")
     values = np.array([each.panel.values for each in panels])
     add_colour_bar(
         axes, image, values, picture.colours, place=(1.015, 0.14, 0.016, 0.82),
