@@ -137,6 +137,7 @@ class Encoder:
 
     @property
     def shares_weights(self) -> bool:
+        """True if all layers are one: then depth is time of an autonomous system."""
         return len(self.layers) > 1 and all(layer is self.layers[0] for layer in self.layers)
 
     def tokens(self, text: str) -> IntArray:

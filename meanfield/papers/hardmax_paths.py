@@ -103,6 +103,7 @@ class HardmaxRun:
 
     @property
     def tokens(self) -> int:
+        """How many tokens there are."""
         return len(self._copies)
 
     @property

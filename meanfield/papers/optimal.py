@@ -79,6 +79,7 @@ class Configuration:
 
     @property
     def tokens(self) -> int:
+        """How many points there are, n."""
         return len(self.points)
 
     @property

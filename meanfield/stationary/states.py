@@ -48,10 +48,12 @@ class StationaryState:
 
     @property
     def diffusivity(self) -> float:
+        """Diffusivity of the problem."""
         return self.problem.zonal.diffusivity
 
     @cached_property
     def equation(self) -> SelfConsistency:
+        """Equation that the moments solve."""
         return SelfConsistency(self.problem, self.symmetry)
 
     @property

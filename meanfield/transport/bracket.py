@@ -39,10 +39,12 @@ class Bracket:
 
     @property
     def value(self) -> float:
+        """Middle of the bounds."""
         return 0.5 * (self.lower + self.upper)
 
     @property
     def width(self) -> float:
+        """Distance between the bounds."""
         return self.upper - self.lower
 
     def __repr__(self) -> str:

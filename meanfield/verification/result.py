@@ -76,10 +76,12 @@ class Verification:
 
     @property
     def passed(self) -> bool:
+        """True if no check failed."""
         return not self.failed
 
     @property
     def failed(self) -> tuple[Check, ...]:
+        """Checks that failed."""
         return tuple(check for check in self.checks if check.passed is False)
 
     def __getitem__(self, name: str) -> Check:
