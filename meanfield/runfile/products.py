@@ -193,8 +193,8 @@ def numbers_of(text: str, said: str) -> list[int | float]:
         raise ConfigError(f"{said}: {format_value(text)} holds numbers that are out of range.")
     if not 2 <= count <= MOST_MEMBERS:
         raise ConfigError(f"{said}: COUNT must be 2 to {MOST_MEMBERS}, got {count}.")
-    if not low < high:
-        raise ConfigError(f"{said}: LO must be below HI, got {match[1]} and {match[2]}.")
+    if low == high:
+        raise ConfigError(f"{said}: LO and HI are the same, {match[1]}.")
     whole = all(re.fullmatch(r"[+-]?\d+", match[i]) for i in (1, 2))
     if match[4] is None:
         first, step = Fraction(low), (Fraction(high) - Fraction(low)) / (count - 1)
