@@ -118,7 +118,11 @@ def test_interrupt_leaves_a_file_and_one_line(cluster: Any, config: Path) -> Non
     process.send_signal(signal.SIGINT)
     kept = f"{path} keeps what was finished, --resume goes on"
     # Seconds on a machine of its own.
-    assert process.communicate(timeout=300.0)[1] == f"meanfield: interrupted; {kept}\n"
+    lines = process.communicate(timeout=300.0)[1].splitlines()
+    # The first run on a machine says that it compiles.
+    assert [line for line in lines if "compiling" not in line] == [
+        f"meanfield: interrupted; {kept}"
+    ]
     assert process.returncode == 130
     assert "interrupted with" in load_comparison(path).attributes["status"]
 
