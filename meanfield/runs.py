@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
+from meanfield.described import ResultBase
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
@@ -30,7 +31,7 @@ from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, ResultBase, data_frame
+from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
     import xarray

@@ -20,6 +20,7 @@ PACKAGE = Path(meanfield.__file__).parent
 FLOORS = [
     "arrays checks engines errors events files kinds names progress renamed status version",
     "views",
+    "described",
     "bases schemes terms",
     "labels stages",
     "spaces",

@@ -16,8 +16,8 @@ import pytest
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
+from meanfield.described import ResultBase
 from meanfield.terms.flows import Flow
-from meanfield.views import ResultBase
 
 C, K = mf.Circle(), mf.exponential(beta=9.0)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from meanfield.commands.answers import answer
 from meanfield.commands.streams import say
+from meanfield.described import StudyResult
 from meanfield.models.replay import Replay
 from meanfield.papers.merging_results import MergingDiagram
 from meanfield.results.replay_report import replay_report
@@ -25,7 +26,6 @@ from meanfield.store.wall_time import seconds_by_phase
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.sweep_results import Sweep
-from meanfield.views import StudyResult
 
 _MOST_VALUES = 8
 

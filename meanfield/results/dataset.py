@@ -23,6 +23,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_most
+from meanfield.described import StudyResult
 from meanfield.figures.data.projections import directions
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Density, LabelledDensity
@@ -31,7 +32,6 @@ from meanfield.observables.observable import Axis
 from meanfield.runs import Run
 from meanfield.spaces import Manifold
 from meanfield.store.study_file import labelled_arrays
-from meanfield.views import StudyResult
 
 if TYPE_CHECKING:
     import xarray

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.described import StudyResult
 from meanfield.results.report import Report, facts, table
 from meanfield.results.words import problem_words
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.views import StudyResult
 
 if TYPE_CHECKING:
     from meanfield.papers.merging_results import MergingDiagram

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from meanfield.checks import checked
+from meanfield.described import StudyResult
 from meanfield.runs import Run
 from meanfield.status import COMPLETED
 from meanfield.store.locks import replaced_at_once
@@ -23,7 +24,6 @@ from meanfield.store.run_file import read_run
 from meanfield.store.study_file import read_result, study_kind, write_result
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.version import __version__
-from meanfield.views import StudyResult
 
 if TYPE_CHECKING:
     from meanfield.models.replay import Replay

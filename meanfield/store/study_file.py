@@ -6,9 +6,9 @@
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of values with a unit
 
-Names, axes and units are those of the fields, see `views.StudyResult`; docs/file-format.md lists
-them. What follows from other arrays is there for other readers. The files are small and written
-anew each time: at once, about every second while results come, and at the end.
+Names, axes and units are those of the fields, see `described.StudyResult`; docs/file-format.md
+lists them. What follows from other arrays is there for other readers. The files are small and
+written anew each time: at once, about every second while results come, and at the end.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from meanfield.described import Array, StudyResult
 from meanfield.names import RESULT_KINDS, public
 from meanfield.status import COMPLETED, RUNNING, cut_short
 from meanfield.store.layout import arrays, check_counts, check_increasing, check_sizes
@@ -31,7 +32,6 @@ from meanfield.store.reading import FormatError, opened, plain_attributes
 from meanfield.store.result_hash import result_hash
 from meanfield.store.wall_time import WallTime
 from meanfield.studies.study import Runs, Study
-from meanfield.views import Array, StudyResult
 
 if TYPE_CHECKING:
     import h5py

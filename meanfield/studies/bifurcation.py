@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from meanfield.checks import checked
+from meanfield.described import ResultBase
 from meanfield.problem import Problem
 from meanfield.stationary.branches import Branch, primary_branch
 from meanfield.studies.phase import PhasePoint, onset
-from meanfield.views import ResultBase, data_frame, plot_method
+from meanfield.views import data_frame, plot_method
 
 
 @dataclass(frozen=True, eq=False, repr=False)

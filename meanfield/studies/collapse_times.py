@@ -23,6 +23,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.checks import checked
+from meanfield.described import Rows, StudyResult, array, attribute
 from meanfield.engines.threads import one_blas_thread
 from meanfield.laws.initial import from_points
 from meanfield.observables.clusters import Clusters, cluster_radius, clusters
@@ -41,7 +42,7 @@ from meanfield.studies.study import (
     check_runs,
     initial_density,
 )
-from meanfield.views import Rows, StudyResult, array, attribute, plot_method
+from meanfield.views import plot_method
 
 # Saved times: the first, in scaled time, and how many a decade.
 _FIRST, _A_DECADE = 0.05, 12

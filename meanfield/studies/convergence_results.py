@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.views import StudyResult, array, attribute, plot_method
+from meanfield.described import StudyResult, array, attribute
+from meanfield.views import plot_method
 
 CONFIDENCE = 0.95
 

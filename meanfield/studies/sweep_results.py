@@ -20,11 +20,12 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
+from meanfield.described import ResultBase
 from meanfield.errors import list_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, ResultBase, data_frame
+from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
     import xarray

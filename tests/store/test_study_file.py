@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.described import Array, Rows, StudyResult, array, attribute
 from meanfield.results.study_reports import described_report
 from meanfield.store import study_file
 from meanfield.store.output_file import LostOutputError, OutputFile
@@ -23,7 +24,7 @@ from meanfield.store.study_file import (
     write_result,
     write_study,
 )
-from meanfield.views import VIEWS, Array, Rows, StudyResult, array, attribute
+from meanfield.views import VIEWS
 
 
 def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
