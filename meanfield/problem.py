@@ -41,8 +41,8 @@ from meanfield.terms.fixed import Drift, FeedForward, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
-from meanfield.terms.moving import moves, now
 from meanfield.terms.own import OwnTerm
+from meanfield.terms.time_dependent import at_time, is_time_dependent
 from meanfield.views import VIEWS
 
 TERMS = ("feed_forward", "drift")
@@ -116,7 +116,7 @@ class Problem:
     stages: Sequence[Stage]
     own_terms: tuple[OwnTerm, ...]
     # Name, part with functions of time, and that part at time 0, which its field has.
-    moving: tuple[tuple[str, Any, Any], ...]
+    time_functions: tuple[tuple[str, Any, Any], ...]
 
     def __init__(
         self,
@@ -132,14 +132,14 @@ class Problem:
         frequencies: Frequencies | None = None,
         stages: Sequence[Stage] = (),
         own_terms: Sequence[OwnTerm] = (),
-        moving: Sequence[tuple[str, Any, Any]] = (),
+        time_functions: Sequence[tuple[str, Any, Any]] = (),
     ) -> None:
         if not isinstance(kernel, Kernel | Attention):
             kernel, feed_forward, drift, own_terms = _sorted(kernel, feed_forward, drift)
         parts = {"kernel": kernel, "flow": flow, "feed_forward": feed_forward, "drift": drift}
-        functions = {name: part for name, part in parts.items() if moves(part)}
+        functions = {name: part for name, part in parts.items() if is_time_dependent(part)}
         # What is not asked for a time has that of the beginning.
-        kernel, flow, feed_forward, drift = (now(part, 0.0) for part in parts.values())
+        kernel, flow, feed_forward, drift = (at_time(part, 0.0) for part in parts.values())
         if flow is None:
             flow = kernel.flow if isinstance(kernel, Attention) else Flow(normalization)
         if normalization not in (None, flow.normalization):
@@ -165,11 +165,11 @@ class Problem:
         for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
             object.__setattr__(self, name, value)
         self._check_one()
-        unchanged = [each for each in moving if each[0] not in functions]
+        unchanged = [each for each in time_functions if each[0] not in functions]
         unchanged = [each for each in unchanged if getattr(self, each[0]) == each[2]]
         own = [(name, part, getattr(self, name)) for name, part in functions.items()]
-        object.__setattr__(self, "moving", (*unchanged, *own))
-        self._check_changes()
+        object.__setattr__(self, "time_functions", (*unchanged, *own))
+        self._check_time_dependence()
         check_ends(self.stages)
         if self.layers is not None and not self.layers.is_flow:
             self.layers.check_ends([stage.end for stage in self.stages[:-1]])
@@ -222,19 +222,19 @@ class Problem:
                     f'{lowest:.3g}. Take normalization = "none".'
                 )
 
-    def _check_changes(self) -> None:
+    def _check_time_dependence(self) -> None:
         """Refuse what has no carrier that asks for the time."""
-        names = [f"the {name} is a function of time" for name, _, _ in self.moving]
+        names = [f"the {name} is a function of time" for name, _, _ in self.time_functions]
         what = "a mask or frequencies"
         if self.layers is not None:
             what = "layers"
             names = [f"{term.name} is a term of your own" for term in self.own_terms] + names
         if names and (self.has_labels or self.layers is not None):
             raise ValueError(f"{names[0]}, and {what} beside it are not supported: leave one out.")
-        if self.moving and self.stages:
+        if self.time_functions and self.stages:
             raise ValueError(
-                f"the {self.moving[0][0]} is a function of time, and stages beside it are not "
-                "supported: put the change into the function."
+                f"the {self.time_functions[0][0]} is a function of time, and stages beside it are "
+                "not supported: put the change into the function."
             )
         if self.noise_changes and not self.flow.diffusivity:
             raise ValueError("a diffusivity that is a function of time must be positive at time 0.")
@@ -329,27 +329,29 @@ class Problem:
         return problem
 
     @property
-    def changes(self) -> bool:
+    def is_time_dependent(self) -> bool:
         """True if velocities may depend on time: by own terms, or functions of time."""
-        return bool(self.own_terms or self.moving)
+        return bool(self.own_terms or self.time_functions)
 
     @property
     def noise_changes(self) -> bool:
         """True if the diffusivity is a function of time."""
-        return any(callable(getattr(part, "diffusivity", None)) for _, part, _ in self.moving)
+        return any(
+            callable(getattr(part, "diffusivity", None)) for _, part, _ in self.time_functions
+        )
 
     def now(self, time: float) -> Problem:
-        """Problem at a scaled time: what `changes` has the value of then."""
-        if not self.changes:
+        """Problem at a scaled time: functions of time have the value of then."""
+        if not self.is_time_dependent:
             return self
         terms = tuple(replace(each, time=time) for each in self.own_terms)
-        if not self.moving:
+        if not self.time_functions:
             return replace(self, own_terms=terms)
         try:
-            parts = {name: now(part, time) for name, part, _ in self.moving}
+            parts = {name: at_time(part, time) for name, part, _ in self.time_functions}
             if isinstance(parts.get("kernel"), Attention):
                 parts["flow"] = None
-            problem = replace(self, own_terms=terms, moving=(), **parts)
+            problem = replace(self, own_terms=terms, time_functions=(), **parts)
         except (TypeError, ValueError) as error:
             raise ValueError(f"at the scaled time {time:.6g}: {error}") from None
         return problem if self.flow.normalized else self._on_my_clock(problem)
@@ -368,10 +370,11 @@ class Problem:
         self._check_stages()
 
     def _check_no_functions(self, subject: str) -> None:
-        if self.moving:
+        if self.time_functions:
             raise ValueError(
-                f"{subject} on parameters that never change, and the {self.moving[0][0]} is a "
-                "function of time: take problem.now(time), or mf.simulate."
+                f"{subject} on parameters that never change, and the "
+                f"{self.time_functions[0][0]} is a function of time: take problem.now(time), or "
+                "mf.simulate."
             )
 
     def _check_stages(self) -> None:
@@ -735,7 +738,7 @@ class Problem:
 
     def __repr__(self) -> str:
         values = {name: getattr(self, name) for name in _CHANGING}
-        values |= {name: part for name, part, _ in self.moving}
+        values |= {name: part for name, part, _ in self.time_functions}
         kernel, flow = values["kernel"], values["flow"]
         parts = [repr(self.manifold), repr(kernel)]
         if isinstance(kernel, Kernel):

@@ -514,7 +514,7 @@ def format_parts(problem: Problem) -> dict[str, str]:
             [name for name in TERMS if getattr(problem, name) is not None]
             + [each.name for each in problem.own_terms]
         ),
-        "functions": ", ".join(name for name, _, _ in problem.moving),
+        "functions": ", ".join(name for name, _, _ in problem.time_functions),
         "layers": "" if problem.layers is None else problem.layers.summary,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
         "stages": _format_stages(problem.stages),

@@ -256,7 +256,7 @@ class _Evolution:
     @property
     def _end(self) -> float:
         """Time on the stepper's clock beyond which nothing is evaluated."""
-        return self._last - self.here.epoch if self._problem.changes else math.inf
+        return self._last - self.here.epoch if self._problem.is_time_dependent else math.inf
 
     def step(self) -> bool:
         """Take the step ahead; False if it has to be taken again, finer or by a successor."""
@@ -428,7 +428,7 @@ class _Evolution:
             return True
         problem, begin = self._problem, self.here.time
         rate = contraction_rate(problem)
-        if problem.moving:
+        if problem.time_functions:
             ends = (begin, min(begin + step, self._last))
             rate = max(contraction_rate(problem.now(time)) for time in ends)
         # Without a velocity, of heads without value, steps are those of noise alone.
@@ -454,7 +454,7 @@ class _Evolution:
 
     def _unit(self) -> float:
         """Unit of time for the steps from here: 1, unless they are longer than 1e90."""
-        if self._problem.changes:
+        if self._problem.is_time_dependent:
             return 1.0
         step = self.representation.largest_step(self.here.time, self.here.state)
         return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0

@@ -73,7 +73,7 @@ def hands_over(problem: Problem, options: Options) -> bool:
     Other representations cannot carry positions under a mask or frequencies. A density cannot
     follow points where a later stage diffuses. Vectors of any dimension remain tokens.
     """
-    if options.name != "auto" or not problem.manifold.has_series or problem.moving:
+    if options.name != "auto" or not problem.manifold.has_series or problem.time_functions:
         return False
     return not any(
         stage.flow.diffusivity or stage.has_labels for stage in (problem, *problem.staged)
@@ -95,7 +95,7 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     name = options.name
     if name == "auto":
         few = problem.initial.name == "atoms" and problem.manifold.has_series
-        few = few and not problem.changes
+        few = few and not problem.is_time_dependent
         few = few and (not problem.stages or stay_met(problem.staged))
         points = "atoms" if few and problem.layers is None else "particles"
         densities = "labelled" if problem.staged[0].has_labels else "density"

@@ -17,7 +17,6 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.carriers.carrier import Representation
-from meanfield.carriers.in_time import in_time
 from meanfield.carriers.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.carriers.options import MOST_NODES
 from meanfield.carriers.step_limits import (
@@ -31,6 +30,7 @@ from meanfield.carriers.step_limits import (
     longest,
     lost_digits,
 )
+from meanfield.carriers.time_dependent import at_time
 from meanfield.fields.interactions import AnyInteraction, Field, interaction_of
 from meanfield.fields.lost_digits import partition_cancels, partition_error_at
 from meanfield.fields.mean_field import Interaction
@@ -106,7 +106,7 @@ class CharacteristicsRepresentation(Representation):
         """Bounds of the cells, and coefficients of the initial density."""
         return {"bounds": self.cells.bounds, "initial": self.initial.coefficients}
 
-    @in_time
+    @at_time
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every node, and its divergence there.
 
@@ -143,7 +143,7 @@ class CharacteristicsRepresentation(Representation):
         most = _LARGEST_LOG - np.log(max(float(base.max()), 1.0))
         return np.asarray(base * np.exp(np.minimum(-self._log_stretch(state), most)))
 
-    @in_time
+    @at_time
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
         stable = longest(STABLE, self.contraction)
@@ -152,7 +152,7 @@ class CharacteristicsRepresentation(Representation):
             return stable
         return min(stable, longest(LINEAR, self.linear_rate))
 
-    @in_time
+    @at_time
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Cells split where they begin to be too coarse; joined where nothing is left in them."""
         degree = self.problem.moment_degree
@@ -177,7 +177,7 @@ class CharacteristicsRepresentation(Representation):
             return "Z falls below 1e-3 of its bound as parameters change: take particles"
         return self._failure(time, state)
 
-    @in_time
+    @at_time
     def _failure(self, time: float, state: State) -> str | None:
         here = self._map(state)
         lost = self._lost_share(here.points)
@@ -200,7 +200,7 @@ class CharacteristicsRepresentation(Representation):
             )
         return None
 
-    @in_time
+    @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Nodes, cells, error, smallest density, and dissipation of energy.
 

@@ -22,7 +22,6 @@ from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.bases.grid import Grid
 from meanfield.carriers import step_limits
 from meanfield.carriers.carrier import Representation
-from meanfield.carriers.in_time import in_time
 from meanfield.carriers.options import usual_degree
 from meanfield.carriers.spectra import (
     EFOLDS,
@@ -33,6 +32,7 @@ from meanfield.carriers.spectra import (
     per_coefficient,
     visible,
 )
+from meanfield.carriers.time_dependent import at_time
 from meanfield.engines.partition import floored
 from meanfield.fields.interactions import AnyInteraction, interaction_of, transport
 from meanfield.fields.lost_digits import partition_error_of_density, series_noise
@@ -70,7 +70,7 @@ class DensityRepresentation(Representation):
         """Largest modulus of the rates of small perturbations of uniform."""
         return step_limits.linear_rate(self.problem)
 
-    @in_time
+    @at_time
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state, False)
@@ -87,7 +87,7 @@ class DensityRepresentation(Representation):
 
     def remainder(self, time: float, state: State) -> State:
         """Transport without its linear part about uniform."""
-        if self.problem.changes:
+        if self.problem.is_time_dependent:
             # The scheme has the linear part of time 0.
             return self.rhs(time, state) - self.linear_rates * state
         if not self.problem.flow.normalized and self.problem.attention is None:
@@ -109,7 +109,7 @@ class DensityRepresentation(Representation):
         """Truncation error; the mass is 1."""
         return self._seen(state).tail
 
-    @in_time
+    @at_time
     def largest_step(self, time: float, state: State) -> float:
         """Courant limit: step * degree * max|v| below the stability limit of the stepper."""
         fastest, degree = self._seen(state).fastest, self.grid.max_degree
@@ -130,7 +130,7 @@ class DensityRepresentation(Representation):
         left = max(np.log(self.tolerance / noise), 1.0)
         return float(2.0 * left / (self.problem.space.dimension * fastest))
 
-    @in_time
+    @at_time
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
         noise = max(self.partition_error(state), series_noise(self.problem.space, state))
@@ -145,7 +145,7 @@ class DensityRepresentation(Representation):
         wider = min(2 * degree, self.max_degree)
         return replace(self, state=self.problem.space.resize(state, wider))
 
-    @in_time
+    @at_time
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
@@ -166,7 +166,7 @@ class DensityRepresentation(Representation):
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
         return partition_error_of_density(self.problem, self.interaction, self.grid, state)
 
-    @in_time
+    @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Tail, degree, smallest nodal value, and the balance of energy.
 

@@ -80,7 +80,7 @@ def uniform_is_stationary(problem: Problem) -> bool:
     """
     if problem.attention is None and not problem.terms:
         return True
-    if problem.changes:
+    if problem.is_time_dependent:
         return False
     # Before tables are made that would be too large.
     check_movable(problem)

@@ -179,7 +179,7 @@ def may_meet(problem: Problem) -> bool:
     points, and frequencies turn points one by one. Layers may give points lengths. Vectors have no
     series, and rings are not points. All of these points never merge.
     """
-    if problem.terms or problem.layers or problem.has_labels or problem.moving:
+    if problem.terms or problem.layers or problem.has_labels or problem.time_functions:
         return False
     if problem.manifold.has_rings or not problem.manifold.has_series:
         return False

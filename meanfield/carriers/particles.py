@@ -21,7 +21,6 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.carriers.carrier import Representation
-from meanfield.carriers.in_time import in_time
 from meanfield.carriers.options import DEFAULT_TOLERANCE
 from meanfield.carriers.step_limits import (
     FEATURES,
@@ -32,6 +31,7 @@ from meanfield.carriers.step_limits import (
     longest,
     lost_digits,
 )
+from meanfield.carriers.time_dependent import at_time
 from meanfield.engines.limits import check_tokens
 from meanfield.fields.interactions import attended
 from meanfield.fields.tokens import LARGEST_DIRECT_SUM, TokenField
@@ -80,7 +80,7 @@ class ParticleRepresentation(Representation):
         arrays = {"weights": self.weights, "frequencies": self.frequencies}
         return {name: values for name, values in arrays.items() if values is not None}
 
-    @in_time
+    @at_time
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every token.
 
@@ -118,7 +118,7 @@ class ParticleRepresentation(Representation):
         """Moments of the empirical measure."""
         return self.problem.space.moments(self._points(state), self.weights, max_degree)
 
-    @in_time
+    @at_time
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of tokens that have met.
 
@@ -127,7 +127,7 @@ class ParticleRepresentation(Representation):
         """
         return longest(STABLE, self.contraction)
 
-    @in_time
+    @at_time
     def failure(self, time: float, state: State) -> str | None:
         """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
         beyond = None if self.problem.manifold.is_sphere else out_of_range(state)
@@ -138,7 +138,7 @@ class ParticleRepresentation(Representation):
             return None
         return lost_digits(lost, self.tolerance, f"take at most {LARGEST_DIRECT_SUM} tokens")
 
-    @in_time
+    @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         problem = self.problem

@@ -54,7 +54,7 @@ def explicit_by_largest(carrier: Any, start: Start, tolerance: float, watched: W
     Their error is a root mean square over coefficients, and most of these are small. Limits of
     steps from rates leave much less where rates stay what they are.
     """
-    if carrier.problem.changes:
+    if carrier.problem.is_time_dependent:
         tolerance = max(tolerance / np.sqrt(2.0 * len(start.state)), _LEAST_TOLERANCE)
     return dop853(watched(carrier.rhs), start, tolerance)
 

@@ -212,7 +212,7 @@ def check_carries(
         lacking["labels"] = f"{kind}: use representation 'labelled' or 'particles'."
     if problem.flow.diffusivity:
         lacking["diffusion"] = f"diffusion: got diffusivity = {problem.flow.diffusivity:g}. {noisy}"
-    if problem.changes:
+    if problem.is_time_dependent:
         lacking["time"] = (
             "terms of your own or functions of time, which may part what has met: use "
             'representation "particles".'

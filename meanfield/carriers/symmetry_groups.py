@@ -12,7 +12,7 @@ from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 from meanfield.spaces.polyhedra import rotation_group
 from meanfield.terms.fixed import total_field
-from meanfield.terms.moving import moves
+from meanfield.terms.time_dependent import is_time_dependent
 
 ROUNDING = 2e-14
 """Differences of coefficients and points that are rounding of a law."""
@@ -72,8 +72,12 @@ def respects(problem: Problem, matrix: FloatArray) -> bool:
     """
     if problem.frequencies is not None and np.linalg.det(matrix) < 0.0:
         return False
-    turning = [part for name, part, _ in problem.moving if name not in ("kernel", "flow")]
-    turning += [part for _, part, _ in problem.moving if moves(getattr(part, "heads", None))]
+    turning = [part for name, part, _ in problem.time_functions if name not in ("kernel", "flow")]
+    turning += [
+        part
+        for _, part, _ in problem.time_functions
+        if is_time_dependent(getattr(part, "heads", None))
+    ]
     if problem.own_terms or turning:
         # Nothing proves that a function, or a term of the user's own, commutes at all times.
         return False

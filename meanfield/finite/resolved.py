@@ -161,7 +161,7 @@ def check_linearised(problem: Problem) -> None:
     space, what = problem.manifold, None
     if space.has_rings or not space.has_series:
         what = f"densities on {problem.manifold.name}"
-    elif problem.changes:
+    elif problem.is_time_dependent:
         what = "terms of your own, or functions of time"
     elif problem.layers is not None:
         what = "layers"

@@ -230,7 +230,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     if problem.layers is not None and not problem.layers.is_flow:
         # A step may be too long to climb.
         return lambda measure, moments: float("nan")
-    if problem.terms or problem.has_labels or problem.moving or not space.has_series:
+    if problem.terms or problem.has_labels or problem.time_functions or not space.has_series:
         # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
         return lambda measure, moments: float("nan")
     if attention is not None:

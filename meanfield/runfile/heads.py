@@ -10,7 +10,7 @@ from meanfield.runfile.matrices import MatrixFiles, matrix
 from meanfield.terms.attention import MOST_HEADS, Attention, Head
 from meanfield.terms.flows import Normalization
 from meanfield.terms.kernels.exponential import LARGEST_BETA
-from meanfield.terms.moving import now
+from meanfield.terms.time_dependent import at_time
 
 MATRICES = ("query", "key", "value", "score")
 """Keys of a head that are matrices."""
@@ -49,7 +49,7 @@ def attention_of(
         with located(one):
             built.append(Head(**table))
     try:
-        norms = now(Attention(tuple(built), normalization, beta=beta), 0.0).norms(d)
+        norms = at_time(Attention(tuple(built), normalization, beta=beta), 0.0).norms(d)
     except ValueError as error:
         raise ConfigError(
             f"{label} {str(error).removeprefix('head ').replace(':', '', 1)}"

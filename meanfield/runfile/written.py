@@ -70,9 +70,9 @@ def _problem(problem: Problem) -> dict[str, Any]:
         sections["frequencies"] = written_frequencies(problem.frequencies)
     stages = [_stage(problem, stage) for stage in problem.stages]
     attention = _attention(problem)
-    if problem.moving:
+    if problem.time_functions:
         # No key of a run file: what is written has the numbers of time 0.
-        attention["problem"]["functions"] = [name for name, _, _ in problem.moving]
+        attention["problem"]["functions"] = [name for name, _, _ in problem.time_functions]
     if problem.own_terms:
         attention["problem"]["terms"] = [each.name for each in problem.own_terms]
     return attention | sections | ({"stages": stages} if stages else {})

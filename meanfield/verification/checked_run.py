@@ -69,7 +69,7 @@ class CheckedRun:
             problem = self.run.problem
         except ValueError as error:
             raise NotApplicable(str(error).removesuffix(".")) from error
-        if problem.moving:
+        if problem.time_functions:
             raise NotApplicable("parameters are functions of time")
         return problem
 

@@ -111,7 +111,9 @@ def velocities(problem: Problem, measure: Density | Measure, places: FloatArray)
     Fixed fields are the last entry. Kernels of a user's own, and very many points, go by series.
     """
     if problem.terms:
-        seen = _points(measure, problem.moment_degree) if problem.changes else (places, None)
+        seen = (
+            _points(measure, problem.moment_degree) if problem.is_time_dependent else (places, None)
+        )
         fixed = fixed_field(problem).seeing(*seen).velocity(places)
         return np.concatenate([velocities(problem.undriven, measure, places), fixed[None]])
     heads = problem.heads

@@ -177,11 +177,11 @@ def test_constants_take_the_place_of_functions() -> None:
     from dataclasses import replace
 
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW, drift=mf.Drift(turn))
-    assert [name for name, _, _ in problem.moving] == ["kernel", "drift"]
-    assert [name for name, _, _ in problem.undriven.moving] == ["kernel"]
-    assert replace(problem, initial=mf.uniform()).moving == problem.moving
+    assert [name for name, _, _ in problem.time_functions] == ["kernel", "drift"]
+    assert [name for name, _, _ in problem.undriven.time_functions] == ["kernel"]
+    assert replace(problem, initial=mf.uniform()).time_functions == problem.time_functions
     fixed = replace(problem, kernel=mf.exponential(7.0), drift=None)
-    assert not fixed.changes and fixed.now(3.0).beta == 7.0
+    assert not fixed.is_time_dependent and fixed.now(3.0).beta == 7.0
     assert "exponential(beta=beta)" in repr(problem) and "Drift(matrix=turn)" in repr(problem)
     flow = mf.Flow("softmax", strength=beta)
     assert repr(flow) == "Flow('softmax', strength=beta, diffusivity=0.0)"

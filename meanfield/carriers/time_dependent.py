@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def in_time(method: _Method) -> _Method:
+def at_time(method: _Method) -> _Method:
     """Let a carrier answer (time, state) under its problem of that time."""
 
     @wraps(method)
     def answer(carrier: Any, time: float, state: Any) -> Any:
-        if not carrier.problem.changes:
+        if not carrier.problem.is_time_dependent:
             return method(carrier, time, state)
         result = method(_at(carrier, time), time, state)
         # A refined carrier goes on under the whole problem.

@@ -12,15 +12,17 @@ from meanfield.terms.attention import kernel_of
 from meanfield.terms.kernels import Kernel
 
 
-def moves(part: Any) -> bool:
+def is_time_dependent(part: Any) -> bool:
     """True if a parameter of a part, or of its heads, is a function."""
     if isinstance(part, Kernel):
         return callable(part.beta)  # a zonal kernel is made of functions of cosines
     if isinstance(part, tuple):
-        return any(map(moves, part))
+        return any(map(is_time_dependent, part))
     if callable(part):
         return True
-    return is_dataclass(part) and any(moves(getattr(part, each.name)) for each in fields(part))
+    return is_dataclass(part) and any(
+        is_time_dependent(getattr(part, each.name)) for each in fields(part)
+    )
 
 
 def _number(name: str, value: Any, time: float) -> float:
@@ -30,22 +32,22 @@ def _number(name: str, value: Any, time: float) -> float:
     return float(value)
 
 
-def now(part: Any, time: float) -> Any:
+def at_time(part: Any, time: float) -> Any:
     """The part with the values that its functions have at a time.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> now(mf.Drift(lambda t: 2.0 * t), 0.5)
+    >>> at_time(mf.Drift(lambda t: 2.0 * t), 0.5)
     Drift(matrix=1.0)
     """
-    if not moves(part):
+    if not is_time_dependent(part):
         return part
     if isinstance(part, Kernel):
         return kernel_of(_number("beta", part.beta(time), time))  # type: ignore[operator]
     if isinstance(part, tuple):
-        return tuple(now(each, time) for each in part)
+        return tuple(at_time(each, time) for each in part)
     if not callable(part):
-        values = {each.name: now(getattr(part, each.name), time) for each in fields(part)}
+        values = {each.name: at_time(getattr(part, each.name), time) for each in fields(part)}
         return replace(part, **values)
     return part(time)
