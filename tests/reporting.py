@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -45,6 +46,17 @@ def by_name(lines: Lines, section: str) -> list[tuple[str, list[dict[str, Any]]]
         if line["section"] == section:
             found.setdefault(line["what"], []).append(line)
     return sorted(found.items(), key=lambda item: item[0].lower())
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Text of a page: paragraphs in lines of at most 120 characters."""
+    lines = [
+        part if part.startswith(("#", "!", "|", "-")) else textwrap.fill(
+            part, 120, break_long_words=False, break_on_hyphens=False
+        )
+        for part in parts
+    ]  # fmt: skip
+    return "\n\n".join(lines) + "\n"
 
 
 def check_sections(lines: Lines, known: Iterable[str]) -> None:

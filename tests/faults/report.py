@@ -102,7 +102,7 @@ def page(lines: reporting.Lines, docs: Path) -> str:
             total = sum(int(str(row[1])) for row in found)
             parts += [f"## {section[0].upper()}{section[1:]}", f"{text} {total} in all."]
             parts.append(reporting.table(columns, found))
-    return "\n\n".join(parts) + "\n"
+    return reporting.joined(parts)
 
 
 if __name__ == "__main__":

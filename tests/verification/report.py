@@ -178,7 +178,7 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
             f"{caught} of {len(mutations)} are caught (`make mutations`).",
             mutation_table(mutations),
         ]
-    return "\n\n".join(parts) + "\n"
+    return reporting.joined(parts)
 
 
 if __name__ == "__main__":
