@@ -92,7 +92,7 @@ def attended_degree(problem: Problem) -> int:
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
     """L for perturbations up to a degree, tested against fields up to it."""
     space, heads, normalization = problem.space, _heads(problem), problem.normalization
-    diffusivity = problem.flow.diffusivity
+    diffusivity = problem.isotropic_bound.diffusivity
     of = coordinates(space.dimension, degree)
     own_degree, own = attended_degree(problem), density.max_degree
     quotient = normalization != "none"
@@ -190,12 +190,12 @@ class _Head(NamedTuple):
 def _heads(problem: Problem) -> list[_Head]:
     """Heads, also the one that a kernel is."""
     if problem.heads is None:
-        kernel, one = problem.own_kernel, np.eye(problem.space.ambient)
+        zonal, one = problem.undriven.zonal, np.eye(problem.space.ambient)
 
         def similar(x: FloatArray, y: FloatArray) -> FloatArray:
-            return kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
+            return zonal.kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
 
-        return [_Head(similar, problem.flow.strength * one)]
+        return [_Head(similar, zonal.strength * one)]
     # Rows of normalised weights may have any scale: that of their largest possible score.
     scale = problem.log_scale if problem.normalization == "none" else None
     return [_Head(_exponential(head.score, scale), head.value) for head in problem.heads]
