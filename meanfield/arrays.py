@@ -25,8 +25,6 @@ def value_of(item: Any) -> int:
 def same_value(first: Any, second: object) -> bool:
     """Equality of frozen dataclasses that may hold arrays: the same type, the same values.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, eq=False)
     ... class Series:

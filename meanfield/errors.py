@@ -61,8 +61,6 @@ class SimulationError(RuntimeError):
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Which of some names was meant, if one is near; case does not count.
 
-    Examples
-    --------
     >>> nearest("tolerence", ["max_degree", "tolerance"]), nearest("S1", ["circle", "sphere"])
     ('tolerance', 'circle')
     """
@@ -82,8 +80,6 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 def list_names(name: object, names: Iterable[str]) -> str:
     """End of the sentence on a name that is not known: which was meant, and all that are.
 
-    Examples
-    --------
     >>> list_names("Circle", ["sphere", "circle"]), list_names(3, ["sphere", "circle"])
     ('Did you mean circle? Known: circle, sphere.', 'Known: circle, sphere.')
     """
@@ -96,8 +92,6 @@ def list_names(name: object, names: Iterable[str]) -> str:
 def short_list(numbers: Sequence[float]) -> str:
     """Return numbers for a message, the first of many alone.
 
-    Examples
-    --------
     >>> short_list([1.0, 2.0]), short_list([0.0] * 128)
     ('[1.0, 2.0]', '[0.0, 0.0, 0.0, ...]')
     """
@@ -109,8 +103,6 @@ def short_list(numbers: Sequence[float]) -> str:
 def one_line(text: str) -> str:
     r"""Text as one line of printable characters; others as TOML would write them.
 
-    Examples
-    --------
     >>> print(one_line("two\n  lines, \x1b[31mred"))
     two lines, \x1b[31mred
     """

@@ -34,8 +34,6 @@ def followed(
     weight: what an item counts, if not one; the bar then shows per cent.
     note: A few words on the last item.
 
-    Examples
-    --------
     >>> list(followed([1, 2], 2, "two"))
     [1, 2]
     """

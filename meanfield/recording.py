@@ -112,11 +112,6 @@ def recorded(
     resume: continue an existing output, or start.
     overwrite: replace an existing output, once there is a row beyond the start.
     watch: called at every right-hand side; its exceptions end the run.
-
-    Yields
-    ------
-    Snapshot
-        In the order of the times.
     """
     path, problem, options = target.path, evolution.problem, evolution.options
     with output_lock(path, resume=resume, overwrite=overwrite) as output:
@@ -220,8 +215,6 @@ def times_after(times: FloatArray, reached: float) -> FloatArray:
 
     One that only rounding tells apart from it is the same, unless both were asked for.
 
-    Examples
-    --------
     >>> spaced = np.linspace(0.0, 2.0, 11)
     >>> bool(1.2 in spaced), times_after(spaced, 1.2).round(1).tolist()
     (False, [1.4, 1.6, 1.8, 2.0])

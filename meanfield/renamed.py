@@ -22,8 +22,6 @@ class RenamedWarning(DeprecationWarning):
 def current_name(name: str, known: Collection[str]) -> str:
     """Name of today of an argument or a key, where that one is known; else the name itself.
 
-    Examples
-    --------
     >>> current_name("replicas", ["tokens", "runs"]), current_name("replicas", ["replicas"])
     ('runs', 'replicas')
     """
@@ -44,8 +42,6 @@ def renamed(
     where: what warnings begin with; None gives none.
     level: whom a warning is about: 2 the caller, 3 the caller's caller.
 
-    Examples
-    --------
     >>> renamed({"tokens": [8], "repetitions": 3}, ["tokens", "runs"], None)
     {'tokens': [8], 'runs': 3}
     """

@@ -126,10 +126,6 @@ def evolve(
     - watch: called before every right-hand side; what it raises ends the run.
     - observing: entered while it is found out whether to stop.
     - ended: called with the status of the run where its stop rule ends it.
-
-    Yields
-    ------
-    Snapshot
     """
     problem, options = evolution.problem, evolution.options
     carrier = represent(problem, options) if representation is None else representation
@@ -275,8 +271,6 @@ def save_times(
     first: first of logarithmically spaced times.
     called: what the caller calls the end time, for errors.
 
-    Examples
-    --------
     >>> save_times(100.0, 3, spacing="log", first=1.0).tolist()
     [1.0, 10.0, 100.0]
     """

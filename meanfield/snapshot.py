@@ -18,24 +18,16 @@ class Checkpoint:
     Steps are taken on a local clock, which starts again where steps are too short for it: beside
     1e60 a double knows no step of 1.
 
-    Attributes
-    ----------
-    clock : float
-        Scaled time since `epoch`.
-    state : ndarray
-        State vector of the representation, one-dimensional.
-    step : float or None
-        Step that the stepper tries next; None lets it choose.
-    steps, rejected, evaluations : int
-        Counts since time 0: accepted steps, rejected steps, right-hand sides (also at saved times).
-    epoch : float
-        Scaled time at which the local clock started.
-    events : int
-        How many events happened until now.
-    unit : float
-        Unit of time in which the stepper works.
-    fixed : dict of str to ndarray
-        What the representation needs besides its state, see `Representation.fixed`.
+    - clock: scaled time since `epoch`.
+    - state: state vector of the representation, one-dimensional.
+    - step: step that the stepper tries next; None lets it choose.
+    - steps, rejected, evaluations: counts since time 0: accepted steps, rejected steps, right-hand
+      sides (also at saved times).
+    - epoch: scaled time at which the local clock started.
+    - events: how many events happened until now.
+    - unit: unit of time in which the stepper works.
+    - fixed (dict of str to ndarray): what the representation needs besides its state, see
+      `Representation.fixed`.
     """
 
     clock: float
@@ -59,22 +51,14 @@ class Checkpoint:
 class Snapshot:
     """A measure at one time.
 
-    Attributes
-    ----------
-    time : float
-        Scaled time.
-    measure : Density or Measure
-        The state as a measure.
-    moments : ndarray
-        Moments up to the problem's `moment_degree`, packed as the manifold likes.
-    representation : str
-        Name of the representation that carries it.
-    diagnostics : dict of str to float
-        How well it is represented, and the work done so far.
-    checkpoint : Checkpoint
-        Start of the step in which this time lies.
-    events : tuple of Event
-        What happened since the previous snapshot, or since the checkpoint the run started from.
+    - time: scaled time.
+    - measure (Density or Measure): the state as a measure.
+    - moments: moments up to the problem's `moment_degree`, packed as the manifold likes.
+    - representation: name of the representation that carries it.
+    - diagnostics (dict of str to float): how well it is represented, and the work done so far.
+    - checkpoint (Checkpoint): start of the step in which this time lies.
+    - events (tuple of Event): what happened since the previous snapshot, or since the checkpoint
+      the run started from.
     """
 
     time: float

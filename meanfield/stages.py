@@ -63,8 +63,6 @@ class Stage:
 def check_ends(stages: Sequence[Stage]) -> None:
     """Refuse ends that are missing or out of order.
 
-    Examples
-    --------
     >>> check_ends([Stage(end=2.0), Stage(end=1.0), Stage()])
     Traceback (most recent call last):
     ValueError: stage 2 ends at 1, not after stage 1, which ends at 2.

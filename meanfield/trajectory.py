@@ -82,44 +82,23 @@ def trajectory(
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
-    Parameters
-    ----------
-    problem : Problem
-        What is solved.
-    representation : Representation
-        What carries the measure; its state is the initial one, or that of `start`.
-    times : sequence of float
-        Scaled times, increasing, none before the start.
-    tolerance : float
-        Relative and absolute tolerance of a step.
-    start : Checkpoint, optional
-        Where to go on from; time 0 by default.
-    watch : callable, optional
-        Called before every right-hand side; what it raises ends the run. Long steps of many
-        tokens can then be interrupted where nothing is half done.
-    hand_over : callable, optional
-        Who takes over from a representation, and why; see `HandOver`.
-    scheme : callable, optional
-        Which scheme steps a representation of a problem; see `schemes`.
-    legs : sequence of Leg, optional
-        Problems one after another, in the place of the first argument; the representation is that
-        of the leg in which the start lies.
-    enter : callable, optional
-        Makes the representation of the next leg; see `Enter`.
-    symmetry : Symmetry, optional
-        Symmetry of the start and of all legs, which every carrier keeps.
+    - problem: what is solved.
+    - representation (Representation): what carries the measure; its state is the initial one, or
+      that of `start`.
+    - times (sequence of float): scaled times, increasing, none before the start.
+    - tolerance: relative and absolute tolerance of a step.
+    - start (Checkpoint): where to go on from; time 0 by default.
+    - watch: called before every right-hand side; what it raises ends the run. Long steps of many
+      tokens can then be interrupted where nothing is half done.
+    - hand_over: who takes over from a representation, and why; see `HandOver`.
+    - scheme: which scheme steps a representation of a problem; see `schemes`.
+    - legs (sequence of Leg): problems one after another, in the place of the first argument; the
+      representation is that of the leg in which the start lies.
+    - enter: makes the representation of the next leg; see `Enter`.
+    - symmetry: symmetry of the start and of all legs, which every carrier keeps.
 
-    Yields
-    ------
-    Snapshot
-        In the order of `times`. Each is a step of its own from the last accepted one: saving
-        never changes the steps.
-
-    Raises
-    ------
-    SimulationError
-        If the state is under-resolved, not finite, the step vanishes, or the energy moves against
-        the flow. What was yielded before is valid.
+    SimulationError if the state is under-resolved, not finite, the step vanishes, or the energy
+    moves against the flow. What was yielded before is valid.
     """
     if not legs:
         problem.check_one_stage()

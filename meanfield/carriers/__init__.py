@@ -253,8 +253,6 @@ def under(
 
     Nothing is lost: tokens, nodes and coefficients stay what they are.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     >>> one, other = (mf.Problem(mf.Circle(), mf.exponential(b), mf.SA, law) for b in (2.0, 99.0))

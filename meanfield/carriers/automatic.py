@@ -86,8 +86,6 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     "auto" begins as the initial measure does: a density as a density, labelled where tokens have
     labels, tokens as particles, atoms as atoms.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> carriers(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA), Options())
     ('density', 'characteristics', 'atoms')

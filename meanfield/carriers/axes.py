@@ -11,8 +11,6 @@ def carried(problem: Problem, representation: str) -> Problem:
 
     Tokens drawn from it, and tokens that are given, stay on the sphere itself.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(5.0), mf.SA, mf.von_mises_fisher(2.0))
     >>> carried(problem, "auto").manifold, carried(problem, "particles").manifold

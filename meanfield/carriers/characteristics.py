@@ -277,8 +277,6 @@ def economical_degree(problem: Problem, tolerance: float) -> int:
     and Z is below the tolerance for next to no mass: int dmu / Z is at most what one cluster has,
     1, times how many fit on the sphere, about |beta|.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
     >>> [economical_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
@@ -306,8 +304,6 @@ def characteristics(
 
     No cell leaves more than the tolerance unresolved, in units of mass times position.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)

@@ -47,8 +47,6 @@ def is_stationary(problem: Problem, options: Options) -> bool:
     Uniform is stationary for every kernel, flow and diffusivity, for some heads, and where a drift
     rotates; particles drawn from it are not uniform.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
     >>> is_stationary(problem, Options())
@@ -71,8 +69,6 @@ def is_stationary(problem: Problem, options: Options) -> bool:
 def uniform_is_stationary(problem: Problem) -> bool:
     """True if uniform is stationary: div v vanishes to rounding, as for a rigid rotation.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> of = [mf.Attention([mf.Head(value=v)], beta=3.0) for v in ([[1, -1], [1, 1]], [2, 1])]
     >>> [uniform_is_stationary(mf.Problem(mf.Circle(), each)) for each in of]
@@ -99,8 +95,6 @@ def uniform_is_stationary(problem: Problem) -> bool:
 def idle_options(problem: Problem, options: Options) -> list[str]:
     """Options that cannot act on a run, whatever their values.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
     >>> idle_options(problem, Options(name="density"))

@@ -45,10 +45,7 @@ def resolving_labels(
 ) -> tuple[Labels, ModalArray]:
     """Labels that resolve the initial law to a tolerance, and the coefficients at each.
 
-    Raises
-    ------
-    ValueError
-        If the law varies too fast; the message has a number of labels that would do.
+    ValueError if the law varies too fast; the message has a number of labels that would do.
     """
     law = problem.initial
     while True:

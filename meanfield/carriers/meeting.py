@@ -66,8 +66,6 @@ def reach(problem: Problem, tolerance: float) -> float:
     most a tenth of the radius of a cluster. Steps within the stability limit damp their own noise
     in a gap that closes, so a gap far below the tolerance is still a gap.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(reach(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 1e-10), 12)  # K = 12
     7.45356e-07

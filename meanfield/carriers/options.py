@@ -106,8 +106,6 @@ class Options:
 def usual_degree(problem: Problem) -> int:
     """Largest degree by default: the manifold's, or the kernel's if that is larger.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> usual_degree(mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA))
     512

@@ -201,8 +201,6 @@ def particles(
 def token_frequencies(law: Frequencies | None, count: int, seed: int) -> FloatArray | None:
     """Natural frequencies of tokens: those that are given, or drawn; None where there is no law.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> token_frequencies(mf.GivenFrequencies([0.3, -0.1]), 2, seed=0)
     array([ 0.3, -0.1])

@@ -120,8 +120,6 @@ They ask of a carrier, beside `rhs`: `step_tolerance` (`explicit_as_needed`); `l
 def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     """Scheme of a carrier unless another is asked for.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> from meanfield.carriers import Options, represent
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)

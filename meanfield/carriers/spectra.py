@@ -49,8 +49,6 @@ def courant_limit(degree: int, fastest: float, diffusivity: float) -> float:
     Without it the error control rides on the stability limit, and the noise it lets pass in the
     highest degrees is mistaken for a full spectrum.
 
-    Examples
-    --------
     >>> courant_limit(64, 0.5, 0.0), courant_limit(64, 0.5, 0.1), courant_limit(64, 0.0, 0.1)
     (0.125, 1.0, inf)
     """

@@ -56,8 +56,6 @@ def contraction_rate(problem: Problem) -> float:
 
     Of heads at most the sum of |V|_2, without normalisation each times its largest weight.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
     1.0
@@ -84,8 +82,6 @@ def longest(share: float, rate: float) -> float:
 
     Heads without value move nothing.
 
-    Examples
-    --------
     >>> longest(5.0, 2.0), longest(5.0, 0.0)
     (2.5, inf)
     """

@@ -78,8 +78,6 @@ class Symmetry:
     def summary(self) -> str:
         """Name of the group.
 
-        Examples
-        --------
         >>> import meanfield as mf
         >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
         >>> problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, law)
@@ -123,8 +121,6 @@ class Symmetry:
     def orbits(self, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Images of points under all maps, which share the masses.
 
-        Examples
-        --------
         >>> import meanfield as mf
         >>> group = Symmetry(mf.Circle(), np.array([np.eye(2), -np.eye(2)]), 0)
         >>> group.orbits(np.array([0.5]), np.ones(1))

@@ -55,8 +55,6 @@ def add_options(command: argparse._ActionsContainer, options: Options) -> None:
 def option_table(name: str) -> str:
     """Usage and options of a command, as Markdown for docs/commands.md.
 
-    Examples
-    --------
     >>> print(option_table("compile"))
         meanfield compile [--quiet] [--threads N]
     <BLANKLINE>
@@ -87,8 +85,6 @@ def _ending(*examples: str) -> str:
 def as_help(arguments: Sequence[str]) -> Sequence[str]:
     """Arguments, where nothing at all and `help COMMAND` ask for help.
 
-    Examples
-    --------
     >>> as_help([]), as_help(["help", "run"]), as_help(["run", "help"])
     (['--help'], ['run', '--help'], ['run', 'help'])
     """
@@ -116,8 +112,6 @@ _PROBLEM_KEYS = ("manifold", "beta", "strength", "diffusivity")
 def _key_meant(command: str, left: Sequence[str]) -> str | None:
     """How a run file is told what other commands are told by an option.
 
-    Examples
-    --------
     >>> _key_meant("ensemble", ["--tokens", "100"]), _key_meant("run", ["--beta=5"])
     ('--set ensemble.tokens=[100]', '--set problem.beta=5')
     """

@@ -61,8 +61,6 @@ def execute(options: argparse.Namespace) -> int:
 def inverse_temperatures(numbers: Sequence[float]) -> list[float]:
     """One beta, or those that LO HI COUNT stands for.
 
-    Examples
-    --------
     >>> inverse_temperatures([3.0]), inverse_temperatures([1.0, 2.0, 3.0])
     ([3.0], [1.0, 1.5, 2.0])
     """

@@ -96,8 +96,6 @@ def incoherence(
 ) -> dict[str, Any]:
     """JSON data of a problem with natural frequencies: rates about incoherence.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=mf.Lorentzian(0.2))
     >>> found = incoherence(problem)

@@ -53,49 +53,28 @@ def attention_output(
 
     The sum is over all j without a mask, and rate = 0 but for "alibi".
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, d) or (R, n, d)
-        Tokens; with a mask in their order.
-    heads : sequence of HeadMatrices, or callable
-        Scores S (beta included) and values V (strength included), each (d, d), or (R, d, d) for
-        replicas with matrices of their own; or a function a(<x, y>) of arrays that replaces
-        e^{x^T S y}, with V = 1.
-    masses : ndarray, shape (n,) or (R, n); optional
-        Not negative; 1/n by default. Only their ratios enter, but for normalization "none" without
-        a mask.
-    normalization : str
-        "softmax", "none": Z_k = e^{log_scale} sum_j w_kj m_j, where without a mask and with masses
-        of sum 1 the second factor is 1; "sinkhorn": one system, no mask.
-    log_scale : float
-        s in weights e^{x^T S y - s}, without normalisation.
-    mask : str
-        "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}.
-    rate : float
-        Positive, of "alibi" only.
+    - x (n, d) or (R, n, d): tokens; with a mask in their order.
+    - heads (sequence of HeadMatrices, or callable): scores S (beta included) and values V (strength
+      included), each (d, d), or (R, d, d) for replicas with matrices of their own; or a function
+      a(<x, y>) of arrays that replaces e^{x^T S y}, with V = 1.
+    - masses (n,) or (R, n): not negative; 1/n by default. Only their ratios enter, but for
+      normalization "none" without a mask.
+    - normalization: "softmax", "none": Z_k = e^{log_scale} sum_j w_kj m_j, where without a mask and
+      with masses of sum 1 the second factor is 1; "sinkhorn": one system, no mask.
+    - log_scale: s in weights e^{x^T S y - s}, without normalisation.
+    - mask: "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}.
+    - rate: positive, of "alibi" only.
 
-    Returns
-    -------
-    ndarray, of the shape of x
-        Not projected. A token that sees no mass gets 0.
+    Returns (ndarray, of the shape of x): not projected. A token that sees no mass gets 0.
+    ValueError if a shape or a name is wrong, or a rate is missing or superfluous. If Sinkhorn's
+    weights are combined with replicas, a mask or a function. NotBalanced if Sinkhorn's weights are
+    not found.
 
-    Raises
-    ------
-    ValueError
-        If a shape or a name is wrong, or a rate is missing or superfluous.
-        If Sinkhorn's weights are combined with replicas, a mask or a function.
-    NotBalanced
-        If Sinkhorn's weights are not found.
-
-    References
-    ----------
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794, (2.3). Karagodin, Polyanskiy, Rigollet, Clustering in causal attention
     masking, arXiv:2411.04990, (CSA). Press, Smith, Lewis, Train short, test long,
     arXiv:2108.12409 (ALiBi).
 
-    Examples
-    --------
     Of two orthogonal tokens the first sees itself only:
 
     >>> x = np.eye(2)
@@ -141,17 +120,10 @@ def attention_matrices(
 
     Parameters and errors as for `attention_output`. Rows under softmax sum to 1.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, d)
-        Tokens.
+    x (n, d): tokens.
 
-    Returns
-    -------
-    ndarray, shape (n_heads, n, n)
+    Returns (n_heads, n, n).
 
-    Examples
-    --------
     >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> head = HeadMatrices(score=np.log(3.0) * np.eye(2), value=np.eye(2))
     >>> attention_matrices(x, [head]).round(12)
@@ -194,8 +166,6 @@ def unit_vectors(x: FloatArray) -> FloatArray:
 def replicas_at_once(n: int, d: int) -> int:
     """How many replicas of n tokens in R^d stay in cache together.
 
-    Examples
-    --------
     >>> replicas_at_once(32, 8), replicas_at_once(4096, 128)
     (146, 1)
     """
@@ -205,17 +175,10 @@ def replicas_at_once(n: int, d: int) -> int:
 def row_entropies(matrices: FloatArray) -> FloatArray:
     """Entropies -sum_j P_ij log P_ij of the rows of attention matrices, in nats.
 
-    Parameters
-    ----------
-    matrices : ndarray, shape (..., n)
-        Rows that sum to 1.
+    matrices (..., n): rows that sum to 1.
 
-    Returns
-    -------
-    ndarray, shape (...)
+    Returns (...).
 
-    Examples
-    --------
     >>> row_entropies(np.array([[0.5, 0.5], [1.0, 0.0]])).round(6)
     array([0.693147, 0.      ])
     """
@@ -241,8 +204,6 @@ def attention_entropies(
 
     Returns (n_heads, n).
 
-    Examples
-    --------
     >>> head = HeadMatrices(score=np.zeros((2, 2)), value=np.eye(2))
     >>> attention_entropies(np.eye(2), [head]).round(6)
     array([[0.693147, 0.693147]])

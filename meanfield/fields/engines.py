@@ -42,8 +42,6 @@ def velocity(
 def direct_sum_limit(space: Manifold, degree: int) -> int:
     """How many points sums over pairs move faster than moments up to a degree do.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> direct_sum_limit(mf.Circle(), 27), direct_sum_limit(mf.Sphere(), 27)
     (100, 262)

@@ -33,8 +33,6 @@ def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = 
 
     Masses may be negative, as at interpolation nodes.
 
-    Examples
-    --------
     >>> seen = tilted(np.array([[5.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2))
     >>> seen.mean.round(6), float(np.tanh(5.0).round(6))
     (array([[0.999909, 0.      ]]), 0.999909)

@@ -337,8 +337,6 @@ def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> He
 def heads_interaction(problem: Problem) -> HeadsInteraction:
     """Interaction of the heads of a problem, also of the one that a built-in kernel is.
 
-    Examples
-    --------
     A token that turns what it sees by a right angle, alone with itself:
 
     >>> import meanfield as mf

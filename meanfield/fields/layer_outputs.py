@@ -19,8 +19,6 @@ from meanfield.terms.fixed import total_field
 class LayerOutputs:
     """Outputs of the layers of a problem at weighted tokens, attention summed over pairs.
 
-    Examples
-    --------
     Two opposite tokens that see themselves first, and a layer after which they are as long as 1:
 
     >>> import meanfield as mf

@@ -37,8 +37,6 @@ def partition_cancels(problem: Problem) -> bool:
     For heads: some token scores itself by ln 1000 less than its highest score. For axial
     measures also where the uniform law's Z is below 1e-5 of a cluster's.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problems = [mf.Problem(mf.Circle(), mf.exponential(b), mf.SA) for b in (9.0, -3.0, -9.0)]
     >>> [partition_cancels(problem) for problem in problems]
@@ -100,8 +98,6 @@ def series_noise(space: Manifold, density: ModalArray) -> float:
     Transforms mix all of them. In many dimensions |f|^2 = int f^2 dsigma is large, and so are the
     highest coefficients, long before the spectrum is full.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.von_mises_fisher(100.0)
     >>> for d in (3, 64):

@@ -197,8 +197,6 @@ def kernel_output(problem: Problem, x: FloatArray, masses: FloatArray | None) ->
 def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     """Interaction of a problem, with multipliers up to a degree: by default the kernel's.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> interaction(mf.Problem(mf.Circle(), mf.linear(), mf.USA)).potential_multipliers
     array([0. , 0.5])

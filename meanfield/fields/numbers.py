@@ -39,8 +39,6 @@ Numbers = tuple[FloatArray, ...]
 def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Numbers:
     """Numbers of one stage of a problem: of a kernel up to a degree, or of its heads.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", 3.0, 0.1))
     >>> numbers_of(problem, problem.space.grid(1), 2, heads=False)[::2]

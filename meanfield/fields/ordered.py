@@ -30,8 +30,6 @@ def ordered_velocity(
 
     Where Z may be lost in the rounding of series (`far`, or masses that differ), over pairs.
 
-    Examples
-    --------
     The first token sees itself alone, the second both:
 
     >>> import meanfield as mf

@@ -109,8 +109,6 @@ def velocity_and_divergence(
     The field is that of the mean of the measure over a group. So rounding that breaks the
     symmetry of the nodes does not feed its own growth.
 
-    Examples
-    --------
     Two tokens, of which the lighter attends to the heavier one and is drawn to it:
 
     >>> import numpy as np

@@ -79,21 +79,11 @@ def chosen_observables(
 ) -> tuple[Observable, ...]:
     """Observables that were asked for, and those that are always stored: ours first.
 
-    Parameters
-    ----------
-    observables : sequence of str, Observable, function or (name, function); or mapping
-        Strings name ours. A function is the user's own, see `observable`; a mapping has names and
-        functions.
+    observables (sequence of str, Observable, function or (name, function); or mapping): strings
+    name ours. A function is the user's own, see `observable`; a mapping has names and functions.
 
-    Raises
-    ------
-    ValueError
-        If a name is not known, or taken twice.
-    TypeError
-        If something else is given.
+    ValueError if a name is not known, or taken twice. TypeError if something else is given.
 
-    Examples
-    --------
     >>> [each.name for each in chosen_observables(["resolution", ("mass", len)])]
     ['energy', 'clusters', 'resolution', 'mass']
     """
@@ -163,22 +153,12 @@ def observe(
 ) -> dict[str, FloatArray]:
     """Evaluate observables and those that are always stored.
 
-    Parameters
-    ----------
-    problem, measure, moments
-        What is observed, and the problem that it is a state of.
-    observables : as `chosen_observables` takes them
-        Which.
-    time, step
-        When, for errors.
+    - problem, measure, moments: what is observed, and the problem that it is a state of.
+    - observables (as `chosen_observables` takes them): which.
+    - time, step: when, for errors.
 
-    Raises
-    ------
-    SimulationError
-        If a function of the user's own fails, or answers with anything but numbers.
+    SimulationError if a function of the user's own fails, or answers with anything but numbers.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA)
     >>> measure = mf.Measure(mf.Circle(), np.array([0.0, 0.0]))

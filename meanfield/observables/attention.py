@@ -34,30 +34,16 @@ def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray
     columns for doubly stochastic attention. Without normalisation z = e^s as in the velocity. A
     mask leaves out tokens that come later, or weighs them less.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its heads, or its kernel a(<x, y>), which is one head.
-    measure : Measure or Density
-        Tokens, in their order; at most 10,000, doubly stochastic 4,096. A density on the circle or
-        S^2 is the nodes of a grid, `attention_nodes`.
+    - problem: its heads, or its kernel a(<x, y>), which is one head.
+    - measure: tokens, in their order; at most 10,000, doubly stochastic 4,096. A density on the
+      circle or S^2 is the nodes of a grid, `attention_nodes`.
 
-    Returns
-    -------
-    ndarray, shape (heads, n, n)
+    Returns (heads, n, n). ValueError if the measure has too many points, lives elsewhere, or is a
+    density under a mask.
 
-    Raises
-    ------
-    ValueError
-        If the measure has too many points, lives elsewhere, or is a density under a mask.
-
-    References
-    ----------
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794, (2.3).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(4), mf.exponential(np.log(3.0)), mf.SA)
     >>> attention_matrix(problem, mf.Measure(mf.Sphere(4), np.eye(4)[:2])).round(12)
@@ -86,8 +72,6 @@ def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:
     The grid has the larger degree of the density and the kernel. Its weights are the masses of
     the nodes, negative ones 0.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
     >>> density = mf.von_mises_fisher(2.0).build(mf.Circle())
@@ -115,8 +99,6 @@ def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArra
     Returns (heads,): NaN of densities and their nodes, and of more tokens than `attention_matrix`
     takes.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
     >>> tokens = mf.Measure(mf.Circle(), np.linspace(0.0, 1.0, 7))
@@ -137,8 +119,6 @@ def attended_tokens(problem: Problem, measure: Density | Measure) -> FloatArray:
     Returns (heads,): NaN where `attended_share` is, and of weighted points, such as tokens that
     have met: how many there are is not known.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA)
     >>> clusters = mf.Measure(mf.Circle(), np.repeat([0.0, np.pi], 8))
@@ -159,8 +139,6 @@ def attended_share(problem: Problem, measure: Density | Measure) -> FloatArray:
     Returns (heads,): NaN of axial measures, of densities under a mask, and of more points or nodes
     than `attention_matrix` takes.
 
-    Examples
-    --------
     Uniform on the circle, with KL = beta I_1 / I_0 - log I_0:
 
     >>> import meanfield as mf

@@ -37,12 +37,8 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
 
     Returns greedy, strong: NaN of other measures, and of so many tokens n that n^2 d is above 10^9.
 
-    References
-    ----------
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> renyi_centres(mf.Measure(mf.Circle(), [0.0, 0.4, 0.8, 2.0]), 0.5)
     (3.0, 2.0)

@@ -87,12 +87,8 @@ class ClusterTree:
 class Plateau:
     """Clusters between two changes.
 
-    Attributes
-    ----------
-    begin, end : float
-        Scaled times; inf for the last.
-    mass : ndarray, shape (count,)
-        Of the clusters, largest first.
+    - begin, end: scaled times; inf for the last.
+    - mass (count,): of the clusters, largest first.
     """
 
     begin: float
@@ -165,15 +161,9 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
 def plateaus(tree: ClusterTree, lasting: float = 1.0) -> tuple[Plateau, ...]:
     """Stretches of time without a change of the clusters, in order.
 
-    Parameters
-    ----------
-    tree : ClusterTree
-        Changes are merges and atoms that begin.
-    lasting : float
-        Least ratio end / begin of those that are told: 1 for all.
+    - tree (ClusterTree): changes are merges and atoms that begin.
+    - lasting: least ratio end / begin of those that are told: 1 for all.
 
-    Examples
-    --------
     >>> begun = [Event(0.0, "cluster", "", (i, -1), (0.25 + 0.5 * i, np.nan)) for i in (0, 1)]
     >>> tree = cluster_tree([*begun, Event(3.0, "merge", "", (0, 1))])
     >>> [(p.begin, p.end, p.level) for p in plateaus(tree)]

@@ -37,13 +37,9 @@ _GRID_DEGREE = 666
 class Clusters:
     """Clusters of a measure, largest mass first.
 
-    Attributes
-    ----------
-    mass : ndarray, shape (count,)
-        Mass of each; together at most 1.
-    centre : ndarray, shape (count,) on the circle, (count, 3) on the sphere
-        Mean angle of each, in (-pi, pi], or unit vector; NaN where the mean vector is
-        rounding.
+    - mass (count,): mass of each; together at most 1.
+    - centre (count,) on the circle, (count, 3) on the sphere: mean angle of each, in (-pi, pi], or
+      unit vector; NaN where the mean vector is rounding.
     """
 
     mass: FloatArray
@@ -113,8 +109,6 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     beta: inverse temperature of the kernel; sets the radius.
     tokens: number of tokens that weighted points stand for; a cluster has `least_tokens` of them.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> points = np.concatenate([np.full(60, 0.0), np.full(40, 2.0)])
     >>> clusters(mf.Measure(mf.Circle(), points), beta=9.0).mass

@@ -51,8 +51,6 @@ def mean_cosine(measure: Density | Measure) -> float:
 
     Returns NaN for a single token, or one at 0 of R^d.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> mean_cosine(mf.Measure(mf.Sphere(4), np.eye(4)))
     0.0
@@ -80,12 +78,8 @@ def similarity(measure: Density | Measure) -> FloatArray:
     Returns (41,): NaN for more than `MOST_TOKENS` points, a single token, and rings of axial
     measures.
 
-    References
-    ----------
     NIST DLMF 18.8 (the differential equation) and 18.18 (the addition theorem).
 
-    Examples
-    --------
     On S^2 cosines of uniform are uniform:
 
     >>> import meanfield as mf
@@ -168,12 +162,8 @@ def effective_rank(measure: Density | Measure) -> float:
 
     Returns NaN where both n and d are above 2,048, or all tokens are at 0 of R^d.
 
-    References
-    ----------
     Roy and Vetterli, The effective rank, EUSIPCO 2007.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(effective_rank(mf.Measure(mf.Sphere(6), np.eye(6)[:4])), 12)
     4.0

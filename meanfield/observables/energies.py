@@ -33,8 +33,6 @@ def interaction_energy(
     moments: moments up to at least the kernel's degree.
     measure: that has these moments; doubly stochastic attention and fixed fields need it.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> uniform = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(25))
@@ -147,8 +145,6 @@ def entropy(measure: Density | Measure) -> float:
     Nodal values below zero (rounding) count as zero. Absolute error about 1e-13; about 1e-12 where
     f touches zero.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> entropy(mf.Density(mf.Circle(), [1.0])) == 0.0
     True
@@ -194,8 +190,6 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     measure: for its entropy.
     moments: its moments up to at least the kernel's degree.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))
     >>> density = mf.von_mises_fisher(2.0).build(mf.Circle())

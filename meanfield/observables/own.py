@@ -35,26 +35,16 @@ def observable(
 ) -> Observable:
     """Observable of your own: `function` of the `Density` or `Measure` at every saved time.
 
-    Parameters
-    ----------
-    name : str
-        What it is called in `run.observables` and in files: letters, digits and underscores.
-    function : callable (measure) -> number or ndarray, shape (n,)
-        The state is a density at some times and points at others, if the representation is "auto":
-        see `Density` and `Measure` for what both have. NaN where there is nothing to measure.
-        Lengths of arrays may change in time; shorter ones are padded with NaN.
-    long_name : str, optional
-        Axis label, by default the name.
+    - name: what it is called in `run.observables` and in files: letters, digits and underscores.
+    - function (callable (measure) -> number or ndarray, shape (n,)): the state is a density at some
+      times and points at others, if the representation is "auto": see `Density` and `Measure` for
+      what both have. NaN where there is nothing to measure. Lengths of arrays may change in time;
+      shorter ones are padded with NaN.
+    - long_name: axis label, by default the name.
 
-    Raises
-    ------
-    ValueError
-        If the name is taken, or cannot name a dataset.
-    TypeError
-        If the name is no string, or the function none.
+    ValueError if the name is taken, or cannot name a dataset. TypeError if the name is no string,
+    or the function none.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> def spread(measure):
     ...     return 1.0 - abs(measure.moments(1)[1])

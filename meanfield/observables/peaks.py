@@ -26,8 +26,6 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
 
     Returns 0 where the potential is constant: of the uniform measure. NaN where no series is known.
 
-    Examples
-    --------
     A nearly uniform density has no cluster yet, and four peaks:
 
     >>> import meanfield as mf

@@ -155,8 +155,6 @@ class Config:
 def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     """Document of a run file with the defaults of all keys that it leaves out.
 
-    Examples
-    --------
     >>> with_defaults({"time": {"end": 1.0, "save": 3}})["time"]["unit"]
     'scaled'
     """

@@ -54,8 +54,6 @@ def stored_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
     Results made before softmax was the default hold no key where their flow was "none"; later ones
     always hold it.
 
-    Examples
-    --------
     >>> stored_document({"config": "problem = {beta = 4.0}", "normalization": "none"})
     {'problem': {'beta': 4.0, 'normalization': 'none'}}
     """

@@ -43,8 +43,6 @@ def frequencies_of(
 def written_frequencies(law: Frequencies) -> dict[str, Any]:
     """Keys of a law.
 
-    Examples
-    --------
     >>> written_frequencies(Lorentzian(0.2))
     {'law': 'lorentzian', 'width': 0.2, 'centre': 0.0}
     """

@@ -36,8 +36,6 @@ def attention_of(
     d: dimension of the tokens' vectors.
     normalization, beta, **options: as `Attention` takes them.
 
-    Examples
-    --------
     >>> attention_of("[[heads]]", [{"value": [1, -1]}], 2, "softmax", 4.0)
     Attention([Head(value=(1.0, -1.0))], beta=4.0)
     """
@@ -91,8 +89,6 @@ def read_heads(label: str, heads: Any, files: MatrixFiles) -> list[dict[str, Any
 def same_heads(heads: Any, beta: Any) -> list[dict[str, Any]]:
     """Sections [[heads]] with the defaults of all keys, to be compared with others.
 
-    Examples
-    --------
     >>> same_heads(None, 4.0) == same_heads([{"query": 1}, ], 4.0)
     True
     """

@@ -79,8 +79,6 @@ def keys_of(section: Callable[..., Any], **kinds: Kind) -> dict[str, Key]:
 
     `kinds` holds what types alone do not say.
 
-    Examples
-    --------
     >>> def times(problem, /, end: float, save: int | None = 61): ...
     >>> read_table("run.toml: [time]", {"end": 2}, keys_of(times))
     {'end': 2.0, 'save': 61}
@@ -108,11 +106,9 @@ def _kind_of(hint: Any) -> Kind:
 def table_schema(keys: Mapping[str, Key], texts: Mapping[str, str] | None = None) -> dict[str, Any]:
     """JSON schema of a table with these keys; texts: key -> what it means.
 
-    Examples
-    --------
     >>> table_schema({"end": Key(number)}, {"end": "End time"})
     {'type': 'object', 'properties': {'end': {'type': 'number', 'description': 'End time'}}, \
-'required': ['end'], 'additionalProperties': False}
+    uired': ['end'], 'additionalProperties': False}
     """
     properties = {}
     for name, key in keys.items():
@@ -156,8 +152,6 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
 def format_value(value: Any) -> str:
     """Short form of a value as TOML would write it.
 
-    Examples
-    --------
     >>> format_value({"end": [1, "two", True]})
     '{ end = [1, "two", true] }'
     """

@@ -41,8 +41,6 @@ def override(
     arguments: what --set was given, in this order.
     sections: sections of run files -> keys that they may have; none of lists of sections.
 
-    Examples
-    --------
     >>> tables = {"time": {"end": 1.0, "save": 3}}
     >>> sections = {"time": ["end", "save"], "output": ["path"]}
     >>> override(tables, ["time.end = 2.5", "output.path=other.h5", "time.save="], sections)
@@ -103,8 +101,6 @@ def named(
 def homes(key: str, sections: Mapping[str, Collection[str]]) -> str:
     """Question that names the sections that have a key, or the key that was meant.
 
-    Examples
-    --------
     >>> homes("ende", {"time": ["end", "save"], "output": ["path"]})
     'Did you mean time.end?'
     """

@@ -48,8 +48,6 @@ def parameters_of(
     sections: sections of run files -> keys that they may have.
     fixed: what --set was given: none of these keys may be among them.
 
-    Examples
-    --------
     >>> found = parameters_of(["time.end=0.1:0.5:5", "time.unit=paper,growth"],
     ...     {"time": ["end", "unit"]})
     >>> [parameter.values for parameter in found]
@@ -104,8 +102,6 @@ def check_size(parameters: Sequence[Parameter]) -> None:
 def members_of(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
     """Overrides of each member: key -> value, the last parameter changing first.
 
-    Examples
-    --------
     >>> members_of([Parameter("time.end", (1, 2)), Parameter("time.unit", ("paper",))])
     [{'time.end': 1, 'time.unit': 'paper'}, {'time.end': 2, 'time.unit': 'paper'}]
     """
@@ -119,8 +115,6 @@ def members_of(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
 def toml_value(value: Any) -> str:
     """A value as TOML writes it on one line.
 
-    Examples
-    --------
     >>> toml_value(["a", 1.5, True]), toml_value({"name": "uniform"}), toml_value(np.float64(2))
     ('["a", 1.5, true]', '{name = "uniform"}', '2.0')
     """
@@ -180,8 +174,6 @@ def numbers_of(text: str, said: str) -> list[int | float]:
 
     Whole numbers are integers where both ends are written so.
 
-    Examples
-    --------
     >>> numbers_of("1:3:5", ""), numbers_of("0.01:1:3:log", ""), numbers_of("1:1000:4:log", "")
     ([1, 1.5, 2, 2.5, 3], [0.01, 0.1, 1.0], [1, 10, 100, 1000])
     """

@@ -132,8 +132,6 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
 
     The kernel is the exponential one of the same beta, the law uniform. What is malformed stays.
 
-    Examples
-    --------
     >>> tables = {"problem": {"kernel": "zonal", "attention": "k.py:f", "normalized": True}}
     >>> without_code(tables)
     ({'problem': {'kernel': 'exponential', 'normalized': True, 'beta': 1.0}}, ('k.py:f',))

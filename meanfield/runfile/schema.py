@@ -25,8 +25,6 @@ _PLURALS = {"number": "numbers", "integer": "integers", "string": "strings", "ta
 def run_file_keys() -> dict[str, dict[str, Key]]:
     """Sections -> keys, in the order of the docs; laws are initial.NAME.
 
-    Examples
-    --------
     >>> [*run_file_keys()["initial.mixture"]], [*run_file_keys()["drift"]]
     (['components'], ['matrix'])
     """
@@ -50,8 +48,6 @@ def meanings() -> dict[str, dict[str, str]]:
 def key_table(section: str) -> str:
     r"""Table of the keys of a section, as Markdown.
 
-    Examples
-    --------
     >>> print(key_table("drift"))
     | Key | Type | Default | Meaning |
     |---|---|---|---|
@@ -69,8 +65,6 @@ def key_table(section: str) -> str:
 def _words(schema: Mapping[str, Any]) -> str:
     """A type in words.
 
-    Examples
-    --------
     >>> _words({"type": "array", "items": {"type": "array", "items": {"type": "number"}}})
     'list of lists of numbers'
     >>> _words({"enum": ["W1", "mmd"]}), _words({"type": ["number", "array", "string"]})

@@ -43,8 +43,6 @@ class NotStored:
 def stored_problem(run: Run) -> Problem:
     """Problem that a run evolved, as far as its attributes tell.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 1.0, save=2)
     >>> text = "problem = {manifold = 'circle', beta = 4.0, normalized = true}"

@@ -37,8 +37,6 @@ from meanfield.terms.kernels.zonal import Zonal
 def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict[str, Any]:
     """Document of a problem, its options and the section [time].
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.von_mises_fisher(2.0)
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, law)

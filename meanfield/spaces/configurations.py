@@ -9,8 +9,6 @@ code. The points of a set that have one cosine c with a point u lie on a smaller
 and are again such a set. The 240 roots in R^8 give 56 in R^7, 27 in R^6 and 16 in R^5. The Leech
 lattice gives 196560 -> 4600 -> 891, 552 -> 275 -> 162, 112, and 100.
 
-References
-----------
 Conway, Sloane, Sphere Packings, Lattices and Groups, chapters 4, 10, 11 and 14.
 Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20 (2007),
 table 1.

@@ -23,18 +23,10 @@ class Space(Vectors):
 
     Points are vectors (n, dimension), velocities are not projected. Tokens alone evolve on it.
 
-    Attributes
-    ----------
-    dimension : int
-        At least 1.
+    dimension: at least 1.
 
-    Raises
-    ------
-    ValueError
-        If `dimension` is below 1, or a density is wanted.
+    ValueError if `dimension` is below 1, or a density is wanted.
 
-    Examples
-    --------
     >>> Space(2).name, Space(2).distance(np.zeros(2), np.array([3.0, 4.0]))
     ('space:2', np.float64(5.0))
     """

@@ -39,28 +39,14 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     and v_0 = 0. The second term is the noise of the tokens themselves since time 0, with
     diffusivity D: dm_l = lambda_l m_l dt + sqrt(2 D l(l+d-2) / N) dB.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its initial measure is not used.
-    tokens : int
-        Their number N, at least 2.
-    time : float, optional
-        Scaled time; the onset time by default.
+    - problem: its initial measure is not used.
+    - tokens: their number N, at least 2.
+    - time: scaled time; the onset time by default.
 
-    Returns
-    -------
-    ndarray, shape (max_degree + 1,)
-        Up to the degree beyond which the wells feel nothing; zeros of shape (2,) where nothing
-        grows and no time is given.
+    Returns (max_degree + 1,): up to the degree beyond which the wells feel nothing; zeros of shape
+    (2,) where nothing grows and no time is given. ValueError if tokens < 2, or the time is negative
+    or far beyond the linear phase.
 
-    Raises
-    ------
-    ValueError
-        If tokens < 2, or the time is negative or far beyond the linear phase.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> int(np.argmax(potential_variances(problem, 1000)))
@@ -133,31 +119,16 @@ def mean_maxima(dimension: int, variances: FloatArray) -> float:
 
     C', C'' the derivatives at 1 of the covariance as a function of the cosine.
 
-    Parameters
-    ----------
-    dimension : int
-        1 for the circle, 2 for the sphere.
-    variances : ndarray, shape (max_degree + 1,)
-        E|g_l|^2 of each coefficient of degree l; degree 0 does not count.
+    - dimension: 1 for the circle, 2 for the sphere.
+    - variances (max_degree + 1,): E|g_l|^2 of each coefficient of degree l; degree 0 does not
+      count.
 
-    Returns
-    -------
-    float
-        0 for the zero field.
+    Returns: 0 for the zero field. ValueError in other dimensions, for which no formula is built in.
 
-    Raises
-    ------
-    ValueError
-        In other dimensions, for which no formula is built in.
-
-    References
-    ----------
     Rice, Mathematical analysis of random noise, Bell Syst. Tech. J. 24 (1945), section 3.6.
     Cheng, Schwartzman, Expected number and height distribution of critical points of smooth
     isotropic Gaussian random fields, Bernoulli 24 (2018), 3422-3446, arXiv:1511.06835.
 
-    Examples
-    --------
     Spherical harmonics of degree 3:
 
     >>> round(mean_maxima(2, np.array([0.0, 0.0, 0.0, 1.0])), 6)

@@ -30,21 +30,14 @@ _SYMMETRY_NOISE = 16 * EPS
 class ClusterRates:
     """Rates of a configuration of n clusters, in scaled time.
 
-    Attributes
-    ----------
-    manifold : str
-        Name of the manifold, of dimension k.
-    escape : ndarray, shape (n k,)
-        Eigenvalues of the Jacobian, largest real part first. Those with positive real
-        part lead away. Rotations of a stationary configuration are among them, with rate 0.
-    modes : ndarray, shape (n k, n) on the circle, (n k, n, d) on spheres of R^d
-        modes[r] displaces cluster i by the tangent vector modes[r, i] (radians); the sum
-        of squares is 1.
-    contraction : ndarray, shape (n,)
-        Rate at which a test particle falls into each cluster, on spheres in the
-        direction in which it is slowest. Negative: that cluster would be torn apart.
-    drift : float
-        Speed of the fastest cluster, 0 or rounding if the configuration is stationary.
+    - manifold: name of the manifold, of dimension k.
+    - escape (n k,): eigenvalues of the Jacobian, largest real part first. Those with positive real
+      part lead away. Rotations of a stationary configuration are among them, with rate 0.
+    - modes (n k, n) on the circle, (n k, n, d) on spheres of R^d: modes[r] displaces cluster i by
+      the tangent vector modes[r, i] (radians); the sum of squares is 1.
+    - contraction (n,): rate at which a test particle falls into each cluster, on spheres in the
+      direction in which it is slowest. Negative: that cluster would be torn apart.
+    - drift: speed of the fastest cluster, 0 or rounding if the configuration is stationary.
     """
 
     manifold: str

@@ -43,11 +43,8 @@ _WIDTHS = 12.0
 class ContractionRates:
     """Rates of e^{-lower t} W_p(0) <= W_p(t) <= e^{upper t} W_p(0), in scaled time.
 
-    Attributes
-    ----------
-    upper, lower : float
-        Not negative, but for `upper` with diffusion; `lower` is infinite with diffusion,
-        which brings any two measures together as fast as it likes.
+    upper, lower: not negative, but for `upper` with diffusion; `lower` is infinite with diffusion,
+    which brings any two measures together as fast as it likes.
     """
 
     upper: float
@@ -57,8 +54,6 @@ class ContractionRates:
 def slopes(beta: float) -> tuple[float, float]:
     """Largest -h' and largest h' of h(phi) = e^{beta cos phi - |beta|} sin phi.
 
-    Examples
-    --------
     >>> fall, rise = slopes(5.0)
     >>> round(fall, 10), rise
     (0.4163958113, 1.0)
@@ -158,8 +153,6 @@ def softmax_stretch(beta: float) -> float:
     The largest beta (1 - s^2) - s: beta + 1 / (4 beta), by two equal masses at <x, y> = -1/(2 beta)
     on both sides; 1 below beta = 1/2.
 
-    Examples
-    --------
     >>> round(softmax_stretch(3.0), 8), softmax_stretch(-2.0)
     (3.08333333, 1.0)
     """
@@ -173,8 +166,6 @@ def softmax_source(beta: float, dimension: int = 1) -> float:
     of more dimensions than 1 the root of its square + 1. Divided by Z it bounds what a change of
     the measure does to velocities under softmax.
 
-    Examples
-    --------
     >>> round(softmax_source(5.0), 6), round(softmax_source(5.0, 2), 6)
     (1.626804, 1.909579)
     """
@@ -202,19 +193,11 @@ def pair_force(beta: float, angle: FloatArray) -> FloatArray:
     Times e^{|beta|} it is that of papers; largest at `convex_angle`. Two tokens without
     normalisation close their angle at h, each at half of it.
 
-    Parameters
-    ----------
-    beta : float
-    angle : array_like
-        phi, of any shape.
+    angle (array_like): phi, of any shape.
 
-    References
-    ----------
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794.
 
-    Examples
-    --------
     >>> tau = convex_angle(4.0)
     >>> near, largest, far = pair_force(4.0, np.array([0.9 * tau, tau, 1.1 * tau])).round(4)
     >>> bool(near < largest > far), largest
@@ -234,8 +217,6 @@ def convex_angle(beta: float) -> float:
 
     about beta^{-1/2} for large beta.
 
-    Examples
-    --------
     >>> tau = convex_angle(7.0)
     >>> bool(abs(np.cos(tau) - 7.0 * np.sin(tau) ** 2) < 1e-14)
     True
@@ -255,8 +236,6 @@ def arc_rate(beta: float, length: float) -> float:
 
         a(1) / (2 beta) - E <= int |v|^2 dmu / (2 h'(l)).
 
-    Examples
-    --------
     >>> arc_rate(5.0, 0.0), arc_rate(5.0, convex_angle(5.0)) < 1e-15
     (1.0, True)
     """
@@ -273,15 +252,9 @@ def is_one_cluster_almost_surely(beta: float, tokens: int) -> bool:
     half a circle only one cluster rests. The condition is beta > cos(x) / sin(x)^2 with x = pi
     / (n - 1).
 
-    Parameters
-    ----------
-    beta : float
-        Not negative.
-    tokens : int
-        At least 1.
+    - beta: not negative.
+    - tokens: at least 1.
 
-    Examples
-    --------
     >>> [is_one_cluster_almost_surely(beta, 7) for beta in (3.4641, 3.4642)]
     [False, True]
     """

@@ -37,22 +37,12 @@ from meanfield.terms.frequencies import Frequencies, Lorentzian, UnimodalFrequen
 def critical_coupling(frequencies: UnimodalFrequencies) -> float:
     """Coupling K_c = 2 / (pi g(0)) of Kuramoto's model at which incoherence turns unstable.
 
-    Parameters
-    ----------
-    frequencies : Lorentzian, Gaussian or UniformSpread
-        Law g with one peak.
+    frequencies (Lorentzian, Gaussian or UniformSpread): law g with one peak.
 
-    Returns
-    -------
-    float
-        2 Delta (Lorentz), sigma sqrt(8 / pi) (Gauss), 4 G / pi (uniform).
+    Returns: 2 Delta (Lorentz), sigma sqrt(8 / pi) (Gauss), 4 G / pi (uniform).
 
-    References
-    ----------
     Strogatz, From Kuramoto to Crawford, Physica D 143 (2000), 1-20.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(critical_coupling(mf.Gaussian(width=1.0)), 10)
     1.5957691216
@@ -133,34 +123,17 @@ def ott_antonsen_order(
 
     The mean itself is r(t) e^{i (phi_0 + centre t)}.
 
-    Parameters
-    ----------
-    frequencies : Lorentzian
-        Law g.
-    coupling : float
-        K, not 0; negative couplings repel.
-    times : float or ndarray
-        Not negative.
-    start : float
-        r_0, from 0 to 1: the law (1 - r_0^2) / (1 - 2 r_0 cos(theta - phi_0) + r_0^2), whatever the
-        frequency.
+    - frequencies (Lorentzian): law g.
+    - coupling: K, not 0; negative couplings repel.
+    - times (float or ndarray): not negative.
+    - start: r_0, from 0 to 1: the law (1 - r_0^2) / (1 - 2 r_0 cos(theta - phi_0) + r_0^2),
+      whatever the frequency.
 
-    Returns
-    -------
-    float or ndarray, shape of times
-        Relative error of rounding, also where w is small.
+    Returns (float or ndarray, shape of times): relative error of rounding, also where w is small.
+    ValueError if times are negative, coupling is 0, or start is not between 0 and 1.
 
-    Raises
-    ------
-    ValueError
-        If times are negative, coupling is 0, or start is not between 0 and 1.
-
-    References
-    ----------
     Ott, Antonsen, Chaos 18 (2008), 037113, equation (11).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> ott_antonsen_order(mf.Lorentzian(width=0.2), 1.0, np.array([5.0, 10.0, 20.0]), 0.1)
     array([0.39036315, 0.72349684, 0.77445631])

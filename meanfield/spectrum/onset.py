@@ -73,29 +73,15 @@ def branch_direction(problem: Problem) -> float:
     Negative: order sets in continuously. Positive: with a jump. Infinite: with a jump too, since
     the branch leaves linearly in eps, as it does for even degrees on the sphere.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its diffusivity and its initial measure are not used.
+    problem: its diffusivity and its initial measure are not used.
 
-    Returns
-    -------
-    float
-        Dimensionless; eps is the moment of the critical degree in the normalised basis, sqrt(d)
-        times the order parameter for degree 1.
+    Returns: dimensionless; eps is the moment of the critical degree in the normalised basis,
+    sqrt(d) times the order parameter for degree 1. ValueError if nothing grows, or if a normalised
+    flow has a kernel that is not built in. If the critical degree is an odd one above 1 on the
+    sphere.
 
-    Raises
-    ------
-    ValueError
-        If nothing grows, or if a normalised flow has a kernel that is not built in. If the
-        critical degree is an odd one above 1 on the sphere.
+    See `tricritical_beta`: where B = 0.
 
-    See Also
-    --------
-    tricritical_beta : where B = 0.
-
-    Examples
-    --------
     >>> import meanfield as mf
     >>> round(branch_direction(mf.Problem(mf.Circle(), mf.linear(), mf.USA)), 12)
     -0.25

@@ -42,20 +42,11 @@ _MOST_BALANCED = 10_000
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
     """Couplings A_l = strength w_l / z, z = 1 or a_0: diffusivities at which degrees turn stable.
 
-    Parameters
-    ----------
-    problem : Problem
-        Manifold, kernel and flow are used, its diffusivity is not.
-    max_degree : int
-        Largest degree.
+    - problem: manifold, kernel and flow are used, its diffusivity is not.
+    - max_degree: largest degree.
 
-    Returns
-    -------
-    ndarray, shape (max_degree + 1,)
-        Degree 0 moves nothing and is 0.
+    Returns (max_degree + 1,): degree 0 moves nothing and is 0.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> couplings(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 2)
     array([0. , 0.5, 0. ])
@@ -177,13 +168,8 @@ def critical_degree(problem: Problem) -> int:
 
     Of degrees that tie, the first.
 
-    Raises
-    ------
-    ValueError
-        If no degree grows at any diffusivity.
+    ValueError if no degree grows at any diffusivity.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> critical_degree(mf.Problem(mf.Circle(), mf.exponential(-7.0), mf.Flow("none", -1.0)))
     2

@@ -32,8 +32,6 @@ def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
     Their noise is Laplacian / kappa beside the kernel e^{beta s}, so that
     kappa = e^{-|beta|} / D for USA with the exponential kernel, and 1 / D else.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> papers_kappa(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 0.5)
     2.0
@@ -45,8 +43,6 @@ def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
 def time_unit(problem: Problem, unit: str) -> float:
     """Length of one unit of time, in scaled time; raises as `unit_length`.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA), "paper").__round__(6))
     7.389056

@@ -27,22 +27,14 @@ _MOST_LISTED = 4
 class TokenPrediction:
     """Where the clusters of given tokens will form, and how heavy they will be.
 
-    Attributes
-    ----------
-    points : ndarray, shape (n,) or (n, 3)
-        The tokens.
-    potential : ndarray
-        Modal coefficients of the potential at the onset time, largest of size 1.
-    positions : ndarray, shape (m,) or (m, 3)
-        Its maxima to which tokens climb, highest first: angles in (-pi, pi], or unit
-        vectors.
-    masses : ndarray, shape (m,)
-        Share of the tokens in the basin of each.
-    labels : ndarray of int, shape (n,)
-        Index into `positions` for each token.
-    dominant_positions : ndarray, shape (k,)
-        Maxima of the dominant degree alone, on the circle; empty on the sphere, and where
-        that moment is 0.
+    - points (n,) or (n, 3): the tokens.
+    - potential: modal coefficients of the potential at the onset time, largest of size 1.
+    - positions (m,) or (m, 3): its maxima to which tokens climb, highest first: angles in (-pi,
+      pi], or unit vectors.
+    - masses (m,): share of the tokens in the basin of each.
+    - labels (n,): index into `positions` for each token.
+    - dominant_positions (k,): maxima of the dominant degree alone, on the circle; empty on the
+      sphere, and where that moment is 0.
     """
 
     points: FloatArray

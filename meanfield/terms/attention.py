@@ -146,8 +146,6 @@ class HeadMatrices(NamedTuple):
 def multiple_of_identity(matrix: FloatArray) -> float | None:
     """Number c of a matrix c 1; None for other matrices.
 
-    Examples
-    --------
     >>> multiple_of_identity(np.diag([2.0, 2.0])), multiple_of_identity(np.diag([2.0, 1.0]))
     (2.0, None)
     """
@@ -352,8 +350,6 @@ def _check_weights(heads: Sequence[Head], normalization: Normalization, mask: Ma
 def kernel_of(beta: float) -> Kernel:
     """Kernel of heads that score by beta <x, y>, in the limit beta -> 0 too.
 
-    Examples
-    --------
     >>> kernel_of(3.0), kernel_of(0.0)
     (exponential(beta=3.0), linear())
     """

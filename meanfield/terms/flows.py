@@ -94,8 +94,6 @@ def normalization_of(
 ) -> Normalization:
     """Normalisation that two names of it give: the usual one if neither is given.
 
-    Examples
-    --------
     >>> normalization_of(None, False), normalization_of("sinkhorn", None)
     ('none', 'sinkhorn')
     """

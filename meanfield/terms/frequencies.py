@@ -38,10 +38,7 @@ class Frequencies(ABC):
     def quantiles(self, probabilities: FloatArray) -> FloatArray:
         """Frequencies that are exceeded with probability 1 - p.
 
-        Raises
-        ------
-        ValueError
-            If a probability is not between 0 and 1.
+        ValueError if a probability is not between 0 and 1.
         """
         if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
             raise ValueError("probabilities must lie between 0 and 1.")
@@ -70,8 +67,6 @@ class Frequencies(ABC):
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Independent frequencies of the law, shape (count,).
 
-        Examples
-        --------
         >>> Gaussian(width=0.5).draw(3, np.random.default_rng(1)).round(4)
         array([ 0.0148,  0.8247, -0.5309])
         """
@@ -84,12 +79,8 @@ class Frequencies(ABC):
 class UnimodalFrequencies(Frequencies):
     """A density that is symmetric about its centre and falls off from there.
 
-    Attributes
-    ----------
-    width : float
-        Positive; what of the law it is, the law says.
-    centre : float
-        Where the density is largest.
+    - width: positive; what of the law it is, the law says.
+    - centre: where the density is largest.
     """
 
     width: float
@@ -132,10 +123,7 @@ class UnimodalFrequencies(Frequencies):
         The midpoint rule in a variable u, see `_unit_nodes`. That of three times as many nodes, or
         any odd number of times, contains them.
 
-        Raises
-        ------
-        ValueError
-            If count < 1.
+        ValueError if count < 1.
         """
         at_least(1, count=count)
         nodes, weights = self._unit_nodes((np.arange(count) + 0.5) / count)

@@ -65,8 +65,6 @@ def matrix(name: str, value: Any, d: int, *, square: bool) -> FloatArray:
 def printed(value: Any) -> str:
     """A matrix as it prints.
 
-    Examples
-    --------
     >>> printed((2.0, 1.0)), printed(((0.0,) * 64,) * 64)
     ('(2.0, 1.0)', 'array(64, 64)')
     """

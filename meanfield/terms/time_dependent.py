@@ -35,8 +35,6 @@ def _number(name: str, value: Any, time: float) -> float:
 def at_time(part: Any, time: float) -> Any:
     """The part with the values that its functions have at a time.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> at_time(mf.Drift(lambda t: 2.0 * t), 0.5)
     Drift(matrix=1.0)

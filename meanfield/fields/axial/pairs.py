@@ -43,8 +43,6 @@ def velocity(
 
         dt/ds = int e^{beta u u'} [cos t sin t' F' - sin t cos t' F] dmu(t') / Z
 
-    Examples
-    --------
     A ring of S^2 by itself, u' = u (1 - u^2) (1 - I_1(z) / I_0(z)), z = beta (1 - u^2):
 
     >>> from scipy.special import ive
@@ -133,8 +131,6 @@ def _summed(
 def bessel(d: int, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """e^{-z} F_nu(z) and F_nu' / F_nu, F_nu'' / F_nu, z >= 0, nu = (d - 3) / 2.
 
-    Examples
-    --------
     >>> [each.round(6).tolist() for each in bessel(4, np.array([0.0, 2.0]))]  # sinh(z) / z
     [[1.0, 0.245421], [0.0, 0.537315], [0.333333, 0.462685]]
     """

@@ -30,8 +30,6 @@ def far_velocity(
 ) -> FloatArray:
     """Velocity sum_h <e_theta, V_h <y>_h> of tokens in their own field, masses one array a head.
 
-    Examples
-    --------
     Tokens around 0 that attend to what is opposite, where next to nothing is:
 
     >>> import meanfield as mf

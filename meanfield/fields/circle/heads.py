@@ -80,8 +80,6 @@ def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> CircleHead:
     """Table of a head on R^2, see `engines.Engines`.
 
-    Examples
-    --------
     A token that sees itself, which its head turns by a right angle:
 
     >>> turning = HeadMatrices(2.0 * np.eye(2), np.array([[0.0, -1.0], [1.0, 0.0]]))

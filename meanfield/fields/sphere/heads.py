@@ -93,8 +93,6 @@ class SphereHead:
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> SphereHead:
     """Table of a head on R^3, see `engines.Engines`.
 
-    Examples
-    --------
     A token that sees itself, which its head turns by a right angle:
 
     >>> token = np.array([[1.0, 0.0, 0.0]])

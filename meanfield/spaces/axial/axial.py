@@ -38,18 +38,10 @@ class Axial(Angles):
     latitude. Coefficients are packed complex (L + 1,), f_l = sqrt(N_l) m_l; users and files see the
     real moments m_l = int P_l(cos theta) dmu, P_l(1) = 1, and a real array is taken as those.
 
-    Attributes
-    ----------
-    ambient : int
-        d of S^{d-1}, 2 to 1,000.
+    ambient: d of S^{d-1}, 2 to 1,000.
 
-    Raises
-    ------
-    ValueError
-        If `ambient` is out of range.
+    ValueError if `ambient` is out of range.
 
-    Examples
-    --------
     >>> axial = Axial(8)
     >>> axial.name, axial.dimension
     ('axial:8', 7)

@@ -26,8 +26,6 @@ _MANY_TURNS = 200.0
 class Circle(Angles):
     """Circle of radius 1; points are angles in radians, coefficients complex (K + 1,).
 
-    Examples
-    --------
     >>> Circle().moments(np.array([0.0, np.pi]), None, 2).real.round(12)
     array([1., 0., 1.])
     """

@@ -40,20 +40,12 @@ class _Coefficients(Protocol):
 class Sphere(Vectors):
     """Unit sphere of R^ambient; points are vectors (n, ambient), coefficients packed complex.
 
-    Attributes
-    ----------
-    ambient : int
-        At least 2, by default 3: S^2, with its harmonics. Other spheres carry tokens, whose
-        moments are mass and mean vector; their densities have an axis, see `Axial`. `Sphere(2)`
-        has the tokens of the circle, as vectors.
+    ambient: at least 2, by default 3: S^2, with its harmonics. Other spheres carry tokens, whose
+    moments are mass and mean vector; their densities have an axis, see `Axial`. `Sphere(2)` has the
+    tokens of the circle, as vectors.
 
-    Raises
-    ------
-    ValueError
-        If `ambient` is below 2, or harmonics of another sphere than S^2 are wanted.
+    ValueError if `ambient` is below 2, or harmonics of another sphere than S^2 are wanted.
 
-    Examples
-    --------
     >>> Sphere(8).name
     'sphere:8'
     >>> Sphere(5).distance(np.eye(5)[0], np.eye(5)[:2]).round(6)

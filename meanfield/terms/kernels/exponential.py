@@ -51,34 +51,18 @@ def exponential(beta: float | Callable[[float], float]) -> Kernel:
 
     where I_l and i_l are the modified (spherical) Bessel functions of the first kind.
 
-    Parameters
-    ----------
-    beta : float or callable
-        Inverse temperature, dimensionless, from 1e-300 to 1e8 in modulus; or a function of the
-        scaled time of a run.
+    beta (float or callable): inverse temperature, dimensionless, from 1e-300 to 1e8 in modulus; or
+    a function of the scaled time of a run.
 
-    Returns
-    -------
-    Kernel
-        Multipliers have shape (max_degree + 1,).
+    Returns: multipliers have shape (max_degree + 1,). ValueError if beta is zero, not finite, too
+    small or too large; the limit beta -> 0 is `linear`.
 
-    Raises
-    ------
-    ValueError
-        If beta is zero, not finite, too small or too large; the limit beta -> 0 is `linear`.
+    See `linear`: the limit beta -> 0 (Kuramoto).
 
-    See Also
-    --------
-    linear : the limit beta -> 0 (Kuramoto).
-
-    References
-    ----------
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on
     Transformers, arXiv:2312.10794 (the SA and USA dynamics).
     NIST DLMF 10.35.2 (circle) and 10.60.8 (sphere).
 
-    Examples
-    --------
     >>> exponential(beta=1.0).attention_multipliers(1, 2).round(4)
     array([0.4658, 0.2079, 0.0499])
     """
@@ -151,8 +135,6 @@ def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
     Returns (max_degree + 1,): relative error of a few times 1e-15 at every degree that does not
     underflow.
 
-    Examples
-    --------
     >>> from scipy.special import ive
     >>> float(scaled_bessel(1, 9.0, 4)[4] / ive(4, 9.0)).__round__(13)
     1.0
@@ -178,8 +160,6 @@ def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
     Returns (more than max_degree + 2,): error a few eps times the sum of moduli; not to be written
     to.
 
-    Examples
-    --------
     >>> bool(abs(np.exp(log_shares(6, 3.0, 4)).sum() - 1.0) < 1e-14)
     True
     """
@@ -212,8 +192,6 @@ def bessel_ratio(order: FloatArray | float, beta: FloatArray | float) -> FloatAr
 
     Arrays are treated elementwise.
 
-    Examples
-    --------
     >>> bool(abs(bessel_ratio(2.0, 1.0444568621078) - 0.25) < 1e-13)
     True
     """
@@ -232,8 +210,6 @@ def inverse_bessel_ratio(order: FloatArray | float, ratio: FloatArray | float) -
     (DLMF 10.29.2) and is concave. So the iteration rises from `bessel_ratio_argument` to the root
     and never passes it.
 
-    Examples
-    --------
     >>> bool(abs(inverse_bessel_ratio(2.0, 0.25) - 1.0444568621078) < 1e-13)
     True
     """
@@ -253,8 +229,6 @@ def bessel_ratio_argument(order: FloatArray | float, ratio: FloatArray | float) 
 
     I_nu / I_{nu-1} <= beta / (a + sqrt(a^2 + beta^2)), a = nu - 1, solved for beta.
 
-    References
-    ----------
     Amos, Math. Comp. 28 (1974), eq. 11.
     """
     order, ratio = np.asarray(order), np.asarray(ratio)

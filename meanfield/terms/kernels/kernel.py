@@ -76,17 +76,11 @@ class Kernel(ABC):
     Multipliers have shape (max_degree + 1,), on the sphere of the given dimension (circle 1,
     sphere 2).
 
-    Attributes
-    ----------
-    name : str
-        What run files and figures call it.
-    beta : float
-        Dimensionless. Inverse temperature; its scale 1/sqrt(|beta|) is the width of a
-        cluster. 0 for the linear kernel.
+    - name: what run files and figures call it.
+    - beta: dimensionless. Inverse temperature; its scale 1/sqrt(|beta|) is the width of a cluster.
+      0 for the linear kernel.
 
-    See Also
-    --------
-    exponential, linear, zonal : what makes one.
+    See `exponential, linear, zonal`: what makes one.
     """
 
     name: str
@@ -146,10 +140,8 @@ class Kernel(ABC):
         With `of_points` |l w_l N_l|, N_l the number of harmonics, which one point has as moments.
         Degrees below 2,048 may be missing in between; above, 64 or more in a row end the search.
 
-        Raises
-        ------
-        ValueError
-            If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
+        ValueError if the multipliers have not decayed by degree 1,048,576: the kernel is not
+        smooth.
         """
         at_least(1, dimension=dimension)
         return _degree(self, dimension, tolerance, of_points)
@@ -158,8 +150,6 @@ class Kernel(ABC):
     def largest_attention(self) -> float:
         """Largest |a(s)|, seen at 1,001 angles with both ends: 1 for the kernels of this package.
 
-        Examples
-        --------
         >>> import meanfield as mf
         >>> mf.exponential(beta=-9.0).largest_attention
         1.0

@@ -18,17 +18,10 @@ def linear() -> Kernel:
     Its multipliers are a_0 = 1, w_1 = 1/d on S^{d-1}, and zero elsewhere. On the circle it is
     the Kuramoto model of identical oscillators with coupling 1.
 
-    Returns
-    -------
-    Kernel
-        Multipliers have shape (max_degree + 1,).
+    Returns: multipliers have shape (max_degree + 1,).
 
-    See Also
-    --------
-    exponential : the kernel of self-attention, of which this is the limit.
+    See `exponential`: the kernel of self-attention, of which this is the limit.
 
-    Examples
-    --------
     >>> linear().potential_multipliers(1, 3)
     array([0. , 0.5, 0. , 0. ])
     """

@@ -42,8 +42,6 @@ def zonal_multipliers(
     Returns (max_degree + 1,): absolute error about 1e-14 of the mean of |a|, or eps max|a'| for a
     narrow kernel.
 
-    Examples
-    --------
     >>> zonal_multipliers(lambda s: s**2, 2, 2).round(6)
     array([0.333333, 0.      , 0.133333])
     """

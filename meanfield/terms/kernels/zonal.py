@@ -47,39 +47,22 @@ def zonal(
 
         w_l = (a_{l-1} - a_{l+1}) / (2l + d - 2),   l >= 1,   on S^{d-1}.
 
-    Parameters
-    ----------
-    attention : callable, optional
-        a(s), s in [-1, 1]: takes an array of s, gives real numbers, is smooth. It is tried at once.
-    multipliers : sequence, shape (K + 1,), optional
-        a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k a_k cos(k t).
-    potential : callable, optional
-        W(s), as smooth: a = W' is that of its Chebyshev series. Its constant is not used.
-    beta : float
-        Sets the width 1/sqrt(beta) of a cluster, 1e-8 to 1e8, and nothing else: how near tokens
-        count as one cluster, and when atoms meet. Left at 1, clusters of a narrow kernel that are
-        nearer than 0.25 are counted and joined as one: give the beta of the exponential kernel that
-        is as narrow, a''(1) / a'(1).
-    name : str
-        What figures and files call it.
+    - attention: a(s), s in [-1, 1]: takes an array of s, gives real numbers, is smooth. It is tried
+      at once.
+    - multipliers (sequence, shape (K + 1,)): a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k
+      a_k cos(k t).
+    - potential: W(s), as smooth: a = W' is that of its Chebyshev series. Its constant is not used.
+    - beta: sets the width 1/sqrt(beta) of a cluster, 1e-8 to 1e8, and nothing else: how near tokens
+      count as one cluster, and when atoms meet. Left at 1, clusters of a narrow kernel that are
+      nearer than 0.25 are counted and joined as one: give the beta of the exponential kernel that
+      is as narrow, a''(1) / a'(1).
+    - name: what figures and files call it.
 
-    Returns
-    -------
-    Kernel
-        Taken as it is: its paper time is scaled time, without a factor e^{|beta|}.
+    Returns: taken as it is: its paper time is scaled time, without a factor e^{|beta|}. ValueError
+    if not exactly one of them is an argument, or the name is taken. If values are not real and
+    finite, one for each s. If the function is not smooth, or too narrow. When multipliers are asked
+    for: if it has degrees above 2,047. TypeError if the function takes single numbers only.
 
-    Raises
-    ------
-    ValueError
-        If not exactly one of them is an argument, or the name is taken.
-        If values are not real and finite, one for each s.
-        If the function is not smooth, or too narrow. When multipliers are asked for:
-        if it has degrees above 2,047.
-    TypeError
-        If the function takes single numbers only.
-
-    Examples
-    --------
     >>> kernel = zonal(lambda s: np.exp(s - 1))
     >>> bool(abs(kernel.potential_multipliers(1, 1)[1] - 0.207910415) < 1e-9)
     True
