@@ -108,7 +108,7 @@ def table_schema(keys: Mapping[str, Key], texts: Mapping[str, str] | None = None
 
     >>> table_schema({"end": Key(number)}, {"end": "End time"})
     {'type': 'object', 'properties': {'end': {'type': 'number', 'description': 'End time'}}, \
-    uired': ['end'], 'additionalProperties': False}
+'required': ['end'], 'additionalProperties': False}
     """
     properties = {}
     for name, key in keys.items():
