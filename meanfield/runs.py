@@ -605,8 +605,6 @@ def padded(rows: list[FloatArray]) -> FloatArray:
 
     A number among arrays is an array of one.
 
-    Examples
-    --------
     >>> padded([np.array([1.0]), np.array([1.0, 2.0])])
     array([[ 1., nan],
            [ 1.,  2.]])

@@ -26,8 +26,6 @@ def plot_method(wanted: str, shows: str, *, on_axes: bool = True) -> Callable[..
     shows: docstring: what the figure shows. What the arguments are follows.
     on_axes: False if its function has several equal panels, and takes no `ax`.
 
-    Examples
-    --------
     >>> print(plot_method("Replay.plot", "Figure of layers.", on_axes=False).__doc__)
     Figure of layers.
     <BLANKLINE>

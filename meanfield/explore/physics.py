@@ -129,8 +129,6 @@ CARRIERS = _WORDS["carrier"]
 def setting_of(query: Mapping[str, str]) -> Setting:
     """Setting of what a page sends; what it leaves out is as usual.
 
-    Examples
-    --------
     >>> setting_of({"beta": "4", "manifold": "sphere"}).problem
     Problem(Sphere(), exponential(beta=4.0), SA, uniform())
     >>> setting_of({"beta": "4,5"})
@@ -180,13 +178,6 @@ def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterato
     all.
     runs: short runs for the second law; by default as many as for `predict_clusters`.
 
-    Yields
-    ------
-    dict
-        Of JSON, with its kind: see the head of this module.
-
-    Examples
-    --------
     >>> few = Setting(beta=2.0, tokens=20, length=0.1)
     >>> stream = explored(few, check=lambda: None, runs=2)
     >>> next(stream)["dominant"], sorted({message["kind"] for message in stream})
@@ -254,8 +245,6 @@ def _first_part(text: str) -> str:
 def rates_of(setting: Setting) -> Message:
     """Growth rates of the uniform state by degree, and what follows from them.
 
-    Examples
-    --------
     >>> found = rates_of(Setting(beta=7.0))
     >>> found["dominant"], len(found["rates"])
     (4, 12)
@@ -331,8 +320,6 @@ def _end(setting: Setting) -> float:
 def _times(end: float, length: float, count: int) -> FloatArray:
     """Saved times from 0: half of them linear up to the end of formation, the others log.
 
-    Examples
-    --------
     >>> _times(4.0, 4.0, 5).round(6).tolist(), _times(2.0, 1.0, 3).tolist()
     ([0.0, 0.5, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0])
     """

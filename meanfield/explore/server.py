@@ -69,8 +69,6 @@ class Superseded(Exception):
 class Turns:
     """One computation at a time, the newest first.
 
-    Examples
-    --------
     >>> turns = Turns()
     >>> first = turns.take()
     >>> second = turns.take()

@@ -58,8 +58,6 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     A slash in a name becomes an underscore. Attributes are the run's. Time is in the unit of the
     run, and its attributes say how to convert it.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> from meanfield.api import simulate
     >>> law = mf.perturbed_uniform([[1, 0.1, 0.0]])

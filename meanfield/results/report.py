@@ -124,8 +124,6 @@ def shortened(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
 def html_table(heading: str, pairs: Iterable[Sequence[Any]]) -> str:
     """Table of names and values under a heading, everything escaped.
 
-    Examples
-    --------
     >>> print(html_table("Run", [("t < 1", 0.5)]))
     <table><thead><tr><th colspan="2" style="text-align: left">Run</th></tr></thead><tbody>
     <tr><th style="text-align: left">t &lt; 1</th><td style="text-align: left">0.5</td></tr>

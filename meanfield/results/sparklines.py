@@ -41,8 +41,6 @@ class Sparkline:
 def curve(values: FloatArray, words: str) -> Sparkline:
     """Values in their order, with gaps where they are not finite.
 
-    Examples
-    --------
     >>> curve(np.array([0.0, 1.0, np.nan, 1.0]), "rises").shapes.split(" fill")[0]
     '<path d="M1 17L32.3 1M95 1h0"'
     """
@@ -71,8 +69,6 @@ def curve(values: FloatArray, words: str) -> Sparkline:
 def bars(values: FloatArray | Sequence[float], words: str) -> Sparkline:
     """Bars from zero up or down, the largest in full colour.
 
-    Examples
-    --------
     >>> bars([0.0, 2.0, -1.0], "a mode grows").shapes.count("<rect")
     3
     """

@@ -11,8 +11,6 @@ _OF_HEADS = {"none": "not normalised", "softmax": "softmax", "sinkhorn": "Sinkho
 def attention_words(facts: Mapping[str, Any]) -> tuple[str, str]:
     """Kernel or heads, and their normalisation, of `problem_attributes`, in words.
 
-    Examples
-    --------
     >>> attention_words({"kernel": "exponential", "normalized": True})
     ('exponential kernel', 'SA')
     >>> attention_words({"heads": 2, "normalization": "sinkhorn"})

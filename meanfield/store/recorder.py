@@ -69,11 +69,6 @@ def record(
     - reached: time of the last row of a file that is continued.
     - spent: where the time goes; told in the file, as far as it is known when the file is written.
     - status: status of the run once the stream has ended.
-
-    Yields
-    ------
-    Snapshot
-        Each one after it was taken down.
     """
     pending: list[run_writer.Row] = []
     happened: list[Event] = []

@@ -109,8 +109,6 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     path: the file; states: "all", "last" or "none": which of its states to read; the others become
     None.
 
-    Examples
-    --------
     >>> load("nothing.h5")
     Traceback (most recent call last):
     ...

@@ -350,8 +350,6 @@ def density_reference(
     times: scaled times, increasing; 0 is put in front if it is not there.
     tolerance, max_degree: as in `Options`.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)

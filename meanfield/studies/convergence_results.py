@@ -223,24 +223,15 @@ def fit_power_law(sizes: FloatArray, samples: FloatArray) -> PowerLaw:
     would use one number a size, and it says nothing about whether the law is a power. All sizes
     count the same because relative scatter hardly depends on the size when a limit law exists.
 
-    Parameters
-    ----------
-    sizes : ndarray, shape (n_sizes,)
-        Positive.
-    samples : ndarray, shape (n_sizes, runs)
-        Positive, or NaN for missing samples. Sizes with fewer than two are left out.
+    - sizes (n_sizes,): positive.
+    - samples (n_sizes, runs): positive, or NaN for missing samples. Sizes with fewer than two are
+      left out.
 
-    Returns
-    -------
-    PowerLaw
+    Returns (PowerLaw).
 
-    References
-    ----------
     Welch, The generalization of Student's problem when several different population variances
     are involved, Biometrika 34 (1947), 28-35.
 
-    Examples
-    --------
     >>> sizes = np.array([10.0, 100.0, 1000.0])
     >>> law = fit_power_law(sizes, 2.0 * sizes[:, None] ** -0.5 * np.array([0.9, 1.1]))
     >>> round(law.exponent, 12), round(law.prefactor, 12)

@@ -69,8 +69,6 @@ def default_corrected_samples(dimension: int, degree: int) -> int:
     400 on the circle and 100 on the sphere, fewer of large degrees, and none where each takes
     minutes.
 
-    Examples
-    --------
     >>> default_corrected_samples(1, 20), default_corrected_samples(2, 33)
     (400, 22)
     >>> default_corrected_samples(1, 3000), default_corrected_samples(2, 100)
@@ -86,8 +84,6 @@ def default_corrected_samples(dimension: int, degree: int) -> int:
 def counting_time(problem: Problem, tokens: int) -> float:
     """Time 2 T = ln N / lambda_max at which clusters are counted, in scaled time.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0), mf.USA)
     >>> counting_time(problem, 1000) / mf.onset_time(problem, 1000)
@@ -111,8 +107,6 @@ def constants() -> dict[str, Any]:
 def on_nodes(problem: Problem, tokens: int) -> bool:
     """True if nodes carry the samples; fewer tokens carry them themselves.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
     >>> on_nodes(problem, 1000), on_nodes(problem, 2000)
@@ -133,11 +127,6 @@ def corrected_clusters(
     problem: its initial measure is not used.
     tokens, samples, seed: N, how many samples, and their seed.
     executor: where to run; the clusters are the same.
-
-    Yields
-    ------
-    range, list of Clusters
-        Numbers of the samples, and their clusters.
     """
     check_movable(problem)
     check_carries(problem, "the runs of the corrected law", FEATURES - {"diffusion"}, "Use 0.")
@@ -189,8 +178,6 @@ def quiet_time(problem: Problem, tokens: int) -> float:
 
     0 for few tokens, whose fluctuations have that size at once.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> quiet_time(problem, 1000), round(quiet_time(problem, 100_000), 3)
@@ -235,13 +222,9 @@ def quiet_start(space: Manifold, perturbation: ModalArray, grid_degree: int) -> 
     perturbation: moments m_l, l >= 1, of the measure; degree 0 is not used.
     grid_degree: degree of the grid, at least that of the perturbation.
 
-    References
-    ----------
     Zel'dovich, Gravitational instability: an approximate theory for large density perturbations,
     Astron. Astrophys. 5 (1970), 84-89.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> start = quiet_start(mf.Circle(), np.array([0.0, 0.001, 0.0]), 16)
     >>> mf.Circle().moments(start.points, start.weights, 2).real.round(5)

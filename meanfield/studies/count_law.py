@@ -19,16 +19,11 @@ _ENOUGH_COUNTS, _MOST_COUNTS, _LEAST_OTHERS = 0.95, 3, 0.05
 class CountLaw:
     """Distribution of the number of clusters.
 
-    Attributes
-    ----------
-    distribution : dict of int to float
-        Probability of each number of clusters that occurred, increasing numbers.
-    mean : float
-        Mean number.
-    standard_error : float
-        Of the mean; NaN of one sample.
-    samples : int
-        How many samples the law is of; 0 where it is exact.
+    - distribution (dict of int to float): probability of each number of clusters that occurred,
+      increasing numbers.
+    - mean: mean number.
+    - standard_error: of the mean; NaN of one sample.
+    - samples: how many samples the law is of; 0 where it is exact.
     """
 
     distribution: dict[int, float]
@@ -47,8 +42,6 @@ class CountLaw:
         Behind the share p of n samples stands its standard error sqrt(p (1 - p) / n); what is left
         is that of all others.
 
-        Examples
-        --------
         >>> CountLaw({4: 0.44, 5: 0.55, 6: 0.01}, 4.57, 0.03, 400).summary()
         '5 clusters (55 +- 2 %) or 4 (44 +- 2 %), others 1 %'
         """
@@ -88,8 +81,6 @@ def law_of(counts: IntArray) -> CountLaw:
 
     The standard error of one count alone is NaN.
 
-    Examples
-    --------
     >>> law_of(np.array([2, 3, 3, 3]))
     CountLaw(mean 2.75 +- 0.2, most likely 3: 0.75)
     """
@@ -107,13 +98,8 @@ def law_of(counts: IntArray) -> CountLaw:
 def total_variation(first: Mapping[int, float], second: Mapping[int, float]) -> float:
     """Total-variation distance of two distributions, half the sum of |p_k - q_k|.
 
-    Parameters
-    ----------
-    first, second : mapping
-        Count -> probability, each summing to 1.
+    first, second (mapping): count -> probability, each summing to 1.
 
-    Examples
-    --------
     >>> total_variation({3: 0.5, 4: 0.5}, {4: 0.75, 5: 0.25})
     0.5
     """

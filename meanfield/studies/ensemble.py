@@ -89,8 +89,6 @@ _LEAST_GRID_DEGREE = {1: 171, 2: 24}
 class EnsembleOptions:
     """Runs whose clusters are counted, and when.
 
-    Examples
-    --------
     >>> EnsembleOptions(times=(0.0, 1.0))
     Traceback (most recent call last):
     ...
@@ -324,8 +322,6 @@ def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray
     problem: its initial law is a density; tokens, run, seed: size, number of the run and seed of
     the ensemble: they alone decide.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> run_tokens(problem, 100, 0, 7).shape

@@ -182,8 +182,6 @@ def point_shape(space: Manifold) -> tuple[int, ...]:
 def empty_table(shape: tuple[int, ...], point: tuple[int, ...], width: int = 1) -> ClusterTable:
     """Table in which nothing has been run.
 
-    Examples
-    --------
     >>> empty_table((4, 2), (3,)).centre.shape
     (4, 2, 1, 3)
     """
@@ -197,8 +195,6 @@ def empty_table(shape: tuple[int, ...], point: tuple[int, ...], width: int = 1) 
 def table_of(runs: Sequence[Sequence[Clusters]], point: tuple[int, ...]) -> ClusterTable:
     """Table of runs, each with its clusters at every time.
 
-    Examples
-    --------
     >>> one = Clusters(np.array([0.7, 0.3]), np.array([0.0, 2.0]))
     >>> table_of([[one]], ()).counts
     array([[2]])

@@ -35,8 +35,6 @@ def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
     Mass beside the clusters is shared out among them. Infinite beyond `LATEST` times the time.
     Empty for beta < 0 or repulsion: clusters then rest apart, which no explicit step follows long.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA)
     >>> pair = Clusters(np.array([0.5, 0.5]), np.array([0.0, 1.0]))

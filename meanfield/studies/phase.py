@@ -249,10 +249,7 @@ def phase_point(problem: Problem) -> PhasePoint:
 def onset(branch: Branch) -> PhasePoint:
     """Phase point of the problem of a primary branch.
 
-    Raises
-    ------
-    ContinuationError
-        If the branch overhangs and has no transition.
+    ContinuationError if the branch overhangs and has no transition.
     """
     problem, critical = branch.problem, float(branch.values[0])
     beta, has_energy = problem.zonal.kernel.beta, problem.has_free_energy

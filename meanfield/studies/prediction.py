@@ -469,8 +469,6 @@ def default_samples(dimension: int, degree: int) -> int:
 
     With many clusters fewer samples do: the spread of their number over its mean falls.
 
-    Examples
-    --------
     >>> default_samples(1, 3000), default_samples(2, 12), default_samples(2, 33)
     (10000, 10000, 2782)
     """

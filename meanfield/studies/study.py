@@ -253,8 +253,6 @@ def initial_density(problem: Problem) -> Density:
 def rng_of(seed: int, *key: int) -> np.random.Generator:
     """Random numbers of one run, which depend on these numbers and on nothing else.
 
-    Examples
-    --------
     >>> rng_of(0, 100, 3).random() == rng_of(0, 100, 3).random() != rng_of(0, 100, 4).random()
     True
     """

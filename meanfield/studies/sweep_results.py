@@ -41,15 +41,9 @@ _SHOWN = (_NUMBER_OF_CLUSTERS, "energy", "order_parameter")
 class Parameter:
     """A key of a run file, and the values that it takes.
 
-    Attributes
-    ----------
-    key : str
-        "section.key", or a section as a whole.
-    values : tuple
-        Numbers, words, lists or tables, as TOML has them.
+    - key: "section.key", or a section as a whole.
+    - values (tuple): numbers, words, lists or tables, as TOML has them.
 
-    Examples
-    --------
     >>> beta = Parameter("problem.beta", (1, 1.5, 2))
     >>> beta.is_numeric, beta.coordinates, beta.labels
     (True, array([1. , 1.5, 2. ]), ('1', '1.5', '2'))
@@ -77,8 +71,6 @@ class Parameter:
 def value_words(value: Any) -> str:
     """A value of a parameter in a table.
 
-    Examples
-    --------
     >>> value_words("softmax"), value_words(1.0), value_words([[1, 0.5]])
     ('softmax', '1', '[[1, 0.5]]')
     """
@@ -93,17 +85,11 @@ def value_words(value: Any) -> str:
 class Member:
     """One run of a sweep.
 
-    Attributes
-    ----------
-    file : str
-        Name of its run file in the folder.
-    overrides : dict of str to value
-        What each parameter is.
-    status : str or None
-        "completed", "stopped: " and a rule, or why it ended early; None where it has not
-        ended.
-    result_hash : str or None
-        That of its file, once it has ended and saved anything.
+    - file: name of its run file in the folder.
+    - overrides (dict of str to value): what each parameter is.
+    - status: "completed", "stopped: " and a rule, or why it ended early; None where it has not
+      ended.
+    - result_hash: that of its file, once it has ended and saved anything.
     """
 
     file: str

@@ -169,8 +169,6 @@ def token_runs(
 ) -> TokenRuns:
     """Runs, after checks of what is asked for; `what` is to be found from them, for messages.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> of = token_runs(problem, 200, [1.0], 20, seed=0, tolerance=1e-6, step=None, what="means")
@@ -207,8 +205,6 @@ def moved_by_moments(
 ) -> Iterator[Measure]:
     """Tokens, moved by the relevant moments, at each of some times.
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
     >>> start = mf.from_points([0.0, np.pi / 2]).build(mf.Circle())
@@ -227,8 +223,6 @@ def moved_by_moments(
 def pair_velocity(problem: Problem) -> Velocity:
     """Velocity of tokens of many runs in their own fields, summed over pairs: P_x A(x).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
     >>> pair_velocity(problem)(np.eye(2)[None]) * 2.0

@@ -31,12 +31,6 @@ def finished(
     tasks: started in this order.
     executor: where to call it; here, one after the other, by default.
 
-    Yields
-    ------
-    task, result
-
-    Examples
-    --------
     >>> list(finished(abs, [-2, 3]))
     [(-2, 2), (3, 3)]
     """

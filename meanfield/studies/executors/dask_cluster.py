@@ -38,10 +38,6 @@ def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) ->
 
     address: of the scheduler, such as "tcp://192.168.0.2:8786"; notice: told when the cluster has
     no workers, and when it has some again: tasks wait meanwhile.
-
-    Yields
-    ------
-    concurrent.futures.Executor
     """
     try:
         import distributed
@@ -146,8 +142,6 @@ def check_versions(versions: dict[str, Any], expected: str | None = None) -> Non
     found: version of each worker, or the error that it answered with; expected: the version of this
     process by default.
 
-    Examples
-    --------
     >>> check_versions({"tcp://node:4000": "0.0.9"}, "0.1.0")
     Traceback (most recent call last):
     ...

@@ -34,12 +34,6 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
 
     workers: how many processes, at least 1; threads: threads of each process that is started.
 
-    Yields
-    ------
-    concurrent.futures.Executor or None
-
-    Examples
-    --------
     >>> with worker_pool(1) as executor:
     ...     print(executor)
     None

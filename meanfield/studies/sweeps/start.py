@@ -76,12 +76,6 @@ def held(
     plan: SweepPlan, first: Config, *, resume: bool, overwrite: bool
 ) -> Iterator[tuple[OutputFile, Sweep | None]]:
     """Hold the right to write the folder of a sweep.
-
-    Yields
-    ------
-    OutputFile, Sweep or None
-        The index, and what it holds if the sweep goes on. An earlier sweep stays until a run of
-        the new one has begun (`SweepPlan.parts`).
     """
     folder, index = plan.folder, plan.folder / INDEX
     with writer_lock(index) as output:
