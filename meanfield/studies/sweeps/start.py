@@ -75,8 +75,7 @@ def planned(
 def held(
     plan: SweepPlan, first: Config, *, resume: bool, overwrite: bool
 ) -> Iterator[tuple[OutputFile, Sweep | None]]:
-    """Hold the right to write the folder of a sweep.
-    """
+    """Hold the right to write the folder of a sweep."""
     folder, index = plan.folder, plan.folder / INDEX
     with writer_lock(index) as output:
         stored = None
