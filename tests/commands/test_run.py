@@ -195,8 +195,9 @@ def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
         [sys.executable, "-c", code, "run", str(config), *options], capture_output=True, text=True
     )
     assert done.returncode == 1, done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "small.h5 cannot be written: File too large" in done.stderr
+    # The first run on a machine says that it compiles.
+    (line,) = (line for line in done.stderr.splitlines() if "compiling" not in line)
+    assert "small.h5 cannot be written: File too large" in line
     left = load(config.with_suffix(".h5"))
     assert 0 < len(left.time) < 2000
     assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
