@@ -36,7 +36,7 @@ DOCS = ROOT / "docs"
 UNWRAPPED = {
     DOCS / f"{name}.md"
     for name in (
-        *("benchmarks", "robustness", "verification"),
+        *("robustness", "verification"),
         *("commands", "run-file"),
     )
 }
