@@ -33,7 +33,6 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 
-
 def page(name: str) -> str:
     """Text of a page of docs/."""
     return (DOCS / name).read_text(encoding="utf-8")
@@ -218,9 +217,7 @@ def test_tests_that_a_page_names_are_there(name: str) -> None:
     assert not [path for path in named if not (DOCS.parent / "tests" / path).exists()]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
 def test_pages_have_lines_of_at_most_120_characters(path: Path) -> None:
     """A change of one word would be a change of a whole paragraph, hard to review."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
