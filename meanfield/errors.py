@@ -25,7 +25,7 @@ _OTHER_WORDS = {
 }
 
 _LONGEST_SLIP = 60
-# Vectors that are told whole.
+# Vectors that messages show whole.
 _SHOWN = 8
 
 

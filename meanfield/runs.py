@@ -43,7 +43,7 @@ KEEP_STATES = (
 )
 """What to do where the states of a run are missing."""
 
-# Stages that are told one by one.
+# Stages that reports list one by one.
 _MOST_STAGES = 6
 
 NO_RATES = (
@@ -575,8 +575,8 @@ def assembled(
 ) -> Run:
     """Run from snapshots, each with what was observed of it.
 
-    `attributes` stand beside the facts of the problem: status, unit of time and whatever is told of
-    where the run comes from.
+    `attributes` stand beside the facts of the problem: status, unit of time, and the origin of the
+    run in a file.
     """
     snapshots = [snapshot for snapshot, _ in rows]
     names = sorted({name for s in snapshots for name in s.diagnostics})

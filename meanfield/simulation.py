@@ -225,7 +225,7 @@ USUAL_SAVES = 61
 def _usual_times(
     problem: Problem, until: float | None, save: Any, unit: str, called: str
 ) -> tuple[float, int | Sequence[float]]:
-    """End and times to save of a run that was not told."""
+    """End and times to save of a run without either."""
     layers = problem.layers
     if layers is None or layers.is_flow:
         if until is None:

@@ -38,10 +38,10 @@ def run_report(run: Run) -> Report:
     blocks = [facts(pairs)]
     if len(run.scaled_time):
         picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _MOST_SAVES).astype(int))
-        told = columns | {_COUNT: run.cluster_counts()}
-        rows = [[_told(values[i]) for values in told.values()] for i in picked]
-        names = [name.removesuffix("/count").replace("_time", " time") for name in told]
-        blocks.append(table(names, rows, below=_legend(told)))
+        shown_columns = columns | {_COUNT: run.cluster_counts()}
+        rows = [[_format_cell(values[i]) for values in shown_columns.values()] for i in picked]
+        names = [name.removesuffix("/count").replace("_time", " time") for name in shown_columns]
+        blocks.append(table(names, rows, below=_legend(shown_columns)))
         blocks += _happened(run)
     if run.fluctuations is not None:
         blocks.append(fluctuations_text(run.fluctuations, run.unit_length))
@@ -95,7 +95,7 @@ def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> s
         columns.append(np.sqrt(np.array(data["variance"]) / fluctuations.tokens))
         names.append("sd")
     rows = [
-        [degree, *(_told(values[degree - 1]) for values in columns)]
+        [degree, *(_format_cell(values[degree - 1]) for values in columns)]
         for degree in range(1, fluctuations.degree + 1)
     ]
     head = f"fluctuations of N tokens at t = {until:.6g}: sizes of moments{tokens}"
@@ -120,7 +120,7 @@ def _fluctuations_json(fluctuations: Fluctuations | None, unit_length: float) ->
     }
 
 
-def _told(value: float) -> str:
+def _format_cell(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.6g}"
 
 

@@ -12,7 +12,7 @@ from meanfield.fields.engines import direct_sum_limit
 from meanfield.papers.truncation import Truncation, truncation
 from meanfield.problem import Problem
 
-# Share of the largest speed that is told of a softmax whose Z may be too small to certify any.
+# Share of the largest speed that is reported of a softmax whose Z may be too small to certify any.
 _SMALL_SHARE = 1e-6
 
 

@@ -96,8 +96,8 @@ class Layers:
     step : float
         h, what a layer adds: x <- N(x + h (...)); 0 is the flow itself, h -> 0.
     count : int, optional
-        How many layers; a run ends there. None: as many as weights are stacked, or as the
-        run is told.
+        How many layers; a run ends there. None: as many as weights are stacked, or as
+        reach the end of the run.
     placement : str
         Where the normalisation stands: "post", "pre", "peri" ("sandwich"), "mix", "ngpt" or
         "depth_scaled"; or "projected".

@@ -103,7 +103,7 @@ def _potential(problem: Problem, points: FloatArray) -> ModalArray:
     if largest == 0.0:
         raise ValueError(
             f"the {n} tokens are placed so evenly that their moments up to degree {degree} are 0: "
-            "they make no potential, and no clusters can be told. Move some."
+            "they make no potential, and no clusters can be predicted. Move some."
         )
     return potential / largest
 

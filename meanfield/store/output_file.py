@@ -2,7 +2,7 @@
 
 HDF5 does not survive a disk that fails: it crashes at its end, or forgets what it could not write
 when a dataset was closed, and the file would be sealed with a hole in it. So room is taken before,
-and errors are told after.
+and errors are raised after.
 
 HDF5 does not notice most damage either, and some makes it crash. The seal is a line after the end
 of what it calls the file; HDF5 neither minds it nor loses data for it:

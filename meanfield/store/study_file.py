@@ -196,7 +196,7 @@ def record_study(
       its place. An earlier result stays until the first runs are finished.
     - write: writes results into the file, as `write_result` does.
     - study, table: what is to be run, and what is known already; may be filled in place.
-    - spent: where the time goes, results counting as running, the rest as writing; told in the
+    - spent: where the time goes, results counting as running, the rest as writing; stored in the
       file, as far as it is known when the file is written.
 
     Yields runs after their results were taken. Whatever ends the stream, the file holds them all.

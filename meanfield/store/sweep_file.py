@@ -12,7 +12,7 @@
                            `provenance` and `wall_time`; config is the run file of the first member
 
 Strict JSON. It is replaced at once, about every second while members finish, and at the end: what
-it does not know yet is told by the run files, which are whole at every instant, too.
+it does not know yet stands in the run files, which are whole at every instant, too.
 """
 
 from __future__ import annotations

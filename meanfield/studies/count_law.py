@@ -46,17 +46,17 @@ class CountLaw:
         '5 clusters (55 +- 2 %) or 4 (44 +- 2 %), others 1 %'
         """
         likely = sorted(self.distribution, key=self.distribution.__getitem__, reverse=True)
-        told = 0.0
+        listed = 0.0
         parts: list[str] = []
         for number in likely[:_MOST_COUNTS]:
-            if told > _ENOUGH_COUNTS:
+            if listed > _ENOUGH_COUNTS:
                 break
             share = self.distribution[number]
-            told += share
+            listed += share
             plural = "" if parts else " cluster" if number == 1 else " clusters"
             parts.append(f"{number}{plural} ({self._share(share)})")
         text = ", ".join(parts[:-1]) + " or " * (len(parts) > 1) + parts[-1]
-        others = 100.0 * (1.0 - told)
+        others = 100.0 * (1.0 - listed)
         left = f", others {others:.0f} %" if others >= 1.0 else f", others {others:.1g} %"
         return text + left * (others >= _LEAST_OTHERS)
 

@@ -344,10 +344,10 @@ def clusters_of_run(
     start: tokens, or weighted nodes that stand for them.
     times: scaled times, increasing.
     tokens: number of tokens that nodes stand for: the cluster rule asks for three.
-    tolerance: of the time steps, and of what is felt.
+    tolerance: of the time steps, and of the mean field.
     scheme: which takes the time steps, see `schemes`.
     """
-    # Where Z may be small, next to nothing is felt.
+    # Where Z may be small, next to nothing counts.
     degree = None if partition_cancels(problem) else problem.relevant_degree(tolerance)
     carried = ParticleRepresentation(
         problem, start.points.ravel(), start.weights, degree, tolerance=tolerance

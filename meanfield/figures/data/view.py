@@ -95,7 +95,7 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
         tuple(frames_data.masses),
         shares,
         curves,
-        tuple((event.time, _told(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
+        tuple((event.time, _event_text(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
         frames_data.front,
         tuple(notes),
         _telling_frame(around.times, curves, run.time[saves]),
@@ -218,5 +218,5 @@ def _curves(run: Run) -> tuple[dict[str, FloatArray], list[str]]:
     return curves, notes
 
 
-def _told(kind: str, text: str) -> str:
+def _event_text(kind: str, text: str) -> str:
     return f"{kind}: {text}" if text else kind
