@@ -67,7 +67,7 @@ def record(
     - resume: continue the file.
     - events: how many of the file's events stay: those before the checkpoint it is continued from.
     - reached: time of the last row of a file that is continued.
-    - spent: where the time goes; stored in the file, as far as it is known when the file is written.
+    - spent: where the time goes; stored in the file, as far as known when the file is written.
     - status: status of the run once the stream has ended.
     """
     pending: list[run_writer.Row] = []
