@@ -45,7 +45,7 @@ from meanfield.studies.study import (
 from meanfield.views import plot_method
 
 # Saved times: the first, in scaled time, and how many a decade.
-_FIRST, _A_DECADE = 0.05, 12
+_FIRST, _A_DECADE = 0.05, 100
 _LATEST = 1e100
 # Of the time steps: at 1e-6 times of pairs err by up to a thousandth.
 _TOLERANCE = 1e-8
@@ -79,9 +79,10 @@ class CollapseTimes(StudyResult):
     until : float
         Latest time of a run.
     times : ndarray, shape (n_sizes, runs)
-        When one cluster is left; infinite if that is after `until`, NaN where not run.
+        When one cluster is left, to 2 % where clusters meet before they are points; infinite if
+        that is after `until`, NaN where not run.
     pair_times : ndarray, shape (n_sizes, runs)
-        When two clusters were left for good; NaN where that was not seen.
+        First of a hundred times a decade at which two clusters were left for good; NaN for none.
     angles, masses : ndarray, shape (n_sizes, runs)
         Geodesic angle between the two at that time, and mass of the lighter one.
     predicted : ndarray, shape (n_sizes, runs)
@@ -113,7 +114,7 @@ class CollapseTimes(StudyResult):
         Parameters
         ----------
         times : sequence of float, shape (n,)
-            Scaled; up to `until` the share is exact.
+            Scaled, up to `until`.
         law : bool
             By the law of two clusters instead, of the runs in which two were seen.
 
@@ -308,8 +309,9 @@ def collapse_plan(problem: Problem, options: CollapseOptions) -> CollapsePlan:
 def collapse(problem: Problem, points: FloatArray, until: float) -> tuple[float, ...]:
     """Time to one cluster of tokens, when two were left, their angle and mass, and the law."""
     start = replace(problem, initial=from_points(points))
-    saves = int(np.ceil(_A_DECADE * np.log10(until / _FIRST))) + 1
-    times = np.concatenate([[0.0], np.geomspace(_FIRST, until, max(saves, 2))])
+    # The same times whatever the last one: they decide when two clusters are first seen.
+    grid = _FIRST * 10.0 ** (np.arange(_A_DECADE * np.log10(until / _FIRST)) / _A_DECADE)
+    times = np.concatenate([[0.0], grid[grid < until], [until]])
     evolution = Evolution(start, Options(tolerance=_TOLERANCE), times, stop="one_cluster")
     ended: list[str] = []
     pair: tuple[float, Clusters] | None = None
