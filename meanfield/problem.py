@@ -41,7 +41,7 @@ from meanfield.terms.fixed import Drift, FeedForward, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
-from meanfield.terms.own import OwnTerm
+from meanfield.terms.own import OwnTerm, check_label
 from meanfield.terms.time_dependent import at_time, is_time_dependent
 from meanfield.views import VIEWS
 
@@ -784,6 +784,7 @@ def _sorted(
             drift = term
         elif callable(getattr(term, "field", None)) and not isinstance(term, type):
             own.append(OwnTerm(term))
+            check_label(own[-1])
         else:
             call = f"; write {term.__name__}(), with brackets" if isinstance(term, type) else ""
             raise TypeError(

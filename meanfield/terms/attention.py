@@ -342,6 +342,11 @@ def _check_weights(heads: Sequence[Head], normalization: Normalization, mask: Ma
             f"{len(heads)} heads with weights of their own have several Z: take one head, or "
             'normalization = "none".'
         )
+    if len(heads) > 1 and any(callable(getattr(head.weight, "beta", None)) for head in heads):
+        raise ValueError(
+            "several heads have weights of their own, and a beta is a function of time: take one "
+            "head, or mf.Head(beta=...) without a weight."
+        )
     if mask != "none" or normalization == "sinkhorn":
         name = f'mask = "{mask}"' if mask != "none" else 'normalization = "sinkhorn"'
         raise ValueError(f"a head with a weight of its own has no {name}: take exponential ones.")

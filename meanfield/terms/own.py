@@ -1,7 +1,7 @@
 """Terms of the user's own: fields u[mu](x, t) beside attention, or in its place.
 
-A term is any object with a method `field(seen, x, time)`, or `field(seen, x, time, label)`. In a
-measure (`bound`) it is a fixed field like a drift; what carries measures then treats both alike.
+A term is any object with a method `field(seen, x, time)`, or `field(seen, x, time, label=None)`.
+In a measure (`bound`) it is a fixed field like a drift; carriers then treat both alike.
 """
 
 from __future__ import annotations
@@ -188,6 +188,13 @@ class OwnTerm:
         )
 
     slopes = potential = vectors
+
+
+def check_label(term: OwnTerm) -> None:
+    """Refuse a field that cannot be evaluated where tokens have no labels."""
+    label = signature(term.term.field).parameters.get("label")
+    if label is not None and label.kind != label.VAR_POSITIONAL and label.default is label.empty:
+        raise TypeError(f"{term.name}.field: write label=None, for tokens without labels.")
 
 
 def takes_label(term: Any) -> bool:

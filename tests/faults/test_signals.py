@@ -124,7 +124,7 @@ def struck(run: Chain, **fault: Any) -> str:
 def at_instants(run: Chain, number: int, count: int, seed: int) -> Counter[str]:
     """Strike a run, and what goes on from there, at random instants.
 
-    Where a run finishes before it is struck, later strikes are sooner: the machine is faster by now.
+    Where a run finishes before it is struck, later strikes are sooner.
     """
     rng = random.Random(seed)
     ends, longest = Counter[str](), 0.8 * run.seconds

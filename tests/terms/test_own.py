@@ -390,6 +390,17 @@ def test_a_term_without_a_measure_is_refused() -> None:
         mf.fluctuations(problem, until=1.0)
 
 
+def test_a_label_has_a_default() -> None:
+    """Tokens without labels would end in the message of Python."""
+
+    class Labels:
+        def field(self, seen: mf.Seen, x: FloatArray, time: float, label: FloatArray) -> FloatArray:
+            return x * label[:, None]
+
+    with pytest.raises(TypeError, match="Labels.field: write label=None, for tokens without"):
+        mf.Problem(mf.Circle(), [Labels()], initial=mf.from_points([0.0, 1.0]))
+
+
 def test_moments_are_sums_of_products() -> None:
     """Orders, and what is kept of them, would be mixed up."""
     y, m = RNG.standard_normal((5, 3)), RNG.random(5)

@@ -56,6 +56,14 @@ def test_values_of_weights_may_be_functions_of_time() -> None:
     assert abs(gap - 2 * np.arctan(np.tan(0.8) * np.exp(-0.625))) < 1e-9
 
 
+def test_one_of_several_weights_may_not_change_its_scale() -> None:
+    """Its scale e^{-beta} would be that of each time, that of one head is that of time 0."""
+    moving = mf.exponential(lambda t: 2.0 + t)
+    mf.Attention([mf.Head(weight=moving)], "none")
+    with pytest.raises(ValueError, match="and a beta is a function of time: take one head, or"):
+        mf.Attention([mf.Head(weight=moving), mf.Head(weight=KERNEL)], "none")
+
+
 def test_sums_of_weights_compare_and_pickle() -> None:
     """Studies send problems to other processes, and compare them."""
     heads = [mf.Head(weight=mf.exponential(2.0)), mf.Head(weight=mf.linear(), value=0.5)]
