@@ -61,7 +61,8 @@ def advection(
     if partition is not None:
         partition = np.asarray(partition, complex)
         return np.asarray(_normalized_flux(density, potential, partition, 1.0, max_degree, sizes))
-    return np.asarray(_polynomial_flux(density, potential, max_degree, sizes))
+    slope = _slope(potential)
+    return np.asarray(_multiplied(density, density[0], slope, 0.0, 1.0, max_degree, sizes))
 
 
 @njit
@@ -145,11 +146,6 @@ def _multiplied(  # type: ignore[no-untyped-def]
     if size > 0:
         return block_flux(density, mean, slope, factor, max_degree, size)
     return _transform_flux(density, mean, slope, turning, factor, max_degree, sizes)
-
-
-@njit
-def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-untyped-def]
-    return _multiplied(density, density[0], _slope(potential), 0.0, 1.0, max_degree, sizes)
 
 
 @njit
