@@ -31,6 +31,7 @@ class Array:
     unit: str = ""
     kind: Literal["f", "i", "b"] = "f"  # real numbers, integers, or true and false, stored as 1, 0
     increasing: float | None = None  # files with other than increasing numbers from it are refused
+    distinct: bool = False  # files that have a number twice are refused
     optional: bool = False  # files of earlier versions lack it
     points: bool = False  # its last axis is that of vectors, and absent on the circle
 

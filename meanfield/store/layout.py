@@ -136,8 +136,8 @@ def check_increasing(name: str, values: Any, least: int = 0) -> None:
         raise ValueError(f"{name} holds other numbers than finite ones, increasing from {least}")
 
 
-def check_sizes(name: str, values: Any) -> None:
-    """Refuse numbers of tokens of which two are equal."""
+def check_distinct(name: str, values: Any) -> None:
+    """Refuse increasing numbers of which two are equal."""
     if np.any(np.diff(values) == 0):
         raise ValueError(f"{name} holds the same number twice")
 

@@ -26,7 +26,7 @@ import numpy as np
 from meanfield.described import Array, StudyResult
 from meanfield.names import RESULT_KINDS, public
 from meanfield.status import COMPLETED, RUNNING, cut_short
-from meanfield.store.layout import arrays, check_counts, check_increasing, check_sizes
+from meanfield.store.layout import arrays, check_counts, check_distinct, check_increasing
 from meanfield.store.output_file import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.store.reading import FormatError, opened, plain_attributes
 from meanfield.store.result_hash import result_hash
@@ -106,8 +106,8 @@ def read_result(path: str | os.PathLike[str], kind: str) -> Any:
         for name, one in described.items():
             if one.increasing is not None:
                 check_increasing(name, values[name], one.increasing)
-            if name == "tokens":
-                check_sizes(name, values[name])
+            if one.distinct:
+                check_distinct(name, values[name])
             if one.kind == "b":
                 check_counts(name, values[name], 1)
                 values[name] = values[name].astype(bool)

@@ -93,7 +93,7 @@ class CollapseTimes(StudyResult):
 
     kind = "collapse_times"
 
-    tokens: npt.NDArray[np.int64] = array("tokens", kind="i", increasing=1)
+    tokens: npt.NDArray[np.int64] = array("tokens", kind="i", increasing=1, distinct=True)
     until: float = attribute()
     times: FloatArray = array("tokens run", "collapse_time", unit="scaled time")
     pair_times: FloatArray = array("tokens run", "pair_time", unit="scaled time")

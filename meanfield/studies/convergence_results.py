@@ -74,7 +74,7 @@ class ConvergenceStudy(StudyResult):
     facts = {"headline_time": "exponent_time"}
 
     times: FloatArray = array("time", "time", unit="scaled time", increasing=0)
-    tokens: FloatArray = array("tokens", kind="i", increasing=1)
+    tokens: FloatArray = array("tokens", kind="i", increasing=1, distinct=True)
     distances: FloatArray = array("tokens repetition time")
     metric: str = attribute()
     growth_rate_max: float = attribute()

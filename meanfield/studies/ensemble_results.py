@@ -55,7 +55,7 @@ class Ensemble(StudyResult):
     derived = {"shares": Array(("tokens", "time", "count"), "distribution")}
 
     times: FloatArray = array("time", "time", unit="onset time", increasing=0)
-    tokens: npt.NDArray[np.int64] = array("tokens", kind="i", increasing=1)
+    tokens: npt.NDArray[np.int64] = array("tokens", kind="i", increasing=1, distinct=True)
     onset_times: FloatArray = array("tokens", "onset_time", unit="scaled time")
     counts: npt.NDArray[np.int64] = array("tokens run time", kind="i")
     mass: FloatArray = array("tokens run time cluster")

@@ -16,10 +16,10 @@ from meanfield.store.layout import (
     ForeignError,
     arrays,
     check_counts,
+    check_distinct,
     check_grows,
     check_increasing,
     check_indices,
-    check_sizes,
     checked_attribute,
     dataset,
     increasing_times,
@@ -139,9 +139,9 @@ def test_numbers_out_of_range_are_named(
 
 def test_numbers_of_tokens_stand_once() -> None:
     """A fit over sizes that are all the same would divide by zero."""
-    check_sizes("tokens", np.array([1, 2]))
+    check_distinct("tokens", np.array([1, 2]))
     with pytest.raises(ValueError, match="tokens holds the same number twice"):
-        check_sizes("tokens", np.array([5, 5]))
+        check_distinct("tokens", np.array([5, 5]))
 
 
 def test_arrays_fit_their_axes(file: h5py.File) -> None:
