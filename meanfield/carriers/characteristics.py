@@ -33,9 +33,8 @@ from meanfield.carriers.step_limits import (
 from meanfield.carriers.time_dependent import at_time
 from meanfield.fields.interactions import AnyInteraction, Field, interaction_of
 from meanfield.fields.lost_digits import partition_cancels, partition_error_at
-from meanfield.fields.mean_field import Interaction
+from meanfield.fields.mean_field import Interaction, Symmetric
 from meanfield.fields.positive_sums import (
-    Symmetric,
     noise_share,
     sums_pairs,
     velocity,

@@ -13,7 +13,7 @@ from meanfield.arrays import FloatArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.interactions import AnyInteraction, Field, fixed_field
 from meanfield.fields.lost_digits import ROUNDING_SHARE, partition_cancels
-from meanfield.fields.mean_field import Symmetric as Symmetric
+from meanfield.fields.mean_field import Symmetric
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.label_cells import LabelCells

@@ -228,7 +228,7 @@ class FileTerm(FileFunction):
         """Field of the term."""
         term = _term(self)
         with _guarded(self.label):
-            return term.field(seen, x, time, *(label if takes_label(term) else ()))
+            return term.field(seen, x, time, *(label if label and takes_label(term) else ()))
 
     @property
     def potential(self) -> Callable[[Any, Any], Any] | None:
