@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from meanfield.problem import Problem
     from meanfield.runs import Run
     from meanfield.schemes.layers import Layers
-    from meanfield.spaces import Axial, Circle, Space, Sphere
+    from meanfield.spaces import Axial, Circle, Euclidean, Sphere
     from meanfield.spectrum.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.spectrum.cluster_rates import cluster_rates
     from meanfield.spectrum.contraction import contraction_rates
@@ -141,7 +141,7 @@ if TYPE_CHECKING:
     from meanfield.studies.sweep_results import Sweep
     from meanfield.studies.sweeps.sweep import sweep
     from meanfield.terms.attention import Attention, Head
-    from meanfield.terms.fixed import Drift, FeedForward
+    from meanfield.terms.fixed import LinearDrift, FeedForward
     from meanfield.terms.flows import SA, USA, Flow
     from meanfield.terms.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
     from meanfield.terms.kernels import Kernel, exponential, linear, zonal
@@ -154,11 +154,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Attention", "Axial", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
     "ClusterTree", "CollapseTimes",
-    "ConvergenceStudy", "Density", "Drift", "Ensemble", "Event", "FeedForward",
+    "ConvergenceStudy", "Density", "Ensemble", "Euclidean", "Event", "FeedForward",
     "Flow", "Fluctuations", "Gaussian", "GivenFrequencies", "Head", "Kernel", "LabelledDensity",
-    "Law", "Layers", "LimitShape", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
-    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run", "SA",
-    "Seen", "SimulationError", "Space", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit",
+    "Law", "Layers", "LimitShape", "LinearDrift", "LinearOperator", "Lorentzian", "Measure",
+    "MergingDiagram", "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay",
+    "Run", "SA", "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit",
     "USA", "UniformSpread", "VectorField", "action_bound", "attention_matrix",
     "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
     "closest_pair_survival", "cluster_rates", "cluster_tree", "collapse_times",
@@ -181,8 +181,8 @@ __all__ = [
 
 # `dir(mf)`: what a first notebook uses; every other name works, too.
 _FIRST = """
-    Attention Axial Circle Density Drift FeedForward Flow Head Layers Measure Problem Run SA Seen
-    SimulationError Sphere Stage USA VectorField attention_matrix bifurcation_diagram check
+    Attention Axial Circle Density FeedForward Flow Head Layers LinearDrift Measure Problem Run
+    SA Seen SimulationError Sphere Stage USA VectorField attention_matrix bifurcation_diagram check
     cluster_tree configuration convergence_study critical_diffusivity ensemble exponential
     fluctuations from_density from_function from_points from_values gradient growth_rates linear
     linear_operator load load_encoder load_sweep merging_diagram mixture normal_tokens observable
@@ -263,6 +263,10 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
         if name in TOPICS:
             return import_module(f"{__name__}.{name}")
         if name not in HOMES:
+            from meanfield.renamed import warned_class
+
+            if (new := warned_class(name)) is not None:
+                return public(new)
             from meanfield.errors import nearest
 
             near = None if name.startswith("_") else nearest(name, HOMES)

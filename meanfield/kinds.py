@@ -333,7 +333,7 @@ def remedy(value: Any, kind: Kind, parameter: str = "") -> str:
     if isinstance(value, FunctionType) and parameter in _PARAMETERS:
         return (
             "; functions of time are for mf.Attention, mf.Head, mf.exponential, mf.Flow and "
-            "mf.Drift, in a Problem"
+            "mf.LinearDrift, in a Problem"
         )
     if isinstance(value, str) and "an array" in kind.words:
         return "; np.load(path) reads a file"

@@ -37,7 +37,7 @@ from meanfield.spaces import Axial, Geometry, Manifold, density_space
 from meanfield.spectrum.isotropic import Isotropic, IsotropicHeads, ZonalProblem
 from meanfield.stages import Stage, check_ends
 from meanfield.terms.attention import Attention, Head, HeadMatrices, Mask, kernel_of
-from meanfield.terms.fixed import Drift, FeedForward, Term
+from meanfield.terms.fixed import FeedForward, LinearDrift, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
@@ -64,12 +64,12 @@ class Problem:
 
     Attributes
     ----------
-    manifold : Circle, Sphere, Axial or Space, of any dimension
+    manifold : Circle, Sphere, Axial or Euclidean, of any dimension
         Where tokens live.
     kernel : Kernel or Attention
         How strongly they attend to each other; an `Attention` has matrices, and says what
         the flow would. One that only multiplies by numbers becomes kernel and flow.
-        Or a list of terms: at most one of these two, a `FeedForward`, a `Drift`, and terms of
+        Or a list of terms: at most one of these two, a `FeedForward`, a `LinearDrift`, and terms of
         your own, objects with a method `field(seen, x, time) -> VectorField`.
         Numbers and matrices of kernels, heads, flows and fixed fields may be functions of
         scaled time; `now` has the problem at one time.
@@ -81,7 +81,7 @@ class Problem:
         Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
         `von_mises_fisher`, `mixture`, `sampled`, `normal_tokens`, `configuration`, `from_points`,
         `from_function`, `from_values`, `from_density`.
-    feed_forward, drift : FeedForward, Drift; optional
+    feed_forward, drift : FeedForward, LinearDrift; optional
         Fixed fields u that move tokens too, by P_x u(x).
     layers : Layers, optional
         Discrete layers in the place of the flow.
@@ -105,12 +105,12 @@ class Problem:
     Problem(Circle(), exponential(beta=9.0), USA, uniform())
     """
 
-    manifold: Geometry
+    manifold: Manifold
     kernel: Kernel | Attention
     flow: Flow
     initial: InitialLaw
     feed_forward: FeedForward | None
-    drift: Drift | None
+    drift: LinearDrift | None
     layers: Layers | None
     frequencies: Frequencies | None
     stages: Sequence[Stage]
@@ -127,7 +127,7 @@ class Problem:
         *,
         normalization: Normalization | None = None,
         feed_forward: FeedForward | None = None,
-        drift: Drift | None = None,
+        drift: LinearDrift | None = None,
         layers: Layers | None = None,
         frequencies: Frequencies | None = None,
         stages: Sequence[Stage] = (),
@@ -426,11 +426,6 @@ class Problem:
             )
 
     @property
-    def space(self) -> Manifold:
-        """The manifold, with what series and moments it has."""
-        return cast(Manifold, self.manifold)
-
-    @property
     def terms(self) -> tuple[Term, ...]:
         """Fields that move tokens beside attention."""
         parts = (getattr(self, name) for name in TERMS)
@@ -670,7 +665,7 @@ class Problem:
         if self.stages:
             return max(alone.moment_degree for alone in self._alone)
         least = 12 if self.manifold.dimension == 1 else 8
-        return min(max(self.kernel_degree, least), self.space.largest_degree)
+        return min(max(self.kernel_degree, least), self.manifold.largest_degree)
 
     @property
     def has_free_energy(self) -> bool:
@@ -695,7 +690,7 @@ class Problem:
             If the law has points, or the problem no labels.
         """
         labels = self.labels(count)
-        return LabelledDensity.of(self.space, self.label_parts(labels), labels)
+        return LabelledDensity.of(self.manifold, self.label_parts(labels), labels)
 
     def label_parts(self, labels: Labels) -> ModalArray:
         """Coefficients of the density of each label at time 0, shape (M, ...).
@@ -706,7 +701,7 @@ class Problem:
             If the law has points.
         """
         if isinstance(self.initial, LabelledLaw):
-            return self.initial.parts(self.space, labels.values)
+            return self.initial.parts(self.manifold, labels.values)
         measure = self.initial_measure()
         if isinstance(measure, Measure):
             raise ValueError("labels are of densities, and this law has points.")
@@ -722,10 +717,10 @@ class Problem:
             grows = self.isotropic.dominant_degree if self.is_isotropic else None
             usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
             law = replace(law, max_degree=2 * (grows or usual))
-        space = self.space
+        space = self.manifold
         if has_density(law):
             # Densities with an axis can draw tokens on any sphere.
-            space = cast(Manifold, density_space(space))
+            space = density_space(space)
         built = law.build(space)
         return cast(
             Density | Measure,
@@ -771,8 +766,8 @@ _STILL = Attention([Head(value=0.0)], "none", beta=0.0)
 
 
 def _sorted(
-    terms: Iterable[Any], feed_forward: FeedForward | None, drift: Drift | None
-) -> tuple[Kernel | Attention, FeedForward | None, Drift | None, tuple[OwnTerm, ...]]:
+    terms: Iterable[Any], feed_forward: FeedForward | None, drift: LinearDrift | None
+) -> tuple[Kernel | Attention, FeedForward | None, LinearDrift | None, tuple[OwnTerm, ...]]:
     """Terms of a list by their kind."""
     attention, own = list[Any](), list[OwnTerm]()
     for term in terms:
@@ -780,7 +775,7 @@ def _sorted(
             attention.append(term)
         elif isinstance(term, FeedForward) and feed_forward is None:
             feed_forward = term
-        elif isinstance(term, Drift) and drift is None:
+        elif isinstance(term, LinearDrift) and drift is None:
             drift = term
         elif callable(getattr(term, "field", None)) and not isinstance(term, type):
             own.append(OwnTerm(term))

@@ -253,7 +253,7 @@ def _has_stopped(evolution: Evolution, run: Run) -> bool:
     """True if the stop rule ended a recorded run; functions may share a name, so they decide."""
     named = evolution.stop is not None and run.status == ended_by(evolution.stop)
     problem, last = evolution.problem, run.measures[-1]
-    moments = problem.space.packed(run.moments[-1])
+    moments = problem.manifold.packed(run.moments[-1])
     if evolution.stop == "one_cluster":
         problem = evolution.problem_at(float(run.scaled_time[-1]))
         count = float(run.observables["clusters/count"][-1])

@@ -1,4 +1,4 @@
-"""Names before 0.2.0 of arguments, keys and options; they work until the next release."""
+"""Names before 0.2.0 of classes, arguments, keys and options; they work until the next release."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ RENAMED = {
     "carrier": "representation",
 }
 """Old name -> the name of today, which takes its place wherever it is known."""
+
+CLASSES = {"Drift": "LinearDrift", "Space": "Euclidean"}
+"""Old name of a public class -> the name of today."""
 
 
 class RenamedWarning(DeprecationWarning):
@@ -32,6 +35,14 @@ def current_name(name: str, known: Collection[str]) -> str:
 def notice(old: str, new: str) -> str:
     """Sentence on an old name."""
     return f"{old} is called {new} now: the old name goes with the next release."
+
+
+def warned_class(name: str) -> str | None:
+    """Name of today of a public class, with a warning to the caller's caller; None if not old."""
+    new = CLASSES.get(name)
+    if new is not None:
+        warnings.warn(f"mf.{notice(name, f'mf.{new}')}", RenamedWarning, stacklevel=3)
+    return new
 
 
 def renamed(

@@ -559,7 +559,7 @@ def observed(
     """Observables of a snapshot, see `observe`; with labels also the order of each."""
     measure, moments, step = snapshot.measure, snapshot.moments, snapshot.checkpoint.steps
     degree = problem.moment_degree
-    if problem.space.degree_of(moments) < degree:
+    if problem.manifold.degree_of(moments) < degree:
         # A function of time has made the kernel sharper than what is stored.
         moments = measure.moments(degree)
     values = observe(problem, measure, moments, observables, time=snapshot.time, step=step)
@@ -582,7 +582,7 @@ def assembled(
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
         scaled_time=np.array([s.time for s in snapshots]),
-        moments=np.array([problem.space.spread(s.moments) for s in snapshots]),
+        moments=np.array([problem.manifold.spread(s.moments) for s in snapshots]),
         observables={
             name: padded([values[name] for _, values in rows])
             for name in (rows[0][1] if rows else {})

@@ -179,7 +179,7 @@ def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
     radius of one point.
     """
     least = np.cos(cluster_radius(problem.beta))
-    return count == 1 and problem.space.order_parameter(moments) >= least
+    return count == 1 and problem.manifold.order_parameter(moments) >= least
 
 
 def timing(

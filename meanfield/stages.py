@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from meanfield.checks import checked
 from meanfield.terms.attention import Attention
-from meanfield.terms.fixed import Drift, FeedForward
+from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import Kernel
 
@@ -28,8 +28,8 @@ class Stage:
     kernel : Kernel or Attention, optional
         In the place of the problem's.
     flow : Flow, optional
-    feed_forward, drift : FeedForward, Drift; optional
-        One without effect has output = 0, or is Drift(0).
+    feed_forward, drift : FeedForward, LinearDrift; optional
+        One without effect has output = 0, or is LinearDrift(0).
 
     Raises
     ------
@@ -48,7 +48,7 @@ class Stage:
     kernel: Kernel | Attention | None = None
     flow: Flow | None = None
     feed_forward: FeedForward | None = None
-    drift: Drift | None = None
+    drift: LinearDrift | None = None
 
     def __post_init__(self) -> None:
         if self.end is not None and not 0.0 < self.end < math.inf:

@@ -442,7 +442,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.from_points("a.npy"), r"got 'a.npy' \(str\); np.load\(path\) reads a file"),
     (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
     (
-        lambda: mf.simulate(mf.Problem(mf.Space(64), mf.zonal(np.exp), mf.USA, ROWS), 1.0),
+        lambda: mf.simulate(mf.Problem(mf.Euclidean(64), mf.zonal(np.exp), mf.USA, ROWS), 1.0),
         "kernel 'zonal' is no head of attention on space:64, expected mf.exponential, .* Own ker",
     ),
     (

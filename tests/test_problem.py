@@ -37,7 +37,7 @@ def test_normalized_flow_accepts_kernels_that_underflow(beta: float) -> None:
 def test_r_d_has_no_uniform_state(kernel: mf.Kernel | mf.Attention) -> None:
     """Rates about a law that does not exist would be numbers all the same."""
     with pytest.raises(ValueError, match="rests on the uniform measure, and space:4 has none"):
-        mf.growth_rates(mf.Problem(mf.Space(4), kernel), 3)
+        mf.growth_rates(mf.Problem(mf.Euclidean(4), kernel), 3)
 
 
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
@@ -68,10 +68,10 @@ def test_large_matrices_print_their_shapes() -> None:
     heads = [mf.Head(query=large, key=large), mf.Head(score=large, value=large)]
     net = mf.FeedForward(input=large, output=large, bias=large[0])
     problem = mf.Problem(
-        mf.Sphere(64), mf.Attention(heads, beta=1.0), feed_forward=net, drift=mf.Drift(large)
+        mf.Sphere(64), mf.Attention(heads, beta=1.0), feed_forward=net, drift=mf.LinearDrift(large)
     )
     assert "Head(query=array(64, 64), key=array(64, 64))" in repr(problem)
     assert "bias=array(64,), activation='relu'" in repr(problem)
-    assert "drift=Drift(matrix=array(64, 64))" in repr(problem)
+    assert "drift=LinearDrift(matrix=array(64, 64))" in repr(problem)
     assert len(repr(problem)) < 500
     assert eval(repr(mf.Head(score=small)), {"Head": mf.Head}) == mf.Head(score=small)

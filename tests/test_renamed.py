@@ -145,3 +145,11 @@ def test_until_continues_a_run_with_an_end(path: Path, capsys: pytest.CaptureFix
     path.write_text(path.read_text().replace("end", "until"))
     assert main(["compare", str(path), "--quiet", "--workers", "1", "--resume", *FEW]) == 0
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(("old", "new"), [("Drift", "LinearDrift"), ("Space", "Euclidean")])
+def test_old_classes_are_those_of_today(old: str, new: str) -> None:
+    """A script of the last release would not find its class."""
+    with pytest.warns(RenamedWarning, match=rf"^mf\.{old} is called mf\.{new} now: ") as said:
+        assert getattr(mf, old) is getattr(mf, new)
+    assert said[0].filename == __file__

@@ -22,14 +22,14 @@ def switched(flow: mf.Flow = mf.SA, law: Any = LAW, end: float = 0.5) -> mf.Prob
     return mf.Problem(mf.Circle(), mf.exponential(2.0), flow, law, stages=stages)
 
 
-@pytest.mark.parametrize("space", [mf.Space(4), mf.Sphere(4)])
-def test_linear_drifts_follow_one_another(space: mf.Space | mf.Sphere) -> None:
+@pytest.mark.parametrize("space", [mf.Euclidean(4), mf.Sphere(4)])
+def test_linear_drifts_follow_one_another(space: mf.Euclidean | mf.Sphere) -> None:
     """A step across the end of a stage would miss e^{t_2 M_2} e^{t_1 M_1} by its length."""
     rng = np.random.default_rng(0)
     first, second = 0.5 * rng.standard_normal((2, 4, 4))
-    stages = [mf.Stage(end=0.7), mf.Stage(drift=mf.Drift(second))]
+    stages = [mf.Stage(end=0.7), mf.Stage(drift=mf.LinearDrift(second))]
     problem = mf.Problem(
-        space, STILL, initial=mf.normal_tokens(5), drift=mf.Drift(first), stages=stages
+        space, STILL, initial=mf.normal_tokens(5), drift=mf.LinearDrift(first), stages=stages
     )
     run = mf.simulate(problem, 2.0, save=[0.5, 0.7, 2.0])
     for time, measure in zip(run.time, run.measures, strict=True):

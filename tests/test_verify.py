@@ -68,7 +68,7 @@ HONEST: dict[str, Callable[[], Run]] = {
         mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.SA, vectors(5)), 4.0, save=5
     ),
     "R^3": lambda: mf.simulate(
-        mf.Problem(mf.Space(3), mf.Attention([mf.Head()], beta=1.0), initial=vectors(3)),
+        mf.Problem(mf.Euclidean(3), mf.Attention([mf.Head()], beta=1.0), initial=vectors(3)),
         1.0, save=3,
     ),
     "heads": lambda: mf.simulate(of(mf.Attention([HEAD], "none", beta=4.0)), 4.0, save=5),
@@ -92,7 +92,9 @@ HONEST: dict[str, Callable[[], Run]] = {
         mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.Flow(True, 1.0, 0.1)), 2.0, save=5,
         step=0.05, **TOKENS,
     ),
-    "drift": lambda: mf.simulate(replace(USA, drift=mf.Drift(np.diag([0.1, -0.1]))), 3.0, save=4),
+    "drift": lambda: mf.simulate(
+        replace(USA, drift=mf.LinearDrift(np.diag([0.1, -0.1]))), 3.0, save=4
+    ),
 }  # fmt: skip
 
 

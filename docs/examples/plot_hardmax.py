@@ -18,7 +18,7 @@ import meanfield as mf
 
 tokens = np.random.default_rng(6).normal(size=(24, 2))
 left = [[0.6, 0.8], [-0.8, 0.6]]
-run = mf.hardmax(mf.Space(2), tokens, score=left, until=3.0)
+run = mf.hardmax(mf.Euclidean(2), tokens, score=left, until=3.0)
 print(run)
 for event in run.events[:3]:
     print(f"t = {event.time:.4f}: token {event.token}, {event.before} -> {event.after}")
@@ -26,12 +26,14 @@ for event in run.events[:3]:
 # %%
 # Softmax comes near, with a difference of order :math:`1/\beta`:
 
-eight = mf.hardmax(mf.Space(2), tokens[:8], score=left, until=1.0)
+eight = mf.hardmax(mf.Euclidean(2), tokens[:8], score=left, until=1.0)
 differences = {}
 for beta in (10.0, 40.0, 160.0, 640.0):
     attention = mf.Attention([mf.Head(score=left)], beta=beta)
     law = mf.from_points(tokens[:8])
-    problem = mf.Problem(mf.Space(2), attention, initial=law, drift=mf.Drift(-1.0))
+    problem = mf.Problem(
+        mf.Euclidean(2), attention, initial=law, drift=mf.LinearDrift(-1.0)
+    )
     end = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9).measures[-1].points
     differences[beta] = abs(end - eight.points[-1]).max()
 

@@ -19,7 +19,9 @@ start = np.random.default_rng(3).uniform(-5, 5, size=(20, 2))
 # For :math:`V = 1` tokens follow the vertices of a polygon.
 
 same = mf.Problem(
-    mf.Space(2), mf.Attention([mf.Head()], beta=1.0), initial=mf.from_points(start / 4)
+    mf.Euclidean(2),
+    mf.Attention([mf.Head()], beta=1.0),
+    initial=mf.from_points(start / 4),
 )
 run = mf.simulate(same, until=10.0, save=21)
 shape = mf.limit_shape(same, run.measures[-1], run.time[-1])
@@ -30,7 +32,7 @@ print(shape)
 
 value = [[0.64709742, 0.81911926], [0.61210449, 0.63263484]]
 lines = mf.Problem(
-    mf.Space(2),
+    mf.Euclidean(2),
     mf.Attention([mf.Head(value=value)], beta=1.0),
     initial=mf.from_points(start / 4),
 )

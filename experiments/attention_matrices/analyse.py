@@ -195,7 +195,7 @@ def rate_checks(setting: Setting, problem: mf.Problem) -> Errors:
 def pair_check(setting: Setting, config: Config) -> Errors:
     """Moments of the density against those of weighted nodes that sums over pairs move."""
     problem, end = config.problem, setting.until
-    space = problem.space
+    space = problem.manifold
     initial = problem.initial.build(space)
     if space.dimension == 1:
         points = 2.0 * np.pi * np.arange(setting.nodes) / setting.nodes

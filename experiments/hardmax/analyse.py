@@ -66,7 +66,7 @@ def softmax_end(beta: float, delta: float) -> np.ndarray:
     """Where softmax takes the third token by time 1."""
     heads = mf.Attention([mf.Head()], beta=beta)
     law = mf.from_points(third(delta))
-    problem = mf.Problem(mf.Space(2), heads, initial=law, drift=mf.Drift(-1.0))
+    problem = mf.Problem(mf.Euclidean(2), heads, initial=law, drift=mf.LinearDrift(-1.0))
     return mf.simulate(problem, until=1.0, save=2, tolerance=1e-9).measures[-1].points[2]
 
 
@@ -85,7 +85,7 @@ def small_steps(space, x: np.ndarray, score, value, steps: int) -> np.ndarray:
 
 def random_heads(runs: int) -> tuple[float, float, int, int]:
     """Largest distance to the inclusion, median error of 4,000 small steps, events, and slides."""
-    spaces = (mf.Circle(), mf.Sphere(3), mf.Sphere(5), mf.Space(2), mf.Space(3))
+    spaces = (mf.Circle(), mf.Sphere(3), mf.Sphere(5), mf.Euclidean(2), mf.Euclidean(3))
     off, errors, events, slides = 0.0, [], 0, 0
     for seed in range(runs):
         for space in spaces:
@@ -127,13 +127,13 @@ def main(short: bool) -> list[Claim]:
         max(float(np.abs(ends[pair] - TABLE[pair]).max()) for pair in TABLE), 1.5e-6)  # fmt: skip
     share = 1.0 - math.exp(-1.0)
     hard = max(
-        float(np.abs(mf.hardmax(mf.Space(2), third(delta), until=1.0, save=2).points[-1, 2]
+        float(np.abs(mf.hardmax(mf.Euclidean(2), third(delta), until=1.0, save=2).points[-1, 2]
                      - [share + delta / math.e, share]).max())
         for delta in (0.0, 1e-6, 1e-3, 0.1)
     )  # fmt: skip
     checks["Example 9.3 at beta = infinity: the corner"] = (hard, 1e-12)
     plane = np.random.default_rng(6).normal(size=(24, 2))
-    paths = mf.hardmax(mf.Space(2), plane, score=TURNED, until=3.0, save=121)
+    paths = mf.hardmax(mf.Euclidean(2), plane, score=TURNED, until=3.0, save=121)
     off, steps, events, slides = random_heads(4 if short else 40)
     print(f"random heads: {events} events, {slides} of them begin to slide along a ridge")
     checks["random heads: velocities to the inclusion"] = (off, 1e-9)
@@ -169,7 +169,7 @@ def draw(paths, short_of: np.ndarray, share: float) -> None:
         for beta, colour in zip(STEEP, (FAINT, COUNT, ORDER, ENERGY), strict=True):
             x = [softmax_end(beta, float(delta))[0] for delta in deltas]
             ridge.semilogx(deltas, x, color=colour, label=rf"$\beta={beta:g}$")
-        x = [mf.hardmax(mf.Space(2), third(float(d)), until=1.0, save=2).points[-1, 2, 0]
+        x = [mf.hardmax(mf.Euclidean(2), third(float(d)), until=1.0, save=2).points[-1, 2, 0]
              for d in deltas]  # fmt: skip
         ridge.semilogx(deltas, x, color=INK, ls="--", label=r"$\beta=\infty$, corner")
         ridge.axhline(0.0, color=MUTED, ls=":", label=r"$\beta=\infty$, midpoint from 0")

@@ -93,7 +93,7 @@ def last_merge_error(run: mf.Run) -> float:
     row = counts.index(2)
     two = run.measures[row]
     assert isinstance(two, mf.Measure)
-    angle = float(problem.space.distance(two.points[:1], two.points[1:])[0])
+    angle = float(problem.manifold.distance(two.points[:1], two.points[1:])[0])
     left = mf.two_cluster_time(problem, angle, cluster_radius(problem.kernel.beta))
     found = cluster_tree(run.events).merge_times[-1]
     expected = run.time[row] + left / float(two.mass.sum())

@@ -126,7 +126,7 @@ def ramped(problem: mf.Problem, ratios: Sequence[float], tokens: int = 0) -> Loo
     values = point.critical_diffusivity * np.array(ratios)
     densities = {}
     ways = []
-    density = mf.uniform().build(problem.space)
+    density = mf.uniform().build(problem.manifold)
     for way in (values, values[::-1]):
         plateaus = []
         for diffusivity in way:
@@ -174,7 +174,7 @@ def settle(
         if np.abs(here.moments - before.moments).max() < SETTLED:
             seen = ("order_parameter", "free_energy")
             found = observe(there, here.measure, here.moments, seen)
-            flat = mf.uniform().build(there.space)
+            flat = mf.uniform().build(there.manifold)
             base = observe(there, flat, flat.moments(there.moment_degree), seen)
             above = float(found["free_energy"] - base["free_energy"])
             order = float(found["order_parameter"])

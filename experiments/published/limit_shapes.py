@@ -24,7 +24,7 @@ from meanfield.measures import Measure
 from meanfield.papers.limit_shapes import LimitShape, hull_vertices, hull_volume, limit_shape
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.spaces import Space
+from meanfield.spaces import Euclidean
 from meanfield.terms.attention import Attention, Head
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
@@ -59,7 +59,7 @@ def run_of(
     """Tokens of one softmax head with beta = 1."""
     given = value.tolist() if isinstance(value, np.ndarray) else value
     attention = Attention([Head(value=given)], beta=1.0)
-    problem = Problem(Space(points.shape[1]), attention, initial=from_points(points))
+    problem = Problem(Euclidean(points.shape[1]), attention, initial=from_points(points))
     return simulate(problem, float(times[-1]), save=times.tolist(), tolerance=tolerance)
 
 

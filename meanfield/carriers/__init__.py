@@ -143,7 +143,7 @@ REPRESENTATIONS: dict[str, Family] = {
         ),
         # A sharper kernel is carried by more degrees.
         lambda problem, here, state: (
-            problem.space.resize(state, max(here.grid.max_degree, problem.kernel_degree)),
+            problem.manifold.resize(state, max(here.grid.max_degree, problem.kernel_degree)),
             {},
         ),
     ),

@@ -108,7 +108,7 @@ class AtomRepresentation(Representation):
             return self.tokens.largest_step(time, state)
         measure = self.measure(state)
         points = measure.points
-        d = self.problem.space.distance(points[:, None], points[None])
+        d = self.problem.manifold.distance(points[:, None], points[None])
         attention, slope, _ = attention_and_slope(self.problem, self.weights, d)
         # In the pair (i, j) atom j has the weight m_j a_ij / Z_i; each moves towards the other.
         rates = np.abs(attention) + 2.0 * np.abs(slope) * np.sin(d) ** 2
@@ -198,7 +198,7 @@ class AtomRepresentation(Representation):
         radius = cluster_radius(self.problem.beta)
         # A light one may become one with another while their cluster is still too long to be one.
         for extent in (radius, reach(self.problem, self.tolerance)):
-            group = linked(self.problem.space, measure.points, extent)
+            group = linked(self.problem.manifold, measure.points, extent)
             # Most steps end here: every atom near another one is of its cluster.
             if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
                 break

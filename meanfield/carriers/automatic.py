@@ -64,7 +64,7 @@ def largest_degree(problem: Problem, options: Options) -> int:
     usual = labelled_degree(problem) if problem.has_labels else usual_degree(problem)
     if hands_over(problem, options):
         usual = max(full_degree(problem), problem.kernel_degree)
-    return min(options.max_degree or usual, problem.space.largest_degree)
+    return min(options.max_degree or usual, problem.manifold.largest_degree)
 
 
 def hands_over(problem: Problem, options: Options) -> bool:
@@ -147,7 +147,7 @@ def _from_density(
     options: Options, here: DensityRepresentation, time: float, state: State, failed: bool
 ) -> Successor | None:
     full, degree = options.max_degree or full_degree(here.problem), here.grid.max_degree
-    lost, noise = here.partition_error(state), series_noise(here.problem.space, state)
+    lost, noise = here.partition_error(state), series_noise(here.problem.manifold, state)
     if noise > here.tolerance:
         # Nodes would begin from it.
         return None
@@ -179,7 +179,7 @@ def first_carrier(problem: Problem, measure: Density, options: Options) -> Repre
         return nodes(problem, measure, options)
     if not measure.components:
         return None
-    noisy = series_noise(problem.space, measure.coefficients) > _LOST * options.step_tolerance
+    noisy = series_noise(problem.manifold, measure.coefficients) > _LOST * options.step_tolerance
     if noisy and hands_over(problem, options):
         return _on_characteristics(problem, measure, options)
     if not partition_cancels(problem):
@@ -218,7 +218,7 @@ def _from_characteristics(
     problem, measure = here.problem, here.measure(state)
     extent = reach(problem, here.tolerance)
     why = f"no longer than {extent:.1e}"
-    if not problem.space.point_shape or partition_cancels(problem):
+    if not problem.manifold.point_shape or partition_cancels(problem):
         groups = groups_of(problem, measure, extent)
     else:
         groups = narrow_groups(problem, measure, here.tolerance)
@@ -236,12 +236,12 @@ def _from_characteristics(
     if not heavy.any() or groups.mass[~heavy].sum() > here.tolerance:
         return None
     number, mass = groups.number, measure.mass
-    centres = mean_points(problem.space, measure.points, mass, number, groups.count)[heavy]
+    centres = mean_points(problem.manifold, measure.points, mass, number, groups.count)[heavy]
     weights = groups.mass[heavy]
     for i in np.flatnonzero(~heavy[number]):
-        nearest = np.argmin(problem.space.distance(measure.points[i], centres))
+        nearest = np.argmin(problem.manifold.distance(measure.points[i], centres))
         weights[nearest] += mass[i]
-    gathered_ = Measure(problem.space, centres, weights)
+    gathered_ = Measure(problem.manifold, centres, weights)
     return _as_atoms(
         options, here, state, gathered_, f"{len(weights)} clusters {why}", here.tolerance
     )
@@ -251,9 +251,9 @@ def _from_particles(
     options: Options, here: ParticleRepresentation, time: float, state: State
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
-    few = direct_sum_limit(problem.space, problem.kernel_degree)
+    few = direct_sum_limit(problem.manifold, problem.kernel_degree)
     extent = reach(problem, options.step_tolerance)
-    if linked(problem.space, measure.points, extent).max() >= few:
+    if linked(problem.manifold, measure.points, extent).max() >= few:
         return None
     groups = groups_of(problem, measure, extent)
     if groups.size[~groups.met].sum() + groups.met.sum() > few:
@@ -268,7 +268,7 @@ def _from_particles(
     points, weights, _ = gathered(measure, groups)
     atoms = "one atom" if len(weights) == 1 else f"{len(weights)} atoms"
     why = f"{len(measure.points)} tokens go on as {atoms}"
-    met = Measure(problem.space, points, weights)
+    met = Measure(problem.manifold, points, weights)
     return _as_atoms(options, here, state, met, why, options.step_tolerance)
 
 
@@ -284,7 +284,7 @@ def _as_atoms(
     problem = here.problem
     degree = problem.moment_degree
     change = here.moments(state, degree) - measure.moments(degree)
-    largest = float(problem.space.sizes_by_degree(change).max())
+    largest = float(problem.manifold.sizes_by_degree(change).max())
     if largest > tolerance:
         return None
     successor = atoms(problem, measure, tolerance=options.step_tolerance)

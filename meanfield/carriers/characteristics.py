@@ -92,7 +92,7 @@ class CharacteristicsRepresentation(Representation):
         object.__setattr__(self, "interaction", interaction)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "linear_rate", linear_rate(self.problem))
-        space, points = self.problem.space, self.cells.points
+        space, points = self.problem.manifold, self.cells.points
         base = self.initial.at(points)
         far = partition_cancels(self.problem)
         here = LabelMap(space, self.cells, base, points, np.zeros(len(base)), far)
@@ -119,7 +119,7 @@ class CharacteristicsRepresentation(Representation):
             clock = self.problem.clock(time)
             velocity *= clock
             divergence *= clock
-        velocity *= self.problem.space.per_point(lengths)
+        velocity *= self.problem.manifold.per_point(lengths)
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
 
@@ -130,11 +130,11 @@ class CharacteristicsRepresentation(Representation):
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""
-        return Measure(self.problem.space, self._points(state), self.masses, self.cells.order)
+        return Measure(self.problem.manifold, self._points(state), self.masses, self.cells.order)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
         """Moments of the measure: the quadrature of its density."""
-        return self.problem.space.moments(self._points(state), self.masses, max_degree)
+        return self.problem.manifold.moments(self._points(state), self.masses, max_degree)
 
     def density(self, state: State) -> FloatArray:
         """Density at the nodes relative to sigma, f_0(label) / J, shape (n,), at most 1e300."""
@@ -146,7 +146,7 @@ class CharacteristicsRepresentation(Representation):
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
         stable = longest(STABLE, self.contraction)
-        sizes = self.problem.space.sizes_by_degree(self.moments(state, self.interaction.degree))
+        sizes = self.problem.manifold.sizes_by_degree(self.moments(state, self.interaction.degree))
         if sizes[1:].max() > _NEAR_UNIFORM:
             return stable
         return min(stable, longest(LINEAR, self.linear_rate))
@@ -248,7 +248,7 @@ class CharacteristicsRepresentation(Representation):
 
     def _map(self, state: State) -> LabelMap:
         return LabelMap(
-            self.problem.space,
+            self.problem.manifold,
             self.cells,
             self.base,
             self._points(state),
@@ -264,7 +264,7 @@ class CharacteristicsRepresentation(Representation):
 
     def _retracted(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Positions as the manifold stores them, and the units in which the state has them."""
-        space = self.problem.space
+        space = self.problem.manifold
         points, lengths = space.retract(space.unflattened(state[: -len(self.base)]))
         return (points / self.scale, self.scale) if lengths is None else (points, lengths)
 
@@ -282,7 +282,7 @@ def economical_degree(problem: Problem, tolerance: float) -> int:
     [15, 17, 22, 27]
     """
     if (
-        not problem.space.point_shape
+        not problem.manifold.point_shape
         or not tolerance
         or problem.attention
         or partition_cancels(problem)
@@ -321,7 +321,7 @@ def characteristics(
         if not term.has_divergence(problem.manifold.ambient):
             raise ValueError(no_divergence(term))
     degree, far = problem.moment_degree, partition_cancels(problem)
-    here = beginning(problem.space, measure, tolerance, degree, max_nodes, far)
+    here = beginning(problem.manifold, measure, tolerance, degree, max_nodes, far)
     return CharacteristicsRepresentation(
         problem, here.state(), here.cells, measure, tolerance, max_nodes, enough
     )
@@ -339,7 +339,7 @@ def resumed_characteristics(
     """Characteristics in a later state, from what `fixed` gave."""
     check_carries(problem, "characteristics", CharacteristicsRepresentation.carries)
     check_movable(problem)
-    space = problem.space
+    space = problem.manifold
     cells = cells_of(space, fixed["bounds"])
     expected = cells.points.size + len(cells.weights)
     if state.shape != (expected,):

@@ -60,7 +60,7 @@ class DensityRepresentation(Representation):
     carries: ClassVar[frozenset[str]] = step_limits.FEATURES - {"labels"}
 
     def __post_init__(self) -> None:
-        space = self.problem.space
+        space = self.problem.manifold
         interaction = interaction_of(self.problem)
         object.__setattr__(self, "interaction", interaction)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
@@ -99,11 +99,11 @@ class DensityRepresentation(Representation):
 
     def measure(self, state: State) -> Density:
         """Density of the state."""
-        return Density(self.problem.space, state)
+        return Density(self.problem.manifold, state)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
         """Moments: the coefficients themselves."""
-        return self.problem.space.resize(state, max_degree)
+        return self.problem.manifold.resize(state, max_degree)
 
     def tail(self, state: State) -> float:
         """Truncation error; the mass is 1."""
@@ -124,16 +124,16 @@ class DensityRepresentation(Representation):
         |f| grows at half of max|div v| at most, about (d - 1) max|v| / 2 next to a pole: no step
         may jump over the moment to hand over.
         """
-        noise = series_noise(self.problem.space, state)
+        noise = series_noise(self.problem.manifold, state)
         if noise == 0.0:
             return np.inf
         left = max(np.log(self.tolerance / noise), 1.0)
-        return float(2.0 * left / (self.problem.space.dimension * fastest))
+        return float(2.0 * left / (self.problem.manifold.dimension * fastest))
 
     @at_time
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
-        noise = max(self.partition_error(state), series_noise(self.problem.space, state))
+        noise = max(self.partition_error(state), series_noise(self.problem.manifold, state))
         full = self.tail(state) > max(visible(self.tolerance), noise)
         return self.refined(state, state) if full else None
 
@@ -143,7 +143,7 @@ class DensityRepresentation(Representation):
         if degree >= self.max_degree:
             return None
         wider = min(2 * degree, self.max_degree)
-        return replace(self, state=self.problem.space.resize(state, wider))
+        return replace(self, state=self.problem.manifold.resize(state, wider))
 
     @at_time
     def failure(self, time: float, state: State) -> str | None:
@@ -152,10 +152,10 @@ class DensityRepresentation(Representation):
         lost = self.partition_error(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)
-        noise = series_noise(self.problem.space, state)
+        noise = series_noise(self.problem.manifold, state)
         if noise > least:
             return step_limits.noisy_series(noise, least, self.problem.flow.diffusivity)
-        what = resolution.impossible(self.problem.space, step_limits.GROWN * least)
+        what = resolution.impossible(self.problem.manifold, step_limits.GROWN * least)
         if not resolution.tail < least:
             what = f"spectral tail {resolution.tail:.1e}"
         if what is None:
@@ -194,13 +194,13 @@ class DensityRepresentation(Representation):
         mean_field = interaction.field(state)
         derivative = self.rhs(time, state)
         strength = self.problem.flow.strength * interaction.scale
-        rate = self.problem.space.inner(mean_field.potential, derivative) / strength
+        rate = self.problem.manifold.inner(mean_field.potential, derivative) / strength
         squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
         if mean_field.partition is not None:
             squared = squared / floored(self.grid.to_nodal(mean_field.partition))
         dissipation = float(self.grid.weights @ (values * squared)) / strength
         if self.problem.flow.diffusivity:
-            diffused = self.problem.space.inner(
+            diffused = self.problem.manifold.inner(
                 mean_field.potential, self._linear.diffusion * state
             )
             dissipation -= diffused / strength
@@ -256,7 +256,7 @@ class LinearPart:
 
 def linear_part(problem: Problem, interaction: AnyInteraction, max_degree: int) -> LinearPart:
     """Linear part for densities of a degree; of heads, which couple degrees, diffusion alone."""
-    space = problem.space
+    space = problem.manifold
     eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)
     transport = np.zeros(max_degree + 1)
     if problem.attention is None:
@@ -286,7 +286,7 @@ def density(
     step_limits.check_density_follows(problem)
     if max_degree is None:
         max_degree = usual_degree(problem)
-    sizes = problem.space.sizes_by_degree(measure.coefficients)
+    sizes = problem.manifold.sizes_by_degree(measure.coefficients)
     first = first_degree(problem, sizes, "initial density", max_degree, _FIRST_DEGREE)
-    state = problem.space.resize(measure.coefficients, first)
+    state = problem.manifold.resize(measure.coefficients, first)
     return DensityRepresentation(problem, state, tolerance, max_degree)

@@ -24,7 +24,7 @@ from meanfield.carriers.options import Options
 def disturbed(carrier: Any, options: Options) -> Representation:
     """Carrier in its state, disturbed by `options.perturb`; the mass stays as it is."""
     size, rng = float(options.perturb or 0.0), np.random.default_rng([options.seed, 11])
-    space, start = carrier.problem.space, carrier.state.copy()
+    space, start = carrier.problem.manifold, carrier.state.copy()
     d = carrier.problem.manifold.ambient
     if isinstance(carrier, DensityRepresentation | LabelledRepresentation):
         rows = start[None]

@@ -80,7 +80,7 @@ def uniform_is_stationary(problem: Problem) -> bool:
         return False
     # Before tables are made that would be too large.
     check_movable(problem)
-    space, degree = problem.space, problem.kernel_degree
+    space, degree = problem.manifold, problem.kernel_degree
     uniform = space.resize(space.from_modes([]), degree)
     if problem.terms:
         # Fixed fields have degrees of their own: div v at points, not coefficients of it.

@@ -124,12 +124,12 @@ def _samples(problem: Problem, count: int) -> Labels:
 
 
 def _spectrum(problem: Problem, law: from_labels, labels: Labels) -> ModalArray:
-    return labels.spectrum(law.parts(problem.space, labels.values))
+    return labels.spectrum(law.parts(problem.manifold, labels.values))
 
 
 def _difference(problem: Problem, name: str, few: ModalArray, many: ModalArray) -> float:
     """Largest difference between two spectra in the waves of the first."""
-    space = problem.space
+    space = problem.manifold
     degree = max(space.degree_of(few), space.degree_of(many))
     waves = np.arange(len(few)) - (len(few) // 2 if name == "frequency" else 0)
     differences = space.resize(few, degree)[waves] - space.resize(many, degree)[waves]

@@ -82,8 +82,8 @@ class LabelledRepresentation(Representation):
     carries: ClassVar[frozenset[str]] = frozenset({"labels", "diffusion"})
 
     def __post_init__(self) -> None:
-        degree = self.problem.space.degree_of(self._frames(self.state))
-        grid = self.problem.space.grid(degree)
+        degree = self.problem.manifold.degree_of(self._frames(self.state))
+        grid = self.problem.manifold.grid(degree)
         object.__setattr__(self, "field", LabelledField(self.problem, self.labels, grid))
 
     @property
@@ -102,7 +102,7 @@ class LabelledRepresentation(Representation):
     @cached_property
     def linear_rates(self) -> FloatArray:
         """Rates at which diffusion damps, one for each coefficient; 0 for the time."""
-        space, degree = self.problem.space, self.field.grid.max_degree
+        space, degree = self.problem.manifold, self.field.grid.max_degree
         decay = -self.problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
         rates = per_coefficient(space, decay).real
         return np.append(np.tile(rates, len(self.labels.values)), 0.0)
@@ -126,13 +126,13 @@ class LabelledRepresentation(Representation):
     def measure(self, state: State) -> LabelledDensity:
         """Densities of the labels, and their mean."""
         time = float(state[-1].real)
-        return LabelledDensity.of(self.problem.space, self.parts(state), self.labels, time)
+        return LabelledDensity.of(self.problem.manifold, self.parts(state), self.labels, time)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
         """Moments of the mean over labels."""
         mean = self.labels.mean(self.parts(state), float(state[-1].real))
         mean[0] = 1.0
-        return self.problem.space.resize(mean, max_degree)
+        return self.problem.manifold.resize(mean, max_degree)
 
     def tail(self, state: State) -> float:
         """Largest truncation error of a label."""
@@ -170,7 +170,7 @@ class LabelledRepresentation(Representation):
         return self._resized(state, degree)
 
     def _resized(self, state: State, degree: int) -> State:
-        return np.append(self.problem.space.resize(self._frames(state), degree), state[-1])
+        return np.append(self.problem.manifold.resize(self._frames(state), degree), state[-1])
 
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""
@@ -184,7 +184,7 @@ class LabelledRepresentation(Representation):
         what = None
         if not resolution.largest <= 1.0 + error:
             what = f"a moment is {resolution.largest:.4g} times a single point's"
-        allowed = error * self.problem.space.largest_sizes(degree).sum()
+        allowed = error * self.problem.manifold.largest_sizes(degree).sum()
         if not resolution.lowest >= -2.0 * allowed:
             what = f"the density of a label falls to {resolution.lowest:.2g}"
         if not resolution.tail < least:
@@ -233,7 +233,7 @@ class LabelledRepresentation(Representation):
 
     def _watched(self, state: State) -> _Seen:
         """As `observables.resolution.watch`, of all labels."""
-        space, grid, parts = self.problem.space, self.field.grid, self.parts(state)
+        space, grid, parts = self.problem.manifold, self.field.grid, self.parts(state)
         degree = grid.max_degree
         with np.errstate(all="ignore"):
             velocities = self.field.velocities(parts, float(state[-1].real))
@@ -252,7 +252,7 @@ class LabelledRepresentation(Representation):
 
     def _label_errors(self, state: State, parts: ModalArray) -> tuple[float, float]:
         def largest(moments: ModalArray) -> float:
-            return float(self.problem.space.sizes_by_degree(self.labels.error(moments)).max())
+            return float(self.problem.manifold.sizes_by_degree(self.labels.error(moments)).max())
 
         of_sum = largest(parts)
         return (largest(self._frames(state)) if np.isfinite(self.labels.band) else of_sum), of_sum
@@ -290,7 +290,7 @@ def labelled(
             f"densities of labels cannot carry {problem.own_terms[0].name}, a term of your own: "
             "use the representation 'particles'."
         )
-    space = problem.space
+    space = problem.manifold
     step_limits.check_carries(problem, "labelled", LabelledRepresentation.carries)
     step_limits.check_movable(problem.unlabelled)
     if max_degree is None:

@@ -151,7 +151,7 @@ class LayeredTokens(ParticleRepresentation):
         return state.reshape(-1, self.problem.manifold.ambient)
 
     def _points(self, state: State) -> FloatArray:
-        return self.problem.space.points_of(self._vectors(state))
+        return self.problem.manifold.points_of(self._vectors(state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         """State after the layer that has so many before it."""
         points, x = self._vectors(state)
         moved = self.outputs.layer(number, x)
-        space = self.problem.space
+        space = self.problem.manifold
         if space.dimension == 1:
             # Unwrapped: by how much each direction turned.
             turned = np.arctan2(
@@ -190,7 +190,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every node, and (log r)'."""
-        space = self.problem.space
+        space = self.problem.manifold
         points, scales = self._retracted(state)
         _, x = self._vectors(state)
         rate = self.outputs.rate(time, x, late=self.late) / lengths(x)
@@ -243,7 +243,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     def _vectors(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Points, and vectors r theta."""
-        space = self.problem.space
+        space = self.problem.manifold
         points = self._points(state)
         return points, space.vectors(points) * np.exp(self._log_stretch(state))[:, None]
 
@@ -255,7 +255,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
     """Tokens under layers where others would begin, all as long as the layers say."""
     problem = start.problem
-    layers, space = layers_of(problem), problem.space
+    layers, space = layers_of(problem), problem.manifold
     x = space.vectors(space.retract(space.unflattened(start.state))[0])
     if layers.has_radius:
         x = layers.radius * x
@@ -264,7 +264,7 @@ def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
 
 def layered_nodes(start: CharacteristicsRepresentation) -> LayeredCharacteristics:
     """Nodes under layers where characteristics would begin, all as long as the layers say."""
-    layers, space = layers_of(start.problem), start.problem.space
+    layers, space = layers_of(start.problem), start.problem.manifold
     if space.has_rings:
         raise ValueError(
             f"{space.name}: nodes stand for whole rings, and go through no layers but flows of "

@@ -90,7 +90,7 @@ class Options:
 
     def cell_tolerance(self, problem: Problem) -> float:
         """Tolerance of characteristics: as given, by default what a user can wait for."""
-        space = problem.space
+        space = problem.manifold
         if self.tolerance is None and space.has_series and space.point_shape:
             return _SPHERE_CELLS
         return self.step_tolerance
@@ -110,10 +110,10 @@ def usual_degree(problem: Problem) -> int:
     >>> usual_degree(mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA))
     512
     """
-    usual = max(of_space(_USUAL_DEGREE, problem.space, "density"), problem.kernel_degree)
-    return min(usual, problem.space.largest_degree)
+    usual = max(of_space(_USUAL_DEGREE, problem.manifold, "density"), problem.kernel_degree)
+    return min(usual, problem.manifold.largest_degree)
 
 
 def full_degree(problem: Problem) -> int:
     """Degree at which characteristics take a density over that steepens further."""
-    return of_space(_FULL_DEGREE, problem.space, "density")
+    return of_space(_FULL_DEGREE, problem.manifold, "density")

@@ -87,7 +87,7 @@ class ParticleRepresentation(Representation):
         On the sphere d x/dt = |x| v(x / |x|): directions then follow v exactly, whatever a step
         does to the lengths, and a method keeps its order.
         """
-        space = self.problem.space
+        space = self.problem.manifold
         points, lengths = space.retract(space.unflattened(state))
         velocity = self.field.velocity(points)
         if self.frequencies is not None:
@@ -101,22 +101,22 @@ class ParticleRepresentation(Representation):
     def diffuse(self, state: State, duration: float, normals: FloatArray) -> State:
         """State moved by noise alone for a time, driven by normals of `noise_shape`."""
         time = self.problem.flow.diffusivity * duration
-        return np.ravel(self.problem.space.diffuse(self._points(state), time, normals))
+        return np.ravel(self.problem.manifold.diffuse(self._points(state), time, normals))
 
     @property
     def noise_shape(self) -> tuple[int, ...]:
         """Shape of the normals: (n,) on the circle, (n, 2) on the sphere."""
-        space = self.problem.space
+        space = self.problem.manifold
         count = len(space.unflattened(self.state))
         return (count,) if not space.point_shape else (count, space.dimension)
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""
-        return Measure(self.problem.space, self._points(state), self.weights)
+        return Measure(self.problem.manifold, self._points(state), self.weights)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
         """Moments of the empirical measure."""
-        return self.problem.space.moments(self._points(state), self.weights, max_degree)
+        return self.problem.manifold.moments(self._points(state), self.weights, max_degree)
 
     @at_time
     def largest_step(self, time: float, state: State) -> float:
@@ -149,7 +149,7 @@ class ParticleRepresentation(Representation):
         return {"energy_dissipation": self.field.dissipation(self._points(state))}
 
     def _points(self, state: State) -> FloatArray:
-        space = self.problem.space
+        space = self.problem.manifold
         return space.retract(space.unflattened(state))[0]
 
 
@@ -185,8 +185,8 @@ def particles(
     else:
         if tokens is None or tokens < 1:
             raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
-        check_tokens(tokens, math.prod(problem.space.point_shape))
-        points = tokens_of(problem.space, measure, tokens, np.random.default_rng(seed))
+        check_tokens(tokens, math.prod(problem.manifold.point_shape))
+        points = tokens_of(problem.manifold, measure, tokens, np.random.default_rng(seed))
     return ParticleRepresentation(
         problem,
         points.ravel(),

@@ -66,7 +66,7 @@ def first_degree(
 
     `sizes` are those by degree of the initial density, which is called `owner`.
     """
-    space, kernel = problem.space, problem.unlabelled.kernel_degree
+    space, kernel = problem.manifold, problem.unlabelled.kernel_degree
     if max_degree > space.largest_degree:
         raise ValueError(
             f"max_degree = {max_degree} must be at most {space.largest_degree} on the {space.name}."

@@ -96,15 +96,15 @@ def check_movable(problem: Problem, measure: Density | Measure | None = None) ->
     check_range(problem.flow)
     if not problem.manifold.has_series:
         return
-    largest = problem.space.largest_degree
-    few = direct_sum_limit(problem.space, problem.kernel_degree)
+    largest = problem.manifold.largest_degree
+    few = direct_sum_limit(problem.manifold, problem.kernel_degree)
     paired = isinstance(measure, Measure) and len(measure.points) < few
     if problem.attention is not None and not paired:
-        largest = min(largest, LARGEST_SUM_DEGREE[problem.space.name])
+        largest = min(largest, LARGEST_SUM_DEGREE[problem.manifold.name])
     if problem.kernel_degree > largest:
         raise ValueError(
             f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
-            f"{problem.space.name}{' for heads' if problem.attention else ''}: reduce beta."
+            f"{problem.manifold.name}{' for heads' if problem.attention else ''}: reduce beta."
         )
 
 

@@ -256,7 +256,7 @@ class Symmetry:
 
 def symmetry_of(problem: Problem, options: Options) -> Symmetry | None:
     """Symmetry that a run keeps; None where it has none, or noise and drawn tokens break it."""
-    measure, space = problem.initial_measure(), problem.space
+    measure, space = problem.initial_measure(), problem.manifold
     if options.perturb is not None:
         return None
     if isinstance(measure, Measure):

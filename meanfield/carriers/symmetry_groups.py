@@ -133,7 +133,7 @@ def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArr
 
     On the circle all; on the sphere those about the z axis, and of polyhedra with axes along it.
     """
-    space = problem.space
+    space = problem.manifold
     scale = ROUNDING * max(1.0, float(np.abs(coefficients).max()))
     few = [space.resize(c, min(_FEW_DEGREES, space.degree_of(c))) for c in coefficients]
 
@@ -180,7 +180,7 @@ def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArr
 
 def fixing_all(problem: Problem, coefficients: ModalArray) -> tuple[bool, bool]:
     """True if rotations about the last axis fix densities and problem; true if all rotations do."""
-    space, d = problem.space, problem.manifold.ambient
+    space, d = problem.manifold, problem.manifold.ambient
     if space.has_rings:
         return False, False
     scale = ROUNDING * max(1.0, float(np.abs(coefficients).max()))

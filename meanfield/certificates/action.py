@@ -164,7 +164,7 @@ def energy_gained(
     problem: Problem, first: Density | Measure, second: Density | Measure
 ) -> tuple[float, float]:
     """Integral of int Z |v|^2 dmu from one measure to another, and its rounding; NaN if unknown."""
-    flow, space = problem.flow, problem.space
+    flow, space = problem.flow, problem.manifold
     degree = max(problem.kernel_degree, 1)
     if problem.attention is None and not problem.terms and space.has_series:
         field = interaction(problem)

@@ -158,7 +158,7 @@ def _of_measure(
         needed = two_cluster_time(slower, length, within) if length > within else 0.0
         rate = problem.flow.strength * arc_rate(beta, min(length, within))
         return Collapse("arc", time, length, within, time + needed, max(rate, 0.0))
-    x = problem.space.vectors(points)
+    x = problem.manifold.vectors(points)
     if len(x) <= _MOST_TOKENS and beta >= 0.0:
         cosine = least_cosine(x)
         if cosine >= 0.0:

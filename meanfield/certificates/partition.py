@@ -65,7 +65,7 @@ def softmax_head(problem: Problem) -> HeadMatrices:
 def smallest_partition(problem: Problem, measure: Density | Measure) -> SmallestPartition:
     """Lower bound of log Z over the support, scaled: points by sums, else over all places."""
     head = softmax_head(problem)
-    s, space = head.sharpness, problem.space
+    s, space = head.sharpness, problem.manifold
     rate, floor = s * float(np.linalg.norm(head.value, 2)), -2.0 * s
     if isinstance(measure, Measure) and _is_summed(measure):
         heavy = measure.mass > 0.0

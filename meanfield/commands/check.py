@@ -132,7 +132,7 @@ def _memory(config: Config, representation: Representation) -> str:
 def _fluctuations(config: Config, options: FluctuationOptions) -> str:
     """Degrees of the linearised run, largest size of its covariance, and its memory."""
     settings = settings_of(config.problem, config.times, options, unit=config.unit)
-    size = coordinate_count(config.problem.space.dimension, settings.most)
+    size = coordinate_count(config.problem.manifold.dimension, settings.most)
     return (
         f"linearised, moments to degree {options.degree}; a covariance of up to {size} x {size}, "
         f"degree {settings.most}: about {max(covariance_bytes(size) / 2**20, 1.0):.0f} MiB"
@@ -201,7 +201,7 @@ def _lines(config: Config, representation: Representation) -> str | None:
     """Number of characteristics on the sphere after clusters form, and the cost of a step."""
     problem, options = config.problem, config.options
     coming = representation.name == "density" and hands_over(problem, options)
-    if not problem.space.point_shape or not (coming or representation.name == "characteristics"):
+    if not problem.manifold.point_shape or not (coming or representation.name == "characteristics"):
         return None
     tolerance = options.cell_tolerance(problem)
     nodes = _EDGE_NODES * np.sqrt(max(abs(problem.beta), 1.0) / tolerance)
@@ -215,9 +215,9 @@ def _next_doubling(config: Config, representation: Representation) -> str | None
     """Cost of a density on the sphere beyond its default degree."""
     problem, options = config.problem, config.options
     ends = not hands_over(problem, options) and options.max_degree is None
-    if representation.name != "density" or not problem.space.point_shape or not ends:
+    if representation.name != "density" or not problem.manifold.point_shape or not ends:
         return None
-    degree = min(2 * usual_degree(problem), problem.space.largest_degree)
+    degree = min(2 * usual_degree(problem), problem.manifold.largest_degree)
     # Eight times the work of a transform, half the step, and what does not fit caches.
     return f"max_degree = {degree} is allowed; a unit of time there takes ten times as long"
 

@@ -74,7 +74,7 @@ def compile_for_workers(problem: Problem | None) -> None:
         return
     for count in _TOKENS.get(problem.manifold.name, ())[:2]:
         step = 0.05 if problem.flow.diffusivity else None
-        _tokens(problem.space, problem.flow, count, step=step)
+        _tokens(problem.manifold, problem.flow, count, step=step)
 
 
 def compile_blocks() -> None:

@@ -62,7 +62,7 @@ class Need:
 
 def largest_need(config: Config) -> Need:
     """Memory of a run at its largest size."""
-    options, space = config.options, config.problem.space
+    options, space = config.options, config.problem.manifold
     tokens = particle_count(config)
     if tokens is not None:
         return _need(config, "particles", tokens * _point_bytes(config), tokens)
@@ -202,11 +202,11 @@ def _check_workers(
 
 
 def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:
-    dimension = config.problem.space.dimension
+    dimension = config.problem.manifold.dimension
     arrays, observation = float(_MOVING), 0.0
     if name == "density":
         arrays = float(_CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY)
-        if config.problem.space.has_rings:
+        if config.problem.manifold.has_rings:
             # Two tables of 3/2 the degree squared, and those of a coarser grid: 16 bytes a degree.
             arrays += 4.0 * count
         what, remedy = f"degree {count}", "Lower max_degree"
@@ -241,9 +241,9 @@ def _drawing(config: Config, tokens: int) -> float:
 
 def _cluster_bytes(config: Config, degree: int) -> float:
     """Bytes of the grid on which a density's clusters are looked for, and of what is done there."""
-    dimension = config.problem.space.dimension
+    dimension = config.problem.manifold.dimension
     radius = cluster_radius(config.problem.beta)
-    if config.problem.space.has_rings:
+    if config.problem.manifold.has_rings:
         # Cells of polar angles, 24 a radius.
         return 75.0 / radius * _NODE_BYTES[1]
     return float(
@@ -252,7 +252,7 @@ def _cluster_bytes(config: Config, degree: int) -> float:
 
 
 def _point_bytes(config: Config) -> int:
-    return 8 * math.prod(config.problem.space.point_shape)
+    return 8 * math.prod(config.problem.manifold.point_shape)
 
 
 def _refuse(where: str, need: Need, available: float) -> None:

@@ -76,7 +76,7 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
         return int(options.tokens)
     law = tokens_from_file(Folder(Path()), problem, options.input)
     with located(f"{options.input}:"):
-        points = cast(Measure, law.build(problem.space)).points
+        points = cast(Measure, law.build(problem.manifold)).points
     if options.tokens not in (None, len(points)):
         raise ValueError(
             f"--tokens {options.tokens}, but {options.input} holds {len(points)} tokens: leave "

@@ -346,12 +346,12 @@ def heads_interaction(problem: Problem) -> HeadsInteraction:
     array([1.])
     """
     if problem.attention is not None:
-        return _of_attention(problem.space, problem.attention, problem.log_scale)
+        return _of_attention(problem.manifold, problem.attention, problem.log_scale)
     heads = problem.heads
     if heads is None:
         raise ValueError(
-            f"kernel {problem.own_kernel.name!r} is no head of attention on {problem.space.name}, "
-            "expected mf.exponential, mf.linear or mf.Attention. Own kernels run on mf.Circle() "
-            "and mf.Sphere(d)."
+            f"kernel {problem.own_kernel.name!r} is no head of attention on "
+            f"{problem.manifold.name}, expected mf.exponential, mf.linear or mf.Attention. "
+            "Own kernels run on mf.Circle() and mf.Sphere(d)."
         )
-    return HeadsInteraction(problem.space, heads, problem.normalization, problem.log_scale)
+    return HeadsInteraction(problem.manifold, heads, problem.normalization, problem.log_scale)

@@ -25,7 +25,7 @@ def interaction_of(problem: Problem, degree: int | None = None) -> AnyInteractio
 
 def fixed_field(problem: Problem) -> FixedField:
     """Sum of the fields that move tokens beside attention."""
-    return FixedField(problem.space, problem.terms)
+    return FixedField(problem.manifold, problem.terms)
 
 
 def attended(problem: Problem, degree: int | None = None) -> AttentionInteraction:

@@ -178,7 +178,7 @@ class LinearisedFlow:
     >>> import meanfield as mf
     >>> from meanfield.fields.interactions import interaction_of
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
-    >>> flow = LinearisedFlow(interaction_of(problem), problem.space.grid(8), np.array([1.0]))
+    >>> flow = LinearisedFlow(interaction_of(problem), problem.manifold.grid(8), np.array([1.0]))
     >>> modes = np.eye(9, dtype=complex)[1:4]
     >>> np.diag(flow.derivative(modes)[:, 1:4]).real.round(6)
     array([0.178677, 0.514117, 0.682678])

@@ -46,7 +46,7 @@ def partition_cancels(problem: Problem) -> bool:
         # Sums over pairs lose none.
         return False
     if problem.attention is not None:
-        own = _own_score(problem.attention, problem.space)
+        own = _own_score(problem.attention, problem.manifold)
         return problem.flow.normalized and own < float(np.log(_NEAR))
     kernel = problem.own_kernel
     if not problem.flow.normalized:

@@ -122,7 +122,7 @@ class Interaction:
     @cached_property
     def manifold(self) -> Manifold:
         """Manifold of the measures."""
-        return self.problem.space
+        return self.problem.manifold
 
     @property
     def attention(self) -> Interaction:
@@ -201,7 +201,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     >>> interaction(mf.Problem(mf.Circle(), mf.linear(), mf.USA)).potential_multipliers
     array([0. , 0.5])
     """
-    manifold, kernel, flow = problem.space, problem.own_kernel, problem.flow
+    manifold, kernel, flow = problem.manifold, problem.own_kernel, problem.flow
     degree = problem.kernel_degree if degree is None else degree
     dimension = problem.manifold.dimension
     potential = flow.strength * kernel.potential_multipliers(dimension, degree)

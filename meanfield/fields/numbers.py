@@ -41,7 +41,7 @@ def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Number
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", 3.0, 0.1))
-    >>> numbers_of(problem, problem.space.grid(1), 2, heads=False)[::2]
+    >>> numbers_of(problem, problem.manifold.grid(1), 2, heads=False)[::2]
     (array(0.1), array([0. , 1.5, 0. ]))
     """
     fixed: FloatArray = np.zeros_like(grid.gradient(np.zeros(1)))

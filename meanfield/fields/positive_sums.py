@@ -82,7 +82,7 @@ def noise_share(
     """
     if initial.components:
         return 0.0
-    sizes = problem.space.sizes_by_degree(initial.coefficients)
+    sizes = problem.manifold.sizes_by_degree(initial.coefficients)
     noise = (ROUNDING_SHARE * sizes.sum() + error) * cells.weights
     return float(masses @ _over_pairs(problem).pair_errors(points, masses, noise))
 

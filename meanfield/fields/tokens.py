@@ -52,7 +52,7 @@ class TokenField:
     def _few(self) -> float:
         if not self.problem.manifold.has_series:
             return math.inf
-        return engines.direct_sum_limit(self.problem.space, self.interaction.degree)
+        return engines.direct_sum_limit(self.problem.manifold, self.interaction.degree)
 
     def field(self, points: FloatArray) -> Field:
         """Mean field by moments."""
@@ -70,7 +70,7 @@ class TokenField:
         return velocity + fixed.velocity(points)
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
-        space, interaction = self.problem.space, self.interaction
+        space, interaction = self.problem.manifold, self.interaction
         if isinstance(interaction, HeadsInteraction) and interaction.mask != "none":
             return ordered_velocity(interaction, points, self.weights, far=self.far)
         if len(points) < self._few:
@@ -105,7 +105,7 @@ class TokenField:
         velocity = field.velocity(points)
         if not interaction.normalized or not (self.far or self.weights is not None):
             return velocity
-        errors = relative_errors(field, lambda z: self.problem.space.evaluate(z, points))
+        errors = relative_errors(field, lambda z: self.problem.manifold.evaluate(z, points))
         lost = np.flatnonzero(errors > _LOST_EARLY * self.tolerance)
         if not len(lost):
             return velocity
@@ -121,7 +121,7 @@ class TokenField:
         """Mean relative error of velocities by the rounding of Z; 0 where pairs are summed."""
         if not self.far or len(points) <= LARGEST_DIRECT_SUM:
             return 0.0
-        if isinstance(self.interaction, HeadsInteraction) and self.problem.space.dimension == 1:
+        if isinstance(self.interaction, HeadsInteraction) and self.problem.manifold.dimension == 1:
             return 0.0
         return partition_error_at(self.field(points), points, self.weights)
 
@@ -149,7 +149,7 @@ def dissipation(
     velocity: FloatArray,
 ) -> float:
     """Rate of energy int Z |v|^2 dmu / strength of weighted points; `partition` has Z's modes."""
-    space = problem.space
+    space = problem.manifold
     squared = space.squared_norm(velocity)
     if partition is not None:
         squared = squared * space.evaluate(partition, points)

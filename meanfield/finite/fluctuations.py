@@ -138,7 +138,7 @@ def fluctuations_at(
     """Fluctuations at scaled times, up to the last one that is resolved; see `fluctuations`."""
     settings = settings_of(problem, times, options, unit=unit, tolerance=tolerance)
     degree = options.degree
-    of = coordinates(problem.space.dimension, degree)
+    of = coordinates(problem.manifold.dimension, degree)
 
     allowed = min(_TAIL * settings.allowed, LARGEST_TAIL)
 
@@ -183,7 +183,7 @@ def fluctuations_at(
     limit = [part.path.space.resize(each.density, degree) for each in along]
     return Fluctuations(
         problem,
-        problem.space,
+        problem.manifold,
         times,
         degree,
         options.tokens,
@@ -209,7 +209,7 @@ def settings_of(
 ) -> Settings:
     """How a run is linearised for the moments up to a degree."""
     settings = Settings(problem, times, None, tolerance, observed_degree=options.degree, unit=unit)
-    dimension, limit = problem.space.dimension, options.max_degree
+    dimension, limit = problem.manifold.dimension, options.max_degree
     usual = max(_LARGEST[dimension], settings.least)
     settings = replace(settings, largest=usual if limit is None else limit)
     check_memory(coordinate_count(dimension, settings.most))

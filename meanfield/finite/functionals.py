@@ -49,7 +49,7 @@ class Variation:
 def variation(problem: Problem, observable: Functional, moments: ModalArray) -> Variation:
     """Value and first variation of an observable, from moments of some degree."""
     value = function_of(problem, observable)
-    space = problem.space
+    space = problem.manifold
     of = coordinates(space.dimension, space.degree_of(moments))
     along = _along(value, moments, of.to_coefficients(np.eye(of.size)))
     slopes, errors = _differences(along, 1, quadratic=isinstance(observable, str))
@@ -64,7 +64,7 @@ def bent(
 ) -> float:
     """tr(j'' C), C in real coordinates of moments of some degree."""
     value = function_of(problem, observable)
-    of = coordinates(problem.space.dimension, problem.space.degree_of(moments))
+    of = coordinates(problem.manifold.dimension, problem.manifold.degree_of(moments))
     # Along its own directions a covariance is a sum of squares.
     sizes, directions = np.linalg.eigh(covariance)
     sizes = np.maximum(sizes, 0.0)

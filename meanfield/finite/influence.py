@@ -54,7 +54,7 @@ class Influence:
         count = len(self.values)
         return (
             f"Influence({count} observable{'s' * (count > 1)} at t = {self.time:.6g}, degree "
-            f"{self.problem.space.degree_of(self.coefficients[0])})"
+            f"{self.problem.manifold.degree_of(self.coefficients[0])})"
         )
 
     @property
@@ -64,7 +64,7 @@ class Influence:
 
     @cached_property
     def _space(self) -> Manifold:
-        return self.problem.space
+        return self.problem.manifold
 
     @checked
     def __call__(self, points: npt.ArrayLike) -> FloatArray:

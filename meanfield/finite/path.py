@@ -85,7 +85,7 @@ class Path:
 
     @property
     def space(self) -> Manifold:
-        return self.problems[0].space
+        return self.problems[0].manifold
 
     @property
     def grid(self) -> Grid:
@@ -212,7 +212,7 @@ def path(
     allowed: tail of the density that may be. Returns the path, and why it ends early.
     """
     problems = tuple(leg.problem for leg in legs)
-    space = problems[0].space
+    space = problems[0].manifold
     state = space.resize(initial, degree)
     ends = sorted({*(float(t) for t in times), *(leg.end for leg in legs if leg.end < times[-1])})
     checkpoints, stride = [state], 1
@@ -259,7 +259,7 @@ def _longest(problem: Problem, degree: int, end: float) -> float:
     diffusivity = problem.flow.diffusivity
     if not diffusivity:
         return np.inf
-    damping = diffusivity * laplacian_eigenvalues(problem.space.dimension, degree)[-1]
+    damping = diffusivity * laplacian_eigenvalues(problem.manifold.dimension, degree)[-1]
     return float(min(_DAMPED / damping, end / _LEAST_NOISY_STEPS))
 
 

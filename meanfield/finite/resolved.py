@@ -78,7 +78,7 @@ class Settings:
         """Largest degree that is tried."""
         if self.degree is not None:
             return self.degree
-        usual = _LARGEST[self.problem.space.dimension]
+        usual = _LARGEST[self.problem.manifold.dimension]
         return max(usual if self.largest is None else self.largest, self.least)
 
     @property
@@ -91,7 +91,7 @@ class Settings:
         if self.degree is not None:
             yield self.degree
             return
-        degree = max(_FIRST[self.problem.space.dimension], self.least)
+        degree = max(_FIRST[self.problem.manifold.dimension], self.least)
         while degree < self.most:
             yield degree
             degree += degree // 2

@@ -407,7 +407,7 @@ class normal_tokens(PlainLaw):
     --------
     >>> import meanfield as mf
     >>> law = mf.normal_tokens(100, scale=0.5)
-    >>> mf.Problem(mf.Space(2), mf.linear(), mf.SA, law).initial_measure()
+    >>> mf.Problem(mf.Euclidean(2), mf.linear(), mf.SA, law).initial_measure()
     Measure(100 equal points on the space:2)
     """
 

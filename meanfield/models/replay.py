@@ -204,7 +204,7 @@ class Replay(StudyResult):
         law = from_points(measures[0].points, name=self.model)
         layers = Layers(step=1.0, count=self.depth)
         problem = Problem(measures[0].manifold, exponential(self.beta), SA, law, layers=layers)
-        names = usual_observables(problem.space)
+        names = usual_observables(problem.manifold)
         rows = []
         for depth, measure in enumerate(measures):
             moments = measure.moments(1)

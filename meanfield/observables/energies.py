@@ -47,7 +47,7 @@ def interaction_energy(
         return own + _fixed_energy(problem, measure)
     if problem.attention is not None:
         return heads_energy(problem, moments, measure)
-    space = problem.space
+    space = problem.manifold
     if not space.has_series:
         return _pair_energy(problem, measure) if space.is_sphere else float("nan")
     multipliers = energy_multipliers(
@@ -83,7 +83,7 @@ def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
     else:
         grid = measure.manifold.grid(measure.max_degree)
         points, masses = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
-    x = problem.space.vectors(points)
+    x = problem.manifold.vectors(points)
     total = 0.0
     for term in problem.terms:
         if isinstance(term, OwnTerm):
@@ -199,7 +199,7 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     """
     if not problem.has_free_energy:
         return float("nan")
-    flow, kernel, space = problem.flow, problem.own_kernel, problem.space
+    flow, kernel, space = problem.flow, problem.own_kernel, problem.manifold
     multipliers = _potential_multipliers(kernel, space.dimension, problem.kernel_degree)
     interaction = 0.5 * space.inner(space.convolve(multipliers, moments), moments)
     disorder = flow.diffusivity * -entropy(measure) if flow.diffusivity else 0.0
@@ -219,7 +219,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     sign, and of the diffusivity. NaN where no free energy is known. Of heads with matrices it is
     their energy, if they have one, without diffusion; of doubly stochastic ones nothing is said.
     """
-    space, flow = problem.space, problem.flow
+    space, flow = problem.manifold, problem.flow
     attention = problem.attention
     if problem.layers is not None and not problem.layers.is_flow:
         # A step may be too long to climb.

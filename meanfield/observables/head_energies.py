@@ -82,7 +82,7 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
 
     measure: where it is known: few points are summed over pairs. E_S needs it.
     """
-    attention, space = problem.attention, problem.space
+    attention, space = problem.attention, problem.manifold
     if attention is None:
         raise ValueError("the problem has a kernel, no heads: its energy is interaction_energy.")
     heads, reason = _climbed(attention, space.ambient)

@@ -37,7 +37,7 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
     # Loads compiled code.
     from meanfield.spaces.maxima import count_maxima
 
-    space = problem.space
+    space = problem.manifold
     if not space.has_series:
         return math.nan
     zonal = problem.zonal if problem.is_isotropic and not problem.attention else _as_sharp(problem)

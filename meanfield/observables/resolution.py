@@ -89,9 +89,9 @@ def resolution(problem: Problem, measure: Density | Measure) -> float:
     where it is largest; while they run they are watched as a density is.
     """
     if isinstance(measure, LabelledDensity):
-        space = problem.space
+        space = problem.manifold
         return max(spectral_tail(space.sizes_by_degree(part)) for part in measure.parts)
     if isinstance(measure, Measure):
         return float("nan")
-    grid = problem.space.grid(measure.max_degree)
+    grid = problem.manifold.grid(measure.max_degree)
     return watch(interaction_of(problem), grid, measure.coefficients).tail

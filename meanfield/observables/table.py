@@ -36,7 +36,9 @@ OBSERVABLES: dict[str, Observable] = {
         Observable(
             "order_parameter",
             "order parameter |int x dmu|",
-            lambda problem, _, moments: {"order_parameter": problem.space.order_parameter(moments)},
+            lambda problem, _, moments: {
+                "order_parameter": problem.manifold.order_parameter(moments)
+            },
         ),
         Observable(
             "energy",

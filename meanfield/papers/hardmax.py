@@ -32,7 +32,9 @@ _SUM = 1e4
 def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
     """Matrices B and V of a head as users give them: a number, a diagonal, or rows."""
     if space.has_rings:
-        raise ValueError(f"tokens are on mf.Circle(), mf.Sphere(d) or mf.Space(d), got {space!r}.")
+        raise ValueError(
+            f"tokens are on mf.Circle(), mf.Sphere(d) or mf.Euclidean(d), got {space!r}."
+        )
     matrices = {"score": score, "value": value}
     score, value = (
         matrix(name, plain(name, each), space.ambient, square=True)
@@ -149,7 +151,7 @@ def inclusion_distance(
     >>> tokens = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]])
     >>> for y in ([1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [1.0, 0.0]):
     ...     v = np.array([[0.0, 0.0], [0.0, 0.0], np.subtract(y, tokens[2])])
-    ...     print(y, inclusion_distance(mf.Space(2), tokens, v)[2].round(6))
+    ...     print(y, inclusion_distance(mf.Euclidean(2), tokens, v)[2].round(6))
     [1.0, 1.0] 0.0
     [-1.0, 1.0] 0.0
     [0.0, 1.0] 0.0

@@ -178,7 +178,7 @@ def hardmax(
     Parameters
     ----------
     space : Manifold
-        mf.Circle(), mf.Sphere(d) or mf.Space(d).
+        mf.Circle(), mf.Sphere(d) or mf.Euclidean(d).
     tokens : ndarray
         As the space stores points. Equal tokens stay equal.
     score, value : number or array, (d,) or (d, d)
@@ -216,12 +216,12 @@ def hardmax(
 
     >>> import meanfield as mf
     >>> three = [[1.0, 1.0], [-1.0, 1.0], [0.0, 0.0]]
-    >>> run = mf.hardmax(mf.Space(2), three, until=1.0, save=2)
+    >>> run = mf.hardmax(mf.Euclidean(2), three, until=1.0, save=2)
     >>> run
     HardmaxRun(3 tokens on the space:2, t = 0 to 1, 1 events, 1 by ridge = 'corner')
     >>> run.ties[0].tied, run.ties[0].after, run.points[-1, 2].round(6)
     ((0, 1, 2), (0,), array([0.632121, 0.632121]))
-    >>> between = mf.hardmax(mf.Space(2), three, until=1.0, save=2, ridge="midpoint")
+    >>> between = mf.hardmax(mf.Euclidean(2), three, until=1.0, save=2, ridge="midpoint")
     >>> between.ties[0].after, between.points[-1, 2].round(6)
     ((0, 1), array([0.      , 0.632121]))
     """

@@ -67,7 +67,7 @@ def listed_limits(problem: Problem) -> Limits:
     """Which theorem applies to the tokens of a problem on R^d with one softmax head.
 
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Space(2), mf.Attention([mf.Head(value=[1.0, 0.4])], beta=1.0))
+    >>> problem = mf.Problem(mf.Euclidean(2), mf.Attention([mf.Head(value=[1.0, 0.4])], beta=1.0))
     >>> listed_limits(problem).theorem
     'hyperplanes'
     """
@@ -108,8 +108,8 @@ def _matrices(problem: Problem) -> tuple[FloatArray, FloatArray]:
     heads = problem.heads
     if problem.manifold.is_sphere:
         raise ValueError(
-            f"limit shapes are of tokens in R^d, mf.Space(d), got {problem.manifold}: on spheres "
-            "tokens form clusters."
+            f"limit shapes are of tokens in R^d, mf.Euclidean(d), got {problem.manifold}: on "
+            "spheres tokens form clusters."
         )
     alone = heads is not None and len(heads) == 1 and problem.normalization == "softmax"
     others = problem.mask != "none" or problem.terms or problem.layers or problem.stages
@@ -243,7 +243,7 @@ def limit_shape(
     Parameters
     ----------
     problem : Problem
-        On `Space(d)`, with one head under softmax.
+        On `Euclidean(d)`, with one head under softmax.
     measure : Measure
         Tokens x at the time, such as `run.measures[-1]`.
     time : float
@@ -267,7 +267,7 @@ def limit_shape(
     >>> import meanfield as mf
     >>> law = mf.from_points([[2, 0.3], [-1.5, 1.2], [-0.4, -1.8], [0.5, 0.6]])
     >>> head = mf.Head(value=[1.0, 0.4])
-    >>> problem = mf.Problem(mf.Space(2), mf.Attention([head], beta=1.0), initial=law)
+    >>> problem = mf.Problem(mf.Euclidean(2), mf.Attention([head], beta=1.0), initial=law)
     >>> run = mf.simulate(problem, until=12.0, save=2)
     >>> print(limit_shape(problem, run.measures[-1], run.time[-1]))
     4 tokens of R^2 at t = 12: hyperplanes

@@ -317,7 +317,7 @@ def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
             _fill_waves(plan, rng_of(plan.of.seed, plan.of.tokens, run), row)
     else:
         for number, index, points in plan.of.points(runs):
-            moments = plan.problem.space.moments(points, None, plan.degree)
+            moments = plan.problem.manifold.moments(points, None, plan.degree)
             sums[number, index] = _sizes(plan, moments)
     by_time = sums.swapaxes(0, 1)
     return sums.sum(axis=0), np.matmul(by_time.swapaxes(1, 2), by_time)
@@ -325,7 +325,7 @@ def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
 
 def _sizes(plan: _Plan, moments: ModalArray) -> FloatArray:
     """Size q_l of moments by degree."""
-    space = plan.problem.space
+    space = plan.problem.manifold
     return np.asarray((space.sizes_by_degree(moments) / space.largest_sizes(plan.degree)) ** 2)
 
 
@@ -348,10 +348,10 @@ def _random_phases(plan: _Plan, rng: np.random.Generator) -> tuple[Measure, Floa
     problem, start = plan.problem, quiet_time(plan.problem, plan.of.tokens)
     variances = linear_growth(problem, [start], plan.degree)[0] / plan.of.tokens
     variances[0] = 0.0
-    moments = gaussian_fields(problem.space, variances, 1, rng)[0]
+    moments = gaussian_fields(problem.manifold, variances, 1, rng)[0]
     back = np.minimum(plan.of.times - start, 0.0)[:, None]
     linear = _sizes(plan, moments) * np.exp(2.0 * growth_rates(problem, plan.degree) * back)
     linear[:, 0] = 1.0
     # Every degree fluctuates, also those that move nothing.
     grid_degree = max(quiet_degree(problem), plan.degree)
-    return quiet_start(problem.space, moments, grid_degree), linear
+    return quiet_start(problem.manifold, moments, grid_degree), linear

@@ -24,7 +24,7 @@ def truncation_summary(
     tokens: how many, of equal mass; None where that is not known, or is not so.
     """
     degrees: dict[int, str] = {}
-    space = problem.space
+    space = problem.manifold
     vectors = not problem.manifold.has_series
     for carrier in carriers:
         degree = problem.kernel_degree if not vectors else 0

@@ -25,7 +25,7 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     points = _numbers(label, folder.path / file, "tokens").astype(np.float64)
     with _named(label):
         # Now, when the name of the file is known.
-        return from_points(bare.space.check_points(in_radians(points)))
+        return from_points(bare.manifold.check_points(in_radians(points)))
 
 
 def values_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -56,9 +56,9 @@ from meanfield.runfile.python_file import (
     is_function,
 )
 from meanfield.schemes.layers import Layers
-from meanfield.spaces import Manifold, density_space, manifold_of
+from meanfield.spaces import density_space, manifold_of
 from meanfield.terms.attention import Mask
-from meanfield.terms.fixed import Drift, FeedForward
+from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow, Normalization, normalization_of
 from meanfield.terms.kernels import KERNELS, zonal
 from meanfield.terms.kernels.exponential import LARGEST_BETA
@@ -71,7 +71,7 @@ _MOST_TOKENS = 10**8
 
 PARTS: dict[str, Callable[..., Any]] = {
     "feed_forward": FeedForward,
-    "drift": Drift,
+    "drift": LinearDrift,
     "layers": Layers,
     "frequencies": frequencies_of,
 }
@@ -79,7 +79,7 @@ PARTS: dict[str, Callable[..., Any]] = {
 
 PART_KEYS = {
     "feed_forward": keys_of(FeedForward, input=matrix, output=matrix, bias=vector),
-    "drift": keys_of(Drift, matrix=matrix),
+    "drift": keys_of(LinearDrift, matrix=matrix),
     "layers": keys_of(Layers),
     "frequencies": keys_of(frequencies_of, values=matrix),
 }
@@ -259,7 +259,7 @@ def _uniform(folder: Folder, bare: Problem, /) -> InitialLaw:
 def _perturbed_uniform(
     folder: Folder, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
 ) -> InitialLaw:
-    largest = cast(Manifold, density_space(bare.manifold)).largest_degree
+    largest = density_space(bare.manifold).largest_degree
     for mode in modes if bare.manifold.is_sphere else []:
         if mode and mode[0] > largest:
             raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
@@ -320,7 +320,7 @@ def _mixture(
 def _sampled(
     folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
 ) -> InitialLaw:
-    largest = cast(Manifold, density_space(bare.manifold)).largest_degree
+    largest = density_space(bare.manifold).largest_degree
     if not 1 <= tokens <= _MOST_TOKENS:
         raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
     if max_degree is not None and not 1 <= max_degree <= largest:

@@ -6,7 +6,7 @@ from meanfield.bases.grid import Grid
 from meanfield.errors import nearest
 from meanfield.spaces.axial.axial import LARGEST_AMBIENT, Axial
 from meanfield.spaces.circle.circle import Circle
-from meanfield.spaces.euclidean import Space
+from meanfield.spaces.euclidean import Euclidean
 from meanfield.spaces.manifold import Basis, Geometry, Manifold
 from meanfield.spaces.sphere.sphere import Sphere
 
@@ -18,7 +18,7 @@ __all__ = [
     "Grid",
     "Manifold",
     "Geometry",
-    "Space",
+    "Euclidean",
     "Sphere",
     "density_space",
     "manifold_of",
@@ -32,7 +32,7 @@ _LARGEST_AMBIENT_DIMENSION = 10**6
 _BY_DIMENSION: dict[str, tuple[int, int, Callable[[int], Manifold]]] = {
     "sphere": (2, _LARGEST_AMBIENT_DIMENSION, lambda d: Circle() if d == 2 else Sphere(d)),
     "axial": (2, LARGEST_AMBIENT, Axial),
-    "space": (1, _LARGEST_AMBIENT_DIMENSION, Space),
+    "space": (1, _LARGEST_AMBIENT_DIMENSION, Euclidean),
 }
 
 
@@ -66,11 +66,11 @@ def named_space(name: str) -> Manifold:
     return Sphere(2) if name == Sphere(2).name else manifold_of(name)
 
 
-def density_space(space: Geometry) -> Geometry:
+def density_space(space: Manifold) -> Manifold:
     """Space whose series densities have: on S^(d-1), d > 3, those with an axis.
 
-    >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Space(2))
-    (Axial(8), Sphere(), Space(2))
+    >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Euclidean(2))
+    (Axial(8), Sphere(), Euclidean(2))
     """
     if not space.has_series and space.is_sphere:
         return Axial(space.ambient)

@@ -18,7 +18,7 @@ from meanfield.spaces.manifold import wrong_points
 
 @checked
 @dataclass(frozen=True, repr=False)
-class Space(Vectors):
+class Euclidean(Vectors):
     """R^dimension, whose tokens keep their lengths: attention without layer normalisation.
 
     Points are vectors (n, dimension), velocities are not projected. Tokens alone evolve on it.
@@ -27,7 +27,7 @@ class Space(Vectors):
 
     ValueError if `dimension` is below 1, or a density is wanted.
 
-    >>> Space(2).name, Space(2).distance(np.zeros(2), np.array([3.0, 4.0]))
+    >>> Euclidean(2).name, Euclidean(2).distance(np.zeros(2), np.array([3.0, 4.0]))
     ('space:2', np.float64(5.0))
     """
 
@@ -54,7 +54,7 @@ class Space(Vectors):
             raise ValueError(f"R^D needs an integer D >= 1, got D = {self.dimension!r}.")
 
     def __repr__(self) -> str:
-        return f"Space({self.dimension})"
+        return f"Euclidean({self.dimension})"
 
     @property
     def name(self) -> str:

@@ -96,11 +96,11 @@ class LinearOperator:
 
     @property
     def _coordinates(self) -> Coordinates:
-        return coordinates(self.problem.space.dimension, self.degree)
+        return coordinates(self.problem.manifold.dimension, self.degree)
 
     def to_vector(self, coefficients: ModalArray) -> FloatArray:
         """Real coordinates of a perturbation, cut or filled up to the degree."""
-        return self._coordinates.to_vector(self.problem.space.resize(coefficients, self.degree))
+        return self._coordinates.to_vector(self.problem.manifold.resize(coefficients, self.degree))
 
     def to_coefficients(self, vector: npt.ArrayLike) -> ModalArray:
         """Coefficients, in the manifold's layout, of real coordinates."""
@@ -212,7 +212,7 @@ class LinearOperator:
         >>> law = mf.from_density(found.perturbed(0, amplitude=0.01).coefficients)
         """
         self._require(index)
-        space, vector = self.problem.space, self.vectors[:, index]
+        space, vector = self.problem.manifold, self.vectors[:, index]
         parts = [self.to_coefficients(vector.real), self.to_coefficients(vector.imag)]
         grid = space.grid(self.degree)
         largest = np.hypot(*(grid.to_nodal(part) for part in parts)).max()
@@ -365,7 +365,7 @@ def linear_operator(
             "the linearised flow is that of attention, and layers have another clock: leave them "
             "out of the problem; mf.linear_phase_clock has the clocks of their flows."
         )
-    space = problem.space
+    space = problem.manifold
     if about is not None and about.manifold.name != space.name:
         raise ValueError(
             f"the density lives on the {about.manifold.name}, the problem on the {space.name}: "
@@ -409,18 +409,18 @@ def _first_degree(problem: Problem, density: Density) -> int:
     """Degree that perturbations of leading rates should need."""
     degree, own = attended_degree(problem), density.max_degree
     # Degrees near the end of the kernel neither grow nor matter, and may be many.
-    if problem.space.dimension == 1:
+    if problem.manifold.dimension == 1:
         return max(min(degree, max(300, 2 * degree // 5)), min(2 * own, LARGEST // 4))
     enough = min(0.6 * degree, max(27.0, 0.4 * degree))
     return max(8, math.ceil(enough), min(own, math.isqrt(LARGEST) * 3 // 4))
 
 
 def _next_degree(problem: Problem, degree: int) -> int:
-    return degree + max(4, degree // (4 if problem.space.dimension == 1 else 6))
+    return degree + max(4, degree // (4 if problem.manifold.dimension == 1 else 6))
 
 
 def _size(problem: Problem, degree: int) -> int:
-    return 2 * degree if problem.space.dimension == 1 else (degree + 1) ** 2 - 1
+    return 2 * degree if problem.manifold.dimension == 1 else (degree + 1) ** 2 - 1
 
 
 class _Spectrum(NamedTuple):

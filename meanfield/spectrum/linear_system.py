@@ -77,7 +77,7 @@ class LinearSystem:
 
 def attended_degree(problem: Problem) -> int:
     """Degree of the weights as functions of either point, to rounding; on the sphere to 1e-12."""
-    dimension, attention = problem.space.dimension, problem.attention
+    dimension, attention = problem.manifold.dimension, problem.attention
     if attention is None:
         kernel, more = problem.own_kernel, 0
     else:
@@ -91,7 +91,7 @@ def attended_degree(problem: Problem) -> int:
 
 def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
     """L for perturbations up to a degree, tested against fields up to it."""
-    space, heads, normalization = problem.space, _heads(problem), problem.normalization
+    space, heads, normalization = problem.manifold, _heads(problem), problem.normalization
     diffusivity = problem.isotropic_bound.diffusivity
     of = coordinates(space.dimension, degree)
     own_degree, own = attended_degree(problem), density.max_degree
@@ -190,7 +190,7 @@ class _Head(NamedTuple):
 def _heads(problem: Problem) -> list[_Head]:
     """Heads, also the one that a kernel is."""
     if problem.heads is None:
-        zonal, one = problem.undriven.zonal, np.eye(problem.space.ambient)
+        zonal, one = problem.undriven.zonal, np.eye(problem.manifold.ambient)
 
         def similar(x: FloatArray, y: FloatArray) -> FloatArray:
             return zonal.kernel.attention(np.clip(x @ y.T, -1.0, 1.0))

@@ -74,7 +74,7 @@ def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
     """
     from meanfield.spaces.maxima import basins, maxima
 
-    space, n = problem.space, len(points)
+    space, n = problem.manifold, len(points)
     potential = _potential(problem, points)
     positions = maxima(space, potential)
     labels = basins(space, potential, points)
@@ -93,7 +93,7 @@ def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
 
 
 def _potential(problem: Problem, points: FloatArray) -> ModalArray:
-    space, n = problem.space, len(points)
+    space, n = problem.manifold, len(points)
     growth = potential_growth(problem, n)
     degree = len(growth) - 1
     moments = space.moments(points, None, degree)
@@ -113,7 +113,7 @@ def _dominant_positions(problem: Problem, points: FloatArray) -> FloatArray:
     k = dominant_degree(problem)
     if k is None or problem.zonal.dimension != 1:
         return np.zeros(0)
-    moment = problem.space.moments(points, None, k)[k]
+    moment = problem.manifold.moments(points, None, k)[k]
     if abs(moment) <= MOMENT_NOISE:
         return np.zeros(0)
     angles = (2.0 * np.pi * np.arange(k) - np.angle(moment)) / k

@@ -100,7 +100,7 @@ def leading_growth_rates(
     if max_degree is not None:
         if max_degree < 1:
             raise ValueError(f"max_degree must be at least 1, got {max_degree}.")
-        size = coordinates(problem.space.dimension, max_degree).size
+        size = coordinates(problem.manifold.dimension, max_degree).size
         if count > size:
             raise ValueError(
                 f"count = {count} is more than the {size} unknowns of max_degree = "
@@ -130,7 +130,7 @@ def leading_growth_rates(
 def linearised(problem: Problem, density: Density, degree: int) -> LinearisedFlow:
     """Flow about a density, exact without normalisation for perturbations up to a degree."""
     # Exact to three times its degree: to density x perturbation's velocity x test field.
-    grid = problem.space.grid(max(degree, density.max_degree))
+    grid = problem.manifold.grid(max(degree, density.max_degree))
     diffusivity = problem.zonal.diffusivity
     return LinearisedFlow(interaction(problem), grid, density.coefficients, diffusivity)
 
@@ -183,7 +183,7 @@ def _leading(
     if len(matrix) <= _DENSE:
         return _sorted(scipy.linalg.eigvals(matrix)), noise
     # A matrix of low degree says about where the spectrum ends.
-    small = 15 if problem.space.dimension == 2 else 128
+    small = 15 if problem.manifold.dimension == 2 else 128
     rough = _sorted(scipy.linalg.eigvals(linearised(problem, density, small).matrix(small)))
     wanted = count + _SPARE
     spread = float(np.abs(rough[0] - rough[min(wanted, len(rough) - 1)])) + noise

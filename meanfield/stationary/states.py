@@ -85,7 +85,7 @@ class StationaryState:
         """
         if not self.symmetry.is_axisymmetric:
             return polyhedral_density(self.equation, self.moments, self.diffusivity)
-        space = self.problem.space
+        space = self.problem.manifold
         if not space.has_series:
             raise ValueError(
                 f"{space.name} has no harmonics: density() is that on the circle or the sphere."

@@ -336,7 +336,7 @@ def collapse(problem: Problem, points: FloatArray, until: float) -> tuple[float,
 
 def _pair(problem: Problem, time: float, pair: Clusters) -> tuple[float, float, float]:
     """Angle of two clusters, mass of the lighter, and when they will have met."""
-    angle = float(problem.space.distance(pair.centre[0], pair.centre[1]))
+    angle = float(problem.manifold.distance(pair.centre[0], pair.centre[1]))
     first, second = (pair.mass / pair.mass.sum()).tolist()
     met = cluster_radius(problem.beta)
     later = two_cluster_time(problem, angle, met, (first, second)) if angle > met else 0.0

@@ -402,7 +402,7 @@ def system_distances(
     """
     points = sample_tokens(reference.densities[0], tokens, rng)
     noise = int(rng.integers(2**63))
-    begin = Measure(problem.space, points)
+    begin = Measure(problem.manifold, points)
     start = particles(problem, begin, seed=noise, step=step, tolerance=tolerance)
     stream = trajectory(problem, start, reference.times, tolerance=tolerance)
     # The last bits of a sum by BLAS depend on its threads, and results must not.

@@ -162,7 +162,7 @@ def _sampler(problem: Problem, tokens: int) -> _Sampler:
     variances = np.exp(2.0 * rates * start) / tokens
     variances[0] = 0.0
     grid_degree = quiet_degree(problem)
-    carried = tokens > max(_FEW_TOKENS, len(problem.space.grid(grid_degree).points))
+    carried = tokens > max(_FEW_TOKENS, len(problem.manifold.grid(grid_degree).points))
     return _Sampler(problem, tokens, grid_degree, start, end, variances, carried)
 
 
@@ -201,7 +201,7 @@ def quiet_time(problem: Problem, tokens: int) -> float:
 
 def _clusters_of(sampler: _Sampler, sample: int, seed: int) -> Clusters:
     problem, tokens = sampler.problem, sampler.tokens
-    space, start, rng = problem.space, sampler.start, rng_of(seed, tokens, sample)
+    space, start, rng = problem.manifold, sampler.start, rng_of(seed, tokens, sample)
     if not sampler.on_nodes:
         # Without a generator of their own they would be the tokens of an ensemble of this seed.
         own = np.random.default_rng(rng.integers(2**63))

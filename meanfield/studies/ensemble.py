@@ -228,7 +228,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         """No clusters."""
         options = self.options
         shape = (len(options.tokens), options.runs, len(options.times))
-        return empty_table(shape, point_shape(self.problem.space))
+        return empty_table(shape, point_shape(self.problem.manifold))
 
     def lacking(self, table: ClusterTable) -> npt.NDArray[np.bool_]:
         """Not counted at some time."""
@@ -249,7 +249,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
                 clusters_of_run(problem, start, times, runs.size, self.tolerance)
                 for start in starts
             ]
-        return table_of(groups, point_shape(problem.space))
+        return table_of(groups, point_shape(problem.manifold))
 
     def placed(self, table: ClusterTable, runs: Runs, part: ClusterTable) -> ClusterTable:
         """The table itself, filled, or a wider one."""
@@ -293,7 +293,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
 
     def block_length(self, size: int) -> int:
         """Number of runs that take a few tenths of a second."""
-        share = _BLOCK_TOKENS[min(self.problem.space.dimension, 2)] // (size + self.overhead)
+        share = _BLOCK_TOKENS[min(self.problem.manifold.dimension, 2)] // (size + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)
 
 
@@ -327,7 +327,7 @@ def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray
     >>> run_tokens(problem, 100, 0, 7).shape
     (100,)
     """
-    return tokens_of(problem.space, initial_density(problem), tokens, rng_of(seed, tokens, run))
+    return tokens_of(problem.manifold, initial_density(problem), tokens, rng_of(seed, tokens, run))
 
 
 def clusters_of_run(
@@ -361,12 +361,12 @@ def clusters_of_run(
 
 def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
     """Tokens as they are."""
-    return Measure(problem.space, points)
+    return Measure(problem.manifold, points)
 
 
 def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
     """Weighted nodes of the density that has the moments of tokens up to the relevant degree."""
-    space, degree = problem.space, problem.relevant_degree(tolerance)
+    space, degree = problem.manifold, problem.relevant_degree(tolerance)
     density = Density(space, space.moments(points, None, degree))
     fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
     grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))

@@ -91,12 +91,12 @@ class EnsembleMoments:
 
     @cached_property
     def _coordinates(self) -> Coordinates:
-        space = self.problem.space
+        space = self.problem.manifold
         return coordinates(space.dimension, space.degree_of(self.limit))
 
     def _flat(self, packed: ModalArray) -> ModalArray:
         """Moments as files have them, flat."""
-        array = self.problem.space.spread(packed)
+        array = self.problem.manifold.spread(packed)
         return np.asarray(array.reshape(*packed.shape[:-1], -1))
 
     @checked
@@ -130,7 +130,7 @@ class EnsembleMoments:
         ValueError
             If "energy" is asked for and the moments end below what is felt.
         """
-        of, space = self._coordinates, self.problem.space
+        of, space = self._coordinates, self.problem.manifold
         check_degrees(self.problem, observable, space.degree_of(self.limit))
         here = [variation(self.problem, observable, each) for each in self.limit]
         estimates = np.array([each.value for each in here])
@@ -153,7 +153,7 @@ class EnsembleMoments:
         )
 
     def _linear(self, control: bool) -> _Deviations:
-        space = self.problem.space
+        space = self.problem.manifold
         basis = moments_of_coordinates(space, space.degree_of(self.limit))
         return _Deviations(
             self.tokens,
@@ -166,7 +166,7 @@ class EnsembleMoments:
         return (
             f"EnsembleMoments({len(self.samples)} runs of {self.tokens} tokens, {len(self.times)} "
             f"times up to t = {self.times[-1]:.6g}, degree "
-            f"{self.problem.space.degree_of(self.limit)})"
+            f"{self.problem.manifold.degree_of(self.limit)})"
         )
 
 
@@ -322,7 +322,7 @@ class _Plan:
 
 
 def _planned(of: TokenRuns, degree: int) -> _Plan:
-    space = of.problem.space
+    space = of.problem.manifold
     moments = coordinates(space.dimension, degree)
     fields = moments.to_coefficients(np.eye(moments.size))
 
@@ -345,7 +345,7 @@ def _planned(of: TokenRuns, degree: int) -> _Plan:
 
 def _moments(plan: _Plan, runs: range) -> tuple[ModalArray, ModalArray]:
     """Moments of the runs of a block and predicted ones, (len(runs), n_times, coefficients)."""
-    space = plan.of.problem.space
+    space = plan.of.problem.manifold
     degree = space.degree_of(plan.limit)
     coarse, fine = (coordinates(space.dimension, each) for each in (degree, plan.degree))
     samples = np.empty((len(runs), *plan.limit.shape), dtype=np.complex128)

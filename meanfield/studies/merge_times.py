@@ -43,7 +43,7 @@ def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
     >>> bool(abs(times[1] / exact - 1.0) < 1e-3)
     True
     """
-    space, quartiles = problem.space, MergeTimes()
+    space, quartiles = problem.manifold, MergeTimes()
     if problem.beta < 0.0 or problem.flow.strength < 0.0:
         return quartiles
     for count in sorted({each.count for each in clusters if each.count > 1}):

@@ -407,7 +407,7 @@ def _unlike_uniform(problem: Problem, tokens: int, points: FloatArray | None) ->
     Uniform tokens have moments of about 1 / sqrt(N), in each of the 2l + 1 coefficients of degree l
     on the sphere. A law with moments below that is hidden by them.
     """
-    space, rates = problem.space, growth_rates(problem)
+    space, rates = problem.manifold, growth_rates(problem)
     start = problem.initial_measure() if points is None else Measure(space, points)
     sizes = space.sizes_by_degree(start.moments(len(rates) - 1))
     degrees = np.arange(len(sizes))
@@ -451,7 +451,7 @@ def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int,
         raise ValueError(
             f"tokens must be one number, or an array of points, got {describe(tokens)}."
         )
-    points = problem.space.check_points(in_radians(tokens))
+    points = problem.manifold.check_points(in_radians(tokens))
     return len(points), points
 
 
@@ -479,7 +479,7 @@ def default_samples(dimension: int, degree: int) -> int:
 
 def linear_counts(problem: Problem, tokens: int, samples: int, seed: int) -> Iterator[IntArray]:
     """Numbers of maxima of samples of the potential at the onset time, chunk by chunk."""
-    space, variances = problem.space, potential_variances(problem, tokens)
+    space, variances = problem.manifold, potential_variances(problem, tokens)
     # Only the shape counts; the size may be near the smallest numbers there are.
     from meanfield.spaces.maxima import count_maxima, gaussian_fields
 

@@ -83,7 +83,7 @@ class TokenRuns:
         return self._together(runs) if self.together else self._one_by_one(runs)
 
     def _together(self, runs: range) -> Iterator[tuple[int, int, FloatArray]]:
-        space = self.problem.space
+        space = self.problem.manifold
         rng = rng_of(self.seed, self.tokens, runs.start // self.length)
         # What others of the block would have drawn decides nothing, but must have been drawn.
         moved = self.length if self.step is not None else len(runs)
@@ -97,8 +97,8 @@ class TokenRuns:
     def _one_by_one(self, runs: range) -> Iterator[tuple[int, int, FloatArray]]:
         for row, run in enumerate(runs):
             rng = rng_of(self.seed, self.tokens, run)
-            points = tokens_of(self.problem.space, self.density, self.tokens, rng)
-            start = Measure(self.problem.space, points)
+            points = tokens_of(self.problem.manifold, self.density, self.tokens, rng)
+            start = Measure(self.problem.manifold, points)
             noise = 0 if self.step is None else int(rng.integers(2**63))
             stream = moved_by_moments(
                 self.problem, start, self.times, self.tolerance, self.step, noise
@@ -133,7 +133,7 @@ class TokenRuns:
     ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
         """Strang's splitting with equal steps between times: half a step of noise, drift, noise."""
         assert self.step is not None
-        space, diffusivity = self.problem.space, self.problem.flow.diffusivity
+        space, diffusivity = self.problem.manifold, self.problem.flow.diffusivity
         dimension, numbers = space.dimension, np.arange(len(start))
 
         def diffused(x: FloatArray, time: float) -> FloatArray:

@@ -4,7 +4,7 @@ Both are fixed fields u on R^d, and add P_x u(x) to the velocity of a token at x
 section 2.4):
 
     FeedForward     u(x) = W sigma(A x + b)
-    Drift           u(x) = M x
+    LinearDrift     u(x) = M x
 
 On spheres div P_x u = tr J - <x, J x> - (d - 1) <x, u> with the Jacobian J of u, on R^d it is tr J.
 """
@@ -219,7 +219,7 @@ class FeedForward:
 
 @checked
 @dataclass(frozen=True)
-class Drift:
+class LinearDrift:
     """A linear field u(x) = M x: a rigid rotation where M is skew.
 
     Alone it moves tokens along x(t) = e^{tM} x_0, divided by its length on spheres.
@@ -236,7 +236,7 @@ class Drift:
 
     Examples
     --------
-    >>> Drift([[0, -1], [1, 0]]).vectors(np.array([[1.0, 0.0]]))
+    >>> LinearDrift([[0, -1], [1, 0]]).vectors(np.array([[1.0, 0.0]]))
     array([[0., 1.]])
     """
 

@@ -36,8 +36,8 @@ def at_time(part: Any, time: float) -> Any:
     """The part with the values that its functions have at a time.
 
     >>> import meanfield as mf
-    >>> at_time(mf.Drift(lambda t: 2.0 * t), 0.5)
-    Drift(matrix=1.0)
+    >>> at_time(mf.LinearDrift(lambda t: 2.0 * t), 0.5)
+    LinearDrift(matrix=1.0)
     """
     if not is_time_dependent(part):
         return part

@@ -83,7 +83,7 @@ class CheckedRun:
 
     @cached_property
     def space(self) -> Manifold:
-        return self.problem_or_none.space if self.problem_or_none else self.run.manifold
+        return self.problem_or_none.manifold if self.problem_or_none else self.run.manifold
 
     def problem_at(self, save: int) -> Problem:
         """Problem of the stage in which a save lies."""
@@ -202,14 +202,14 @@ def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Mo
         raise ValueError("labels see different measures: their motion is not one of theirs.")
     if isinstance(measure, Density):
         return _of_density(problem, measure)
-    space, x, masses = problem.space, measure.points, measure.mass
+    space, x, masses = problem.manifold, measure.points, measure.mass
     velocity = TokenField(problem, attended(problem), measure.weights, tolerance).velocity(x)
     squared, partition = space.squared_norm(velocity), _partition(problem, measure)
     return _summed(problem, x, masses, velocity, squared, partition)
 
 
 def _of_density(problem: Problem, density: Density) -> Motion:
-    space, interaction = problem.space, interaction_of(problem)
+    space, interaction = problem.manifold, interaction_of(problem)
     grid = space.grid(max(density.max_degree, problem.kernel_degree))
     coefficients = space.resize(density.coefficients, grid.max_degree)
     field = interaction.of_density(coefficients)
@@ -236,7 +236,7 @@ def _summed(
     squared: FloatArray,
     partition: FloatArray | None,
 ) -> Motion:
-    space = problem.space
+    space = problem.manifold
     if velocity is None or space.has_rings:
         torque = np.nan
     elif velocity.ndim == 1:
@@ -255,7 +255,7 @@ def _summed(
 
 def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
     """Z at weighted points; None of several heads, of too many tokens, and without harmonics."""
-    space, points = problem.space, measure.points
+    space, points = problem.manifold, measure.points
     if problem.normalization != "softmax":
         return np.ones(len(points))
     heads = problem.heads

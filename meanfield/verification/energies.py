@@ -91,7 +91,7 @@ def value(checked: CheckedRun) -> Check:
 
 
 def _moments_to_degree(checked: CheckedRun, problem: Problem, save: int) -> ModalArray:
-    space = problem.space
+    space = problem.manifold
     moments: ModalArray = checked.moments[save]
     if not space.has_series:
         return moments

@@ -188,7 +188,7 @@ def _tokens(
     points, layers = measure.points, problem.layers
     fixed = {} if measure.weights is None else {"weights": measure.weights}
     if layers is not None and not layers.moves_densities:
-        points = problem.space.vectors(points)
+        points = problem.manifold.vectors(points)
         if layers.has_radius:
             if time > 0.0:
                 raise ValueError("lengths of tokens are not stored")

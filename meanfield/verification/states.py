@@ -142,7 +142,7 @@ def observables(checked: CheckedRun) -> Check:
     worst, what = 0.0, "none differs"
     for save, measure in enumerate(run.measures):
         problem, moments = run.problem_at(save), checked.moments[save]
-        values: dict[str, Any] = {"order_parameter": problem.space.order_parameter(moments)}
+        values: dict[str, Any] = {"order_parameter": problem.manifold.order_parameter(moments)}
         if measure is not None and save in checked.sample:
             values |= observe(problem, measure, moments, sorted(set(ours.values())))
         if isinstance(measure, LabelledDensity):

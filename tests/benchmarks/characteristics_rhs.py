@@ -23,7 +23,7 @@ MODES = {"circle": [[3, 0.2, 0.1]], "sphere": [[3, 1, 0.1], [2, 0, 0.1]]}
 
 def carrier(problem: mf.Problem, nodes: int) -> CharacteristicsRepresentation:
     """Characteristics on equal cells, about so many nodes, moved for a while."""
-    space = problem.space
+    space = problem.manifold
     length = 1.0
     cells = label_cells(space, length)
     while len(cells.weights) < nodes:
@@ -46,7 +46,7 @@ def carrier(problem: mf.Problem, nodes: int) -> CharacteristicsRepresentation:
 def bare(found: CharacteristicsRepresentation) -> Call:
     """Moments and velocity of the same nodes."""
     measure = found.measure(found.state)
-    space, felt = found.problem.space, found.interaction
+    space, felt = found.problem.manifold, found.interaction
 
     def velocity() -> np.ndarray:
         moments = space.moments(measure.points, measure.weights, felt.degree)

@@ -31,8 +31,8 @@ def initial(problem: mf.Problem, degree: int) -> ModalArray:
     """A positive density, its spectrum decaying to a floor of rounding: no denormal numbers."""
     sizes = np.maximum(1e-3 * np.exp(-0.2 * np.arange(degree + 1)), 1e-17)
     sizes[0] = 1.0
-    ones = problem.space.resize(np.ones(1, complex), degree) * 0.0 + 1.0
-    return problem.space.convolve(sizes, ones)
+    ones = problem.manifold.resize(np.ones(1, complex), degree) * 0.0 + 1.0
+    return problem.manifold.convolve(sizes, ones)
 
 
 def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
@@ -43,7 +43,7 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
         carrier, Start(0.0, state, _STEP), 1e9, lambda rhs: rhs
     )
     transport = carrier.interaction.transport(degree)
-    rates = problem.space.convolve(mf.growth_rates(problem, degree), np.ones(len(state)))
+    rates = problem.manifold.convolve(mf.growth_rates(problem, degree), np.ones(len(state)))
     make = tables(rates.real.copy())
 
     def step() -> None:

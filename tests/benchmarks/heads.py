@@ -66,7 +66,7 @@ def _sums(targets, points, score, value, out):  # type: ignore[no-untyped-def]
 
 def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
     """Velocity of tokens in their own field, summed over pairs."""
-    x = problem.space.vectors(points)
+    x = problem.manifold.vectors(points)
     found = np.zeros_like(x)
     bounds = chunk_bounds(len(x), 16)
     assert problem.attention is not None
@@ -78,7 +78,7 @@ def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
             _sums(x[part], x, score, value, found[part])
 
         map_chunks(chunk, 16)
-    return problem.space.project(points, found)
+    return problem.manifold.project(points, found)
 
 
 def by_series(problem: mf.Problem, points: np.ndarray) -> np.ndarray:

@@ -101,7 +101,7 @@ def heads(p: np.ndarray) -> mf.Problem:
 def sphere(p: np.ndarray) -> mf.Problem:
     """Beta, drift, ten modes of the initial density."""
     law = mf.perturbed_uniform([[l, 1, 0.02 + p[l]] for l in range(2, 12)])
-    drift = mf.Drift(p[11:].reshape(3, 3))
+    drift = mf.LinearDrift(p[11:].reshape(3, 3))
     return mf.Problem(mf.Sphere(), mf.exponential(5.0 + p[0]), mf.SA, law, drift=drift)
 
 

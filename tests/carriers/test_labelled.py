@@ -84,7 +84,7 @@ def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask() -> No
         mf.Circle(),
         mf.Attention(heads, mask="causal", **given),
         initial=law,
-        drift=mf.Drift([[0.1, -0.3], [0.4, 0.0]]),
+        drift=mf.LinearDrift([[0.1, -0.3], [0.4, 0.0]]),
     )
     run = mf.simulate(problem, until=1.0, save=2, labels=3, tolerance=1e-9)
     alone = mf.simulate(problem.unlabelled, until=1.0, save=2, tolerance=1e-9)

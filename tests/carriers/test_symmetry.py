@@ -81,9 +81,12 @@ SKEW = [[0.0, -1.0], [1.0, 0.0]]
         (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]]), initial=THREE), "none"),
         (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]])), "two-fold symmetric"),
         (mf.Problem(CIRCLE, head(value=[[1, -1], [1, 1]]), initial=THREE), "three-fold symmetric"),
-        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.Drift(SKEW)), "three-fold symmetric"),
         (
-            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.Drift([1.0, 2.0])),
+            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift(SKEW)),
+            "three-fold symmetric",
+        ),
+        (
+            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift([1.0, 2.0])),
             "mirror symmetric",
         ),
         (
@@ -269,7 +272,7 @@ def attending(manifold: mf.Sphere, how: str, **options: object) -> mf.Problem:
         attending(SPHERE, "softmax", score=SCORE_3),
         attending(CIRCLE, "sinkhorn", score=0.25 * SCORE, value=VALUE),
         attending(SPHERE, "sinkhorn", score=0.25 * SCORE_3),
-        attending(CIRCLE, "softmax", score=SCORE, drift=mf.Drift(np.diag([1.0, 2.0]))),
+        attending(CIRCLE, "softmax", score=SCORE, drift=mf.LinearDrift(np.diag([1.0, 2.0]))),
         mf.Problem(CIRCLE, mf.exponential(-20.0), mf.SA, THREE),
         mf.Problem(mf.Axial(5), mf.exponential(-20.0), mf.SA),
     ],
@@ -277,7 +280,7 @@ def attending(manifold: mf.Sphere, how: str, **options: object) -> mf.Problem:
 )
 def test_asymmetry_of_nodes_does_not_feed_itself(problem: mf.Problem) -> None:
     """Rounding would grow to another answer, and the run would call it symmetric."""
-    group, space = of(problem), problem.space
+    group, space = of(problem), problem.manifold
     assert group is not None
     rng = np.random.default_rng(1)
     points, _ = group.orbits(space.random_points(20, rng), np.ones(20))

@@ -33,7 +33,9 @@ def largest_share(problem: mf.Problem, until: float, **options: object) -> float
     [
         mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow("none", strength=-0.7), LAW),
         mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow("none", diffusivity=0.05), LAW),
-        mf.Problem(CIRCLE, mf.exponential(-3.0), mf.USA, LAW, drift=mf.Drift([[0.3, 0], [0, 0]])),
+        mf.Problem(
+            CIRCLE, mf.exponential(-3.0), mf.USA, LAW, drift=mf.LinearDrift([[0.3, 0], [0, 0]])
+        ),
         mf.Problem(CIRCLE, mf.Attention([HEAD], "none", beta=4.0), initial=LAW),
         mf.Problem(CIRCLE, mf.Attention([mf.Head()], "sinkhorn", beta=4.0), initial=LAW),
     ],
@@ -109,7 +111,7 @@ def test_partition_function_between_saves() -> None:
         (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow(True, 1.0, 0.1)), "no free energy"),
         (mf.Problem(CIRCLE, mf.linear(), mf.USA, frequencies=mf.Lorentzian(0.1)), "labels"),
         (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.SA), "another kernel"),
-        (mf.Problem(mf.Space(3), mf.exponential(1.0), mf.USA), "R\\^d"),
+        (mf.Problem(mf.Euclidean(3), mf.exponential(1.0), mf.USA), "R\\^d"),
     ],
 )
 def test_flows_without_an_energy_are_refused(problem: mf.Problem, words: str) -> None:

@@ -140,7 +140,7 @@ def test_kernels_are_compiled_before_processes_start(monkeypatch: pytest.MonkeyP
         assert seen == [problem]
 
 
-@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Space(2)])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Euclidean(2)])
 @pytest.mark.parametrize("diffusivity", [0.0, 0.1])
 def test_what_workers_need_can_be_compiled(manifold: Any, diffusivity: float) -> None:
     """A prediction would fail in its preparations."""

@@ -141,7 +141,7 @@ def test_tokens_without_room_are_refused_before_they_are_drawn(
             tokens=400_000,
         )
     space = mf.Problem(
-        mf.Space(100_000), mf.exponential(1.0), mf.USA, mf.from_points(np.eye(1, 100_000))
+        mf.Euclidean(100_000), mf.exponential(1.0), mf.USA, mf.from_points(np.eye(1, 100_000))
     )
     with pytest.raises(ValueError, match=r"matrices of R\^100000 would take about 224 GiB"):
         mf.simulate(space, until=1.0)

@@ -17,7 +17,7 @@ WIDE = mf.FeedForward(
 )
 LAW = mf.perturbed_uniform([[1, 0.1, 0.0], [3, 0.08, 0.0]])
 FLAT = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, -0.2), "tanh")
-TURN = mf.Drift([[0.0, -0.5], [0.5, 0.0]])
+TURN = mf.LinearDrift([[0.0, -0.5], [0.5, 0.0]])
 
 
 @pytest.mark.parametrize("carrier", ["density", "characteristics"])
@@ -28,7 +28,7 @@ def test_a_linear_drift_makes_an_angular_central_gaussian(
     """Points go to e^{tM} x / |.|, M = e e^T: p = e^{-t} (1 - u^2 + u^2 e^{-2t})^{-d/2}."""
     d = space.ambient
     axis = np.eye(d)[0 if d == 2 else 2]
-    problem = mf.Problem(space, NOTHING, drift=mf.Drift(np.outer(axis, axis)))
+    problem = mf.Problem(space, NOTHING, drift=mf.LinearDrift(np.outer(axis, axis)))
     finest = 1e-8 if (d, carrier) == (3, "characteristics") else 1e-11
     run = mf.simulate(problem, until=1.0, save=[1.0], representation=carrier, tolerance=finest)
     measure = run.measures[-1]
@@ -133,7 +133,7 @@ def test_the_sum_of_energies_climbs_by_the_squared_speed(of: mf.Kernel | str) ->
     """dE/dt = int |v|^2 dmu in the unit of the energy: units of the two parts fit."""
     w = np.array([[1.0, 0.2], [-0.5, 0.8]]) * [0.3, -0.7]
     layer = mf.FeedForward([[1.0, -0.5], [0.2, 0.8]], w, (0.1, -0.2), "silu")
-    drift = mf.Drift([[0.3, 0.1], [0.1, 0.0]])
+    drift = mf.LinearDrift([[0.3, 0.1], [0.1, 0.0]])
     heads = mf.Attention([mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])], "none", beta=3.0)
     points = mf.Measure(mf.Circle(), np.array([0.3, 1.1, 2.0, 2.7, 4.4]))
     kernel = heads if isinstance(of, str) else of
@@ -153,7 +153,10 @@ def test_fields_without_potential_say_why() -> None:
     lines = [
         (mf.Problem(circle, kernel, mf.USA, drift=TURN), "drift matrix is not symmetric"),
         (mf.Problem(circle, kernel, mf.USA, feed_forward=FLAT), "writes in another direction"),
-        (mf.Problem(circle, kernel, mf.SA, drift=mf.Drift([1.0, 0.0])), "Z divides attention"),
+        (
+            mf.Problem(circle, kernel, mf.SA, drift=mf.LinearDrift([1.0, 0.0])),
+            "Z divides attention",
+        ),
     ]
     point = mf.Measure(circle, np.zeros(1))
     for problem, words in lines:

@@ -20,7 +20,7 @@ SPACE = mf.Attention([mf.Head(score=MATRIX[0], value=MATRIX[1]), mf.Head()], "no
 PROBLEMS = {
     "usa": (mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA), 32),
     "noise": (mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.Flow(True, 2.0, 0.1)), 32),
-    "heads": (mf.Problem(mf.Circle(), PLANE, drift=mf.Drift([[0.0, -0.3], [0.3, 0.1]])), 32),
+    "heads": (mf.Problem(mf.Circle(), PLANE, drift=mf.LinearDrift([[0.0, -0.3], [0.3, 0.1]])), 32),
     "sphere": (mf.Problem(mf.Sphere(), mf.exponential(beta=3.0), mf.SA), 16),
     "heads of the sphere": (mf.Problem(mf.Sphere(), SPACE), 16),
 }  # fmt: skip
@@ -34,14 +34,14 @@ def case(request: pytest.FixtureRequest) -> tuple[mf.Problem, int]:
 
 def smooth(problem: mf.Problem, degree: int, count: int) -> ModalArray:
     """Random perturbations whose degrees fall off."""
-    of = coordinates(problem.space.dimension, degree)
+    of = coordinates(problem.manifold.dimension, degree)
     sizes = np.exp(-0.8 * of.vector_degrees)
     return np.asarray(of.to_coefficients(RNG.standard_normal((count, of.size)) * sizes))
 
 
 def flow_at(problem: mf.Problem, degree: int, density: ModalArray) -> LinearisedFlow:
     """The linearised flow at a density."""
-    grid = problem.space.grid(degree)
+    grid = problem.manifold.grid(degree)
     return LinearisedFlow(interaction_of(problem), grid, density, problem.flow.diffusivity)
 
 
@@ -55,7 +55,7 @@ def density_of(problem: mf.Problem, degree: int) -> ModalArray:
 def test_it_is_the_flow_that_runs_take(case: tuple[mf.Problem, int]) -> None:
     """F of the linearised flow is that of density runs."""
     problem, degree = case
-    density, space = density_of(problem, degree), problem.space
+    density, space = density_of(problem, degree), problem.manifold
     damping = problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
     run = transport(interaction_of(problem), degree)(density, False) - space.convolve(
         damping, density
@@ -70,7 +70,7 @@ def test_adjoint_is_the_transpose(case: tuple[mf.Problem, int]) -> None:
     problem, degree = case
     flow = flow_at(problem, degree, density_of(problem, degree))
     tangents, fields = (smooth(problem, degree, 4) for _ in range(2))
-    of = coordinates(problem.space.dimension, degree)
+    of = coordinates(problem.manifold.dimension, degree)
     forward = of.to_vector(fields) @ of.to_vector(flow.derivative(tangents)).T
     backward = of.to_vector(flow.adjoint(fields)) @ of.to_vector(tangents).T
     np.testing.assert_allclose(forward, backward, atol=1e-14 * np.abs(forward).max() * degree)

@@ -71,8 +71,8 @@ def shape() -> Any:
     """Tokens of a plane under an identity value."""
     points = np.random.default_rng(0).normal(size=(8, 2))
     attention = mf.Attention([mf.Head()], beta=1.0)
-    problem = mf.Problem(mf.Space(2), attention, mf.SA, mf.from_points(points))
-    return limit_shape(problem, problem.initial.build(problem.space), 1.0)
+    problem = mf.Problem(mf.Euclidean(2), attention, mf.SA, mf.from_points(points))
+    return limit_shape(problem, problem.initial.build(problem.manifold), 1.0)
 
 
 def fluctuations() -> Any:

@@ -46,7 +46,7 @@ def run_of(name: str) -> Run:
         "line": (1.0, PLANE[:, :1]),
     }[name]
     attention = mf.Attention([mf.Head(value=value)], beta=1.0)
-    problem = mf.Problem(mf.Space(points.shape[1]), attention, initial=mf.from_points(points))
+    problem = mf.Problem(mf.Euclidean(points.shape[1]), attention, initial=mf.from_points(points))
     return mf.simulate(problem, 8.0, save=9)
 
 

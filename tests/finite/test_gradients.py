@@ -21,7 +21,7 @@ def kernel(p: FloatArray) -> mf.Problem:
     """Beta, strength, diffusivity, a mode, and an entry of the drift."""
     law = mf.from_density([1.0, 0.25 + p[3], -0.1j])
     flow = mf.Flow(normalized=True, strength=p[1], diffusivity=p[2])
-    drift = mf.Drift([[0.0, p[4]], [0.1, 0.2]])
+    drift = mf.LinearDrift([[0.0, p[4]], [0.1, 0.2]])
     return mf.Problem(mf.Circle(), mf.exponential(p[0]), flow, law, drift=drift)
 
 
@@ -54,7 +54,7 @@ def sphere(p: FloatArray) -> mf.Problem:
 def zonal_sphere(p: FloatArray) -> mf.Problem:
     """Beta and a drift."""
     law = mf.perturbed_uniform([[2, 1, 0.1], [1, 0, 0.2]])
-    drift = mf.Drift([[0.0, p[1], 0.0], [0.0, 0.0, 0.1], [0.2, 0.0, 0.0]])
+    drift = mf.LinearDrift([[0.0, p[1], 0.0], [0.0, 0.0, 0.1], [0.2, 0.0, 0.0]])
     return mf.Problem(mf.Sphere(), mf.exponential(p[0]), mf.USA, law, drift=drift)
 
 
@@ -84,7 +84,7 @@ def test_every_parameter_against_differences_of_runs(
         simulated = mf.simulate(
             problem(p), until, save=2, unit=unit, tolerance=1e-12, representation="density"
         )
-        return squared(simulated.problem.space.packed(simulated.moments[-1]))
+        return squared(simulated.problem.manifold.packed(simulated.moments[-1]))
 
     p = np.array(at)
     # One direction through all of them, then every parameter would be seen.

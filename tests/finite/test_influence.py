@@ -33,7 +33,7 @@ def test_a_little_mass_moved_from_here_to_there(flow: mf.Flow) -> None:
     h = 1e-3
     slope = (8 * (second_moment(h) - second_moment(-h)) - second_moment(2 * h)
              + second_moment(-2 * h)) / (12 * h)  # fmt: skip
-    grown = problem.space.inner(psi.coefficients[0], np.append(other, np.zeros(60)))
+    grown = problem.manifold.inner(psi.coefficients[0], np.append(other, np.zeros(60)))
     np.testing.assert_allclose(grown, slope, rtol=1e-8)
 
 
@@ -89,7 +89,7 @@ def test_tangents_and_adjoints_of_a_long_run_agree_to_rounding() -> None:
         start = perturbation
         for step, flows, _ in along.forward():
             perturbation = tangent(step, flows, perturbation)
-    inner = problem.space.inner
+    inner = problem.manifold.inner
     backward = inner(psi.coefficients[0], start[0])
     np.testing.assert_allclose(perturbation[0, 1].real, backward, rtol=1e-12)
 

@@ -190,7 +190,7 @@ def test_laws_keep_what_they_were_given(kind: str) -> None:
         (mf.Sphere(5), mf.configuration("simplex", dimension=3), [-1 / 3]),
         (mf.Sphere(5), mf.configuration("simplex"), [-1 / 5]),
         (mf.Sphere(4), mf.configuration("cross_polytope"), [-1, 0]),
-        (mf.Space(3), mf.configuration("cube"), [-1, -1 / 3, 1 / 3]),
+        (mf.Euclidean(3), mf.configuration("cube"), [-1, -1 / 3, 1 / 3]),
         (mf.Sphere(7), mf.configuration("antipodal", weights=[0.2, 0.8]), [-1]),
     ],
 )

@@ -61,7 +61,7 @@ def test_energy_and_its_slope_equal_the_printed(normalization: str, known: float
     """Five tokens; dE/dt = int |v|^2, of softmax int Z |v|^2."""
     problem = posed(SYMMETRIC, normalization=normalization, beta=2.0)
     assert energy(problem, TOKENS, MASSES) == pytest.approx(0.3363641853083627, rel=1e-14)
-    x = problem.space.vectors(TOKENS)
+    x = problem.manifold.vectors(TOKENS)
     v, z = velocity(problem, x, MASSES)
     turning = x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0]
     z = z if normalization == "softmax" else np.ones(5)
@@ -78,7 +78,7 @@ def test_several_heads_climb_only_without_normalisation() -> None:
     masses = np.full(3, 1 / 3)
     bare = posed(first, second, normalization="none", beta=2.0)
     softmax = posed(first, second, normalization="softmax", beta=2.0)
-    x = bare.space.vectors(tokens)
+    x = bare.manifold.vectors(tokens)
 
     def rise(problem: mf.Problem) -> tuple[float, float]:
         """Rate of the sum of energies along a flow, and the mean of its squared velocity."""

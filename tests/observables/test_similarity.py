@@ -41,7 +41,7 @@ def test_cosines_are_those_of_pairs() -> None:
     assert mean_cosine(TOKENS) == pytest.approx(cosines.mean(), abs=1e-15)
     expected = np.histogram(cosines, EDGES)[0] / 870
     np.testing.assert_allclose(similarity(TOKENS), expected, rtol=0, atol=1e-15)
-    grown = mf.Measure(mf.Space(9), TOKENS.points * np.geomspace(1e-3, 1e200, 30)[:, None])
+    grown = mf.Measure(mf.Euclidean(9), TOKENS.points * np.geomspace(1e-3, 1e200, 30)[:, None])
     assert mean_cosine(grown) == pytest.approx(cosines.mean(), abs=1e-15)
     # Weights are masses, each of which is near itself.
     pair = mf.Measure(mf.Sphere(9), np.eye(9)[:2], [0.25, 0.75])

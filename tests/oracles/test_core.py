@@ -48,7 +48,7 @@ def one(beta: float, d: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def compare(problem: mf.Problem, page: core.Problem, mu: core.Points) -> None:
     """Velocity and divergence of weighted points by the package and by direct sums."""
-    space = problem.space
+    space = problem.manifold
     x = space.points_of(mu.y)
     velocity, divergence = interaction_of(problem).of_points(x, mu.mass).velocity_and_divergence(x)
     expected = space.project(x, page.velocity(mu, mu.y))
@@ -101,7 +101,7 @@ def test_terms_beside_attention_add_up(space: Any) -> None:
     d = space.ambient
     m, a, w, b = (RNG.normal(size=s) for s in ((d, d), (5, d), (d, 5), (5,)))
     problem = mf.Problem(
-        space, mf.exponential(2.0), mf.SA, drift=mf.Drift(m),
+        space, mf.exponential(2.0), mf.SA, drift=mf.LinearDrift(m),
         feed_forward=mf.FeedForward(input=a, output=w, bias=b, activation="tanh"),
     )  # fmt: skip
     terms = [core.attention(one(2.0, d)), core.drift(m), core.feed_forward(a, w, b)]
@@ -172,7 +172,7 @@ def test_layers(placement: str) -> None:
     mu = tokens(d)
     problem = mf.Problem(
         mf.Sphere(d), mf.exponential(2.0), mf.SA, mf.from_points(mu.y, mu.mass),
-        drift=mf.Drift(matrix), layers=mf.Layers(h, count=4, placement=placement),
+        drift=mf.LinearDrift(matrix), layers=mf.Layers(h, count=4, placement=placement),
     )  # fmt: skip
     run = mf.simulate(problem, save=[4.0])
     for number in range(4):
@@ -199,7 +199,7 @@ def test_stages_follow_each_other() -> None:
 def test_euclidean_space_and_frequencies() -> None:
     """Tokens of R^3, and tokens of the circle that turn."""
     mu = tokens(3)._replace(y=RNG.normal(size=(9, 3)))
-    problem = mf.Problem(mf.Space(3), mf.exponential(0.7), mf.SA, mf.from_points(mu.y, mu.mass))
+    problem = mf.Problem(mf.Euclidean(3), mf.exponential(0.7), mf.SA, mf.from_points(mu.y, mu.mass))
     run = mf.simulate(problem, until=0.5, save=[0.5], tolerance=1e-12)
     page = core.Problem([core.attention(one(0.7, 3))], sphere=False)
     (expected,) = core.evolve([(np.inf, page)], mu, [0.5])

@@ -150,7 +150,9 @@ def test_centres_are_as_many_as_expected() -> None:
         ),
         (
             lambda: causal_poisson(
-                mf.Problem(mf.Circle(), mf.linear(), mf.SA, drift=mf.Drift([[0, 1], [-1, 0]])),
+                mf.Problem(
+                    mf.Circle(), mf.linear(), mf.SA, drift=mf.LinearDrift([[0, 1], [-1, 0]])
+                ),
                 profile,
                 np.ones(1),
                 np.ones(1),

@@ -64,12 +64,14 @@ def test_a_mean_off_the_hull_of_tied_tokens_is_no_solution() -> None:
     tokens = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]])
     v = np.zeros((3, 2))
     v[2] = [2.0, 0.5]
-    assert inclusion_distance(mf.Space(2), tokens, v) == pytest.approx([0.0, 0.0, 1.0], abs=1e-12)
+    assert inclusion_distance(mf.Euclidean(2), tokens, v) == pytest.approx(
+        [0.0, 0.0, 1.0], abs=1e-12
+    )
 
 
 def test_refusals() -> None:
     """One line each."""
     with pytest.raises(ValueError, match=r"no largest score"):
-        full_support_velocity(mf.Space(2), np.ones((1, 2)))
+        full_support_velocity(mf.Euclidean(2), np.ones((1, 2)))
     with pytest.raises(ValueError, match=r"score\^T x is 0 at point 1"):
         full_support_velocity(mf.Sphere(3), np.eye(3), score=[1.0, 0.0, 1.0])

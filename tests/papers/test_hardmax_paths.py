@@ -28,15 +28,15 @@ def test_softmax_approaches_the_corner() -> None:
     }
     for (beta, delta), expected in printed.items():
         problem = mf.Problem(
-            mf.Space(2),
+            mf.Euclidean(2),
             mf.Attention([mf.Head()], beta=beta),
             initial=mf.from_points(third(delta)),
-            drift=mf.Drift(-1.0),
+            drift=mf.LinearDrift(-1.0),
         )
         run = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9)
         assert run.measures[-1].points[2] == pytest.approx(expected, abs=1.5e-6)
     for delta in (0.0, 1e-6, 0.1):
-        end = mf.hardmax(mf.Space(2), third(delta), until=1.0).points[-1, 2]
+        end = mf.hardmax(mf.Euclidean(2), third(delta), until=1.0).points[-1, 2]
         assert end == pytest.approx([SHARE + delta / np.e, SHARE], abs=1e-12)
 
 
@@ -44,10 +44,10 @@ def test_three_solutions_begin_on_the_ridge() -> None:
     """Either corner or their mean, and each satisfies the inclusion at all times."""
     ends = []
     for order, ridge in (([0, 1, 2], "corner"), ([1, 0, 2], "corner"), ([0, 1, 2], "midpoint")):
-        run = mf.hardmax(mf.Space(2), third(0.0, 0.5)[order], until=1.0, ridge=ridge)
+        run = mf.hardmax(mf.Euclidean(2), third(0.0, 0.5)[order], until=1.0, ridge=ridge)
         assert run.ties[0].choices == 3 and run.ties[0].tied == (0, 1)
         for t in run.time:
-            assert inclusion_distance(mf.Space(2), run.at(t), run.velocities(t)).max() < 1e-11
+            assert inclusion_distance(mf.Euclidean(2), run.at(t), run.velocities(t)).max() < 1e-11
         ends.append(run.points[-1, 2])
     assert np.allclose(ends, [[SHARE, y := 1 - 0.5 / np.e], [-SHARE, y], [0, y]], atol=1e-12)
 
@@ -57,9 +57,9 @@ def test_three_solutions_begin_on_the_ridge() -> None:
     [
         (mf.Circle(), 3, False),
         (mf.Sphere(4), 5, False),
-        (mf.Space(3), 3, False),
+        (mf.Euclidean(3), 3, False),
         (mf.Sphere(4), 1, True),
-        (mf.Space(3), 1, True),
+        (mf.Euclidean(3), 1, True),
     ],
     ids=str,
 )
@@ -94,7 +94,7 @@ def test_paths_are_products_of_matrix_exponentials() -> None:
     """R^d between events is linear: 59 of them, at which two scores are equal."""
     x = np.random.default_rng(6).normal(size=(24, 2))
     score, value = np.array([[0.6, 0.8], [-0.8, 0.6]]), np.array([[1.0, 0.3], [-0.2, 0.7]])
-    run = mf.hardmax(mf.Space(2), x, score=score, value=value, until=3.0, save=2)
+    run = mf.hardmax(mf.Euclidean(2), x, score=score, value=value, until=3.0, save=2)
     leaders, since = ((x @ score) @ x.T).argmax(axis=1), 0.0
     for time, event in [*((each.time, each) for each in run.events), (3.0, None)]:
         linear = np.kron(np.eye(24)[leaders] - np.eye(24), value)
@@ -111,11 +111,11 @@ def test_softmax_tokens_approach_at_first_order() -> None:
     """Eight tokens of R^2 over five events: four times the beta, a quarter of the difference."""
     x = np.random.default_rng(6).normal(size=(8, 2))
     head = mf.Head(score=[[0.6, 0.8], [-0.8, 0.6]])
-    limit = mf.hardmax(mf.Space(2), x, score=head.score, until=1.0, save=2)
+    limit = mf.hardmax(mf.Euclidean(2), x, score=head.score, until=1.0, save=2)
     off = []
     for beta in (160.0, 640.0):
         heads, law = mf.Attention([head], beta=beta), mf.from_points(x)
-        problem = mf.Problem(mf.Space(2), heads, initial=law, drift=mf.Drift(-1.0))
+        problem = mf.Problem(mf.Euclidean(2), heads, initial=law, drift=mf.LinearDrift(-1.0))
         end = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9).measures[-1].points
         off.append(np.abs(end - limit.points[-1]).max())
     assert len(limit.events) == 5
@@ -142,7 +142,7 @@ def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
 def test_repelled_tokens_slide_along_ridges_into_the_origin() -> None:
     """V = -1 between the corners of a square, h_K = |x_1| + |x_2|: x_k' = x_k - sign x_k."""
     square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.5, 0.1]])
-    run = mf.hardmax(mf.Space(2), square, value=-1.0, until=1.0, save=11)
+    run = mf.hardmax(mf.Euclidean(2), square, value=-1.0, until=1.0, save=11)
     assert [each.time for each in run.events] == pytest.approx(np.log([10 / 9, 2.0]), abs=1e-11)
     assert run.events[0].after == (1, 0) and run.events[1].after == (4,)
     exact = np.maximum(1.0 - np.exp(run.time)[:, None] * [0.5, 0.9], 0.0)
@@ -152,7 +152,7 @@ def test_repelled_tokens_slide_along_ridges_into_the_origin() -> None:
 def test_hull_of_tokens_does_not_grow() -> None:
     """V = 1 in R^d: tokens move towards others; those that attend to themselves rest."""
     x = np.random.default_rng(1).normal(size=(20, 3))
-    run = mf.hardmax(mf.Space(3), x, until=4.0, save=9)
+    run = mf.hardmax(mf.Euclidean(3), x, until=4.0, save=9)
     for before, after in zip(run.points[:-1], run.points[1:], strict=True):
         hull = ConvexHull(before).equations
         assert (after @ hull[:, :3].T + hull[:, 3]).max() < 1e-12
@@ -165,7 +165,7 @@ def test_tokens_at_rest_have_rates_of_rounding() -> None:
     n = int(x.integers(2, 12))
     x.normal(size=(1, 1)), x.normal(size=1)
     tokens = x.normal(size=(n, 1))
-    run = mf.hardmax(mf.Space(1), tokens, value=-1.0, until=1.5, save=2)
+    run = mf.hardmax(mf.Euclidean(1), tokens, value=-1.0, until=1.5, save=2)
     rest = np.abs(run.points[-1]) < 1e-11
     assert rest.sum() == n - 2 and np.abs(run.velocities(1.5)).max() < 1e-11
 

@@ -28,7 +28,7 @@ def problem_of(value: Any, points: Any = SIX, score: Any = 1.0) -> mf.Problem:
     """Tokens of one softmax head with beta = 1."""
     d = np.shape(points)[1]
     attention = mf.Attention([mf.Head(value=value, score=score)], beta=1.0)
-    return mf.Problem(mf.Space(d), attention, initial=mf.from_points(points))
+    return mf.Problem(mf.Euclidean(d), attention, initial=mf.from_points(points))
 
 
 def shapes(problem: mf.Problem, times: list[float]) -> list[LimitShape]:
@@ -159,16 +159,16 @@ def test_hulls_without_qhull_are_the_same() -> None:
 
 def test_limit_shapes_say_what_they_need() -> None:
     """One line each."""
-    tokens = mf.Measure(mf.Space(2), SIX)
-    with pytest.raises(ValueError, match=r"of tokens in R\^d, mf.Space\(d\), got Sphere"):
+    tokens = mf.Measure(mf.Euclidean(2), SIX)
+    with pytest.raises(ValueError, match=r"of tokens in R\^d, mf.Euclidean\(d\), got Sphere"):
         mf.limit_shape(mf.Problem(mf.Sphere(), mf.exponential(1.0), mf.USA), tokens, 1.0)
     two = mf.Attention([mf.Head(), mf.Head()], beta=1.0)
     stages = [mf.Stage(1.0), mf.Stage(kernel=mf.exponential(2.0))]
-    for other in (mf.Problem(mf.Space(2), two), replace(problem_of(1.0), stages=stages)):
+    for other in (mf.Problem(mf.Euclidean(2), two), replace(problem_of(1.0), stages=stages)):
         with pytest.raises(ValueError, match="one head under softmax"):
             mf.limit_shape(other, tokens, 1.0)
     with pytest.raises(ValueError, match="on the space:3, the problem on the space:2"):
-        mf.limit_shape(problem_of(1.0), mf.Measure(mf.Space(3), np.ones((1, 3))), 1.0)
+        mf.limit_shape(problem_of(1.0), mf.Measure(mf.Euclidean(3), np.ones((1, 3))), 1.0)
     with pytest.raises(ValueError, match="take an earlier time"):
         mf.limit_shape(problem_of([1.0, -1.0]), tokens, 500.0)
 

@@ -128,7 +128,7 @@ def test_small_changes_die_out_at_the_rate_of_the_gap() -> None:
     ("given", "message"),
     [
         ({"manifold": mf.Axial(4)}, r"spheres, got Axial\(4\): take mf.Circle"),
-        ({"manifold": mf.Space(3)}, r"spheres, got Space\(3\)"),
+        ({"manifold": mf.Euclidean(3)}, r"spheres, got Euclidean\(3\)"),
         ({"tokens": 1}, "tokens must be at least 2"),
         ({"beta": 301.0}, "beta must be positive, at most 300, got 301"),
         ({"beta": -1.0}, "beta must be positive, at most 300, got -1"),

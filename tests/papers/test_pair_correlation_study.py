@@ -120,8 +120,8 @@ def test_second_moments_are_means_over_pairs(manifold: Any, mode: list[float]) -
     problem = mf.Problem(manifold, mf.exponential(beta=2.0), mf.USA, law)
     made = mf.pair_correlation(problem, 5, times=[0.0], runs=3, seed=7)
     density, length = initial_density(problem), 2**15 // 5
-    points = tokens_of(problem.space, density, 5 * length, rng_of(7, 5, 0))[:15]
-    cosines = np.array([x @ x.T for x in problem.space.vectors(points).reshape(3, 5, -1)])
+    points = tokens_of(problem.manifold, density, 5 * length, rng_of(7, 5, 0))[:15]
+    cosines = np.array([x @ x.T for x in problem.manifold.vectors(points).reshape(3, 5, -1)])
     others = np.arccos(np.clip(cosines[:, ~np.eye(5, dtype=bool)], -1.0, 1.0)).ravel()
     l, unit = made.max_degree, pair_basis(manifold.dimension, made.max_degree, np.zeros(1))
     direct = pair_basis(manifold.dimension, l, others).mean(axis=1) / unit[:, 0]
@@ -197,7 +197,7 @@ HEADS = [mf.Head(score=[[0.5, 1.0], [-1.0, 0.5]], value=[1.0, -0.3]), mf.Head(va
 )
 def test_runs_together_move_as_single_ones(problem: mf.Problem) -> None:
     """Strength, scale and normalisation of kernels and heads, against the field of moments."""
-    space = problem.space
+    space = problem.manifold
     points = space.random_points(30, np.random.default_rng(0)).reshape(2, 15, *space.point_shape)
     x = np.array([space.vectors(each) for each in points])
     for own, each in zip(pair_velocity(problem)(x), points, strict=True):

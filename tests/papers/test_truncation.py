@@ -336,7 +336,7 @@ def test_the_degree_in_use_is_rounding() -> None:
         ),
         (
             lambda: mf.truncation(
-                mf.Problem(mf.Space(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
+                mf.Problem(mf.Euclidean(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
             ),
             "there is nothing to truncate",
         ),

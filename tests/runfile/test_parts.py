@@ -44,7 +44,7 @@ GIVEN = mf.Problem(
     mf.Attention(beta=2.0, mask="alibi", alibi_rate=3.0),
     initial=mf.normal_tokens(5, seed=1),
     feed_forward=mf.FeedForward(WEIGHTS, WEIGHTS.T, WEIGHTS[:, 0], "tanh"),
-    drift=mf.Drift([1.0, -1.0, 0.0, 0.0]),
+    drift=mf.LinearDrift([1.0, -1.0, 0.0, 0.0]),
 )
 
 
@@ -85,7 +85,7 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
             mf.exponential(2.0),
             mf.USA,
             initial=mf.normal_tokens(3),
-            drift=mf.Drift(2.0),
+            drift=mf.LinearDrift(2.0),
         ),
         mf.Problem(mf.Sphere(4), mf.linear(), mf.USA, mf.configuration("simplex", None, 2)),
         mf.Problem(
@@ -107,10 +107,12 @@ def test_problem_of_python_is_read_again_from_what_is_written(
     assert config.problem == stored(config) == problem
 
 
-@pytest.mark.parametrize("space", [mf.Sphere(6), mf.Space(6)])
-def test_run_in_many_dimensions_is_kept_and_read(path: Path, space: mf.Sphere | mf.Space) -> None:
+@pytest.mark.parametrize("space", [mf.Sphere(6), mf.Euclidean(6)])
+def test_run_in_many_dimensions_is_kept_and_read(
+    path: Path, space: mf.Sphere | mf.Euclidean
+) -> None:
     """Results would be lost in files that nobody can read."""
-    problem = mf.Problem(space, mf.linear(), mf.SA, mf.normal_tokens(4), drift=mf.Drift(3.0))
+    problem = mf.Problem(space, mf.linear(), mf.SA, mf.normal_tokens(4), drift=mf.LinearDrift(3.0))
     run = mf.simulate(problem, 1.0, save=2)
     run.save("run.h5")
     again = mf.load("run.h5")

@@ -50,10 +50,10 @@ GIVEN = mf.Problem(
     mf.exponential(2.0),
     mf.SA,
     LAW,
-    drift=mf.Drift([[0, -1], [1, 0]]),
+    drift=mf.LinearDrift([[0, -1], [1, 0]]),
     stages=[
         mf.Stage(end=0.5),
-        mf.Stage(1.5, mf.exponential(4.0), mf.Flow(True, -1.0), drift=mf.Drift(0.0)),
+        mf.Stage(1.5, mf.exponential(4.0), mf.Flow(True, -1.0), drift=mf.LinearDrift(0.0)),
         mf.Stage(kernel=SEVERAL, feed_forward=mf.FeedForward(output=W, activation="tanh")),
     ],
 )

@@ -38,7 +38,7 @@ class Equation:
 
     def spread(self, by_degree: FloatArray) -> FloatArray:
         """One number for each coefficient."""
-        space = self.problem.space
+        space = self.problem.manifold
         ones = 0.0 * space.resize(np.ones(1, complex), self.degree) + 1.0
         return np.asarray(space.convolve(by_degree, ones).real)
 
@@ -49,7 +49,7 @@ class Equation:
 
     def whole(self) -> Callable[[float, ModalArray], ModalArray]:
         """Right-hand side -div(f v) + D Laplacian f."""
-        problem, space = self.problem, self.problem.space
+        problem, space = self.problem, self.problem.manifold
         felt = interaction(problem)
         heat = -problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, self.degree)
         rates = self.spread(heat)
@@ -64,7 +64,7 @@ class Equation:
 
     def remainder(self) -> Callable[[float, ModalArray], ModalArray]:
         """Without L u: for USA exactly what the perturbation does to itself."""
-        problem, space = self.problem, self.problem.space
+        problem, space = self.problem, self.problem.manifold
         felt = interaction(problem)
         still = replace(problem, flow=replace(problem.flow, diffusivity=0.0))
         coupling = self.spread(mf.growth_rates(still, self.degree))

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.spaces.euclidean import Space
+from meanfield.spaces.euclidean import Euclidean
 
 
 @dataclass(frozen=True, repr=False)
-class Torus(Space):
+class Torus(Euclidean):
     """S^1 x S^1 in R^4: points are two angles (n, 2), vectors (cos a, sin a, cos b, sin b)."""
 
     dimension: int = 2

@@ -134,7 +134,7 @@ def test_variance_of_sampled_tokens() -> None:
     rng = np.random.default_rng(3)
     w = problem.kernel.potential_multipliers(1, 4)
     fields = np.array(
-        [w * problem.space.moments(rng.uniform(0, 2 * np.pi, n), None, 4) for _ in range(draws)]
+        [w * problem.manifold.moments(rng.uniform(0, 2 * np.pi, n), None, 4) for _ in range(draws)]
     )
     measured = (np.abs(fields[:, 1:]) ** 2).mean(axis=0)
     expected = potential_variances(problem, n, time=0.0)[1:5]

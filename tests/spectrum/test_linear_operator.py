@@ -46,7 +46,7 @@ def apart(found: ComplexArray, expected: ComplexArray) -> float:
 
 def nonlinear(problem: mf.Problem, degree: int) -> Callable[[FloatArray], FloatArray]:
     """-div(f v) + diffusivity Laplacian f from coefficients, by sums over the nodes of one grid."""
-    space, of = problem.space, problem.attention
+    space, of = problem.manifold, problem.attention
     assert of is not None
     grid = space.grid(degree)
     x = space.vectors(grid.points)

@@ -402,7 +402,9 @@ def test_rates_of_heads_know_what_else_moves_tokens() -> None:
     """A drift that strains, or a later stage, would be left out of the unit of time."""
     heads = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=3.0)
     alone = mf.Problem(mf.Circle(), heads)
-    turned, strained = (replace(alone, drift=mf.Drift(m)) for m in ([[0, -1], [1, 0]], [1, 0]))
+    turned, strained = (
+        replace(alone, drift=mf.LinearDrift(m)) for m in ([[0, -1], [1, 0]], [1, 0])
+    )
     assert growth_rate_max(turned) == pytest.approx(growth_rate_max(alone), rel=1e-13)
     with pytest.raises(ValueError, match="heads and fixed fields move uniform itself"):
         growth_rate_max(strained)

@@ -17,7 +17,7 @@ PROBLEMS = {
         mf.Sphere(7), mf.exponential(3.0), mf.SA, mf.from_points(RNG.standard_normal((9, 7)))
     ),
     "space:2": mf.Problem(
-        mf.Space(2), mf.Attention([HEAD], beta=2.0),
+        mf.Euclidean(2), mf.Attention([HEAD], beta=2.0),
         initial=mf.from_points(4.0 * RNG.standard_normal((6, 2))),
     ),
 }  # fmt: skip

@@ -97,7 +97,7 @@ def test_nodes_move_as_the_density_does() -> None:
     """Weighted nodes would be no density run."""
     points = drawn(CIRCLE, 2000, 0, 0)
     degree = CIRCLE.kernel.degree(1, 1e-6)
-    law = mf.from_density(CIRCLE.space.moments(points, None, degree))
+    law = mf.from_density(CIRCLE.manifold.moments(points, None, degree))
     nodes = CARRIERS["density"](CIRCLE, points, 1e-6)
     onset = mf.onset_time(CIRCLE, 2000)
     options = {"until": onset, "save": 2, "tolerance": 1e-9}

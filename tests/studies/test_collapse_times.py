@@ -129,7 +129,11 @@ def test_figure_has_a_curve_and_a_law_for_each_size(made: CollapseTimes, tmp_pat
         (mf.Problem(mf.Circle(), mf.exponential(-2.0), mf.SA), {}, "become one cluster where they"),
         (mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.SA), {}, "on the circle and S"),
         (replace(PROBLEM, flow=mf.Flow(normalized=True, diffusivity=0.1)), {}, "diffusi"),
-        (replace(PROBLEM, drift=mf.Drift([[0.0, 1.0], [-1.0, 0.0]])), {}, "leave out other terms"),
+        (
+            replace(PROBLEM, drift=mf.LinearDrift([[0.0, 1.0], [-1.0, 0.0]])),
+            {},
+            "leave out other terms",
+        ),
     ],
 )
 def test_what_has_no_time_to_one_cluster_is_refused(

@@ -106,7 +106,7 @@ def test_softmax_of_the_user_moves_densities_on_the_sphere() -> None:
     assert np.abs(one.rhs(0.0, one.state) - other.rhs(0.0, one.state)).max() < 1e-12
 
 
-@pytest.mark.parametrize("space", [mf.Sphere(), mf.Sphere(6), mf.Space(3)])
+@pytest.mark.parametrize("space", [mf.Sphere(), mf.Sphere(6), mf.Euclidean(3)])
 @pytest.mark.parametrize("masses", [None, [0.4, 0.1, 0.2, 0.1, 0.1, 0.1]])
 def test_tokens_of_every_space_are_moved(space: Any, masses: list[float] | None) -> None:
     """Equal masses, others, unit vectors and those of R^d go different ways."""
@@ -137,7 +137,7 @@ def test_noise_acts_beside_a_term(carrier: str) -> None:
 
 def test_terms_add_to_attention_and_fixed_fields() -> None:
     """Twice softmax is once that of the package and once the user's, and a drift stays."""
-    turn = mf.Drift([[0.0, -0.5], [0.5, 0.0]])
+    turn = mf.LinearDrift([[0.0, -0.5], [0.5, 0.0]])
     one, other = ends(
         [
             mf.Problem(mf.Circle(), mf.exponential(BETA), mf.Flow("softmax", 2.0), LAW, drift=turn),
@@ -160,7 +160,7 @@ def test_pairs_beside_a_term_are_summed_where_z_is_small() -> None:
     kernel = mf.exponential(-20.0)
     one, other = ends(
         [
-            mf.Problem(mf.Circle(), kernel, mf.SA, law, drift=mf.Drift(turn)),
+            mf.Problem(mf.Circle(), kernel, mf.SA, law, drift=mf.LinearDrift(turn)),
             mf.Problem(mf.Circle(), [kernel, Turn()], mf.SA, law),
         ],
         representation="characteristics",
@@ -247,7 +247,7 @@ def test_a_wrong_potential_is_refused() -> None:
 
 def test_a_drift_alone_has_an_energy() -> None:
     """The unit of attention that moves nothing is no number."""
-    problem = mf.Problem(mf.Circle(), [mf.Drift([1.0, -1.0])], initial=FLAT)
+    problem = mf.Problem(mf.Circle(), [mf.LinearDrift([1.0, -1.0])], initial=FLAT)
     run = mf.simulate(problem, 1.0, save=3)
     # d/dt int <x, M x> / 2 dmu = int |v|^2 dmu.
     assert np.all(np.diff(run.observables["energy"]) > 0.0)
@@ -269,7 +269,7 @@ def test_stages_change_attention_beside_a_term() -> None:
     stages = [mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(3.0))]
     still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0)
     with_term = mf.Problem(mf.Circle(), [still, Turning()], initial=LAW, stages=[
-        mf.Stage(end=0.5), mf.Stage(drift=mf.Drift(0.0))])  # fmt: skip
+        mf.Stage(end=0.5), mf.Stage(drift=mf.LinearDrift(0.0))])  # fmt: skip
     run = mf.simulate(with_term, 1.0, save=[1.0], representation="density")
     turned = LAW.build(mf.Circle()).moments(1)[1] * np.exp(-1j * np.sin(1.0))
     assert abs(run.moments[-1, 1] - turned) < 1e-9
@@ -313,7 +313,11 @@ def test_wrong_fields_are_refused_at_once(value: Any, message: str) -> None:
         ([Softmax], TypeError, r"a term must be .* got the class Softmax; write Softmax\(\), with"),
         ([3.0], TypeError, r"a term must be an attention, .*field\(seen, x, time\), got 3.0"),
         ([mf.linear(), mf.linear()], ValueError, "got 2 attentions: give all heads to one"),
-        ([mf.Drift(1.0), mf.Drift(1.0)], TypeError, "a term must be .*, got Drift"),
+        (
+            [mf.LinearDrift(1.0), mf.LinearDrift(1.0)],
+            TypeError,
+            "a term must be .*, got LinearDrift",
+        ),
     ],
 )
 def test_wrong_terms_are_refused(terms: Any, error: type[Exception], message: str) -> None:

@@ -67,7 +67,7 @@ def test_tokens_follow_functions_of_time(normalization: Any, drift: bool, values
         mf.Circle(),
         mf.Attention([head], normalization, beta=beta),
         initial=mf.from_points(ANGLES),
-        drift=mf.Drift(turn) if drift else None,
+        drift=mf.LinearDrift(turn) if drift else None,
     )
     until = 1.0 if normalization == "softmax" else 0.1
     run = mf.simulate(problem, until, save=[until], tolerance=1e-11)
@@ -176,13 +176,13 @@ def test_constants_take_the_place_of_functions() -> None:
     """A replaced part would come back at the next step."""
     from dataclasses import replace
 
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW, drift=mf.Drift(turn))
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW, drift=mf.LinearDrift(turn))
     assert [name for name, _, _ in problem.time_functions] == ["kernel", "drift"]
     assert [name for name, _, _ in problem.undriven.time_functions] == ["kernel"]
     assert replace(problem, initial=mf.uniform()).time_functions == problem.time_functions
     fixed = replace(problem, kernel=mf.exponential(7.0), drift=None)
     assert not fixed.is_time_dependent and fixed.now(3.0).beta == 7.0
-    assert "exponential(beta=beta)" in repr(problem) and "Drift(matrix=turn)" in repr(problem)
+    assert "exponential(beta=beta)" in repr(problem) and "LinearDrift(matrix=turn)" in repr(problem)
     flow = mf.Flow("softmax", strength=beta)
     assert repr(flow) == "Flow('softmax', strength=beta, diffusivity=0.0)"
 
@@ -258,7 +258,7 @@ def test_run_files_of_functions_are_those_of_python(folder: Folder) -> None:
         mf.exponential(lambda t: 2.0 + t),
         mf.SA,
         LAW,
-        drift=mf.Drift(lambda t: [[0.0, -np.cos(t)], [np.cos(t), 0.0]]),
+        drift=mf.LinearDrift(lambda t: [[0.0, -np.cos(t)], [np.cos(t), 0.0]]),
     )
     own = mf.simulate(problem, 0.1, save=3)
     assert np.abs(run.moments - own.moments).max() < 1e-12

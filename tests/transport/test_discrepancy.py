@@ -67,7 +67,7 @@ def test_comparisons_have_it_as_a_metric() -> None:
 
 def test_other_kernels_and_spaces_are_refused() -> None:
     """A kernel that is not positive, R^d, densities without a series."""
-    uniform, flat = mf.Density(CIRCLE, [1.0]), mf.Measure(mf.Space(2), np.eye(2))
+    uniform, flat = mf.Density(CIRCLE, [1.0]), mf.Measure(mf.Euclidean(2), np.eye(2))
     with pytest.raises(ValueError, match="beta must be positive"):
         mf.maximum_mean_discrepancy(uniform, uniform, -1.0)
     with pytest.raises(ValueError, match="no such kernel"):

@@ -182,7 +182,7 @@ def layered_density(rng: Any) -> Case:
     if rng.random() < 0.4:
         matrix = rng.normal(size=(2, 2))
         terms.append(core.drift(matrix))
-        extra["drift"] = mf.Drift(matrix)
+        extra["drift"] = mf.LinearDrift(matrix)
     carrier = str(rng.choice(["auto", "characteristics"]))
     problem = mf.Problem(
         mf.Circle(), attention_of(pairs, "softmax"), initial=law,
@@ -234,7 +234,7 @@ def stages_of_heads(rng: Any) -> Case:
     for end, pairs, matrix in zip(ends, heads, matrices, strict=True):
         terms = [attention(pairs, how, scale), core.drift(matrix)]
         pages.append((end, Problem(terms if drifts else terms[:1])))
-        extra = {"drift": mf.Drift(matrix)} if drifts else {}
+        extra = {"drift": mf.LinearDrift(matrix)} if drifts else {}
         kernel = attention_of(pairs, how)
         parts.append(mf.Stage(end=None if end == INF else end, kernel=kernel, **extra))
     dense = d == 2 and rng.random() < 0.6

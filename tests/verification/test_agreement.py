@@ -36,13 +36,13 @@ TOLERANCE = 1e-9
 def quadrature(problem: mf.Problem) -> mf.Measure:
     """The initial density as weighted points: equispaced angles, Gauss nodes on the sphere."""
     start = problem.initial_measure()
-    if problem.space.dimension == 1:
+    if problem.manifold.dimension == 1:
         points = 2 * np.pi * np.arange(160) / 160
         weights = np.full(160, 1 / 160)
     else:
         points, weights = gauss_nodes(20)
-    mass = weights * problem.space.evaluate(start.coefficients, points)
-    return mf.Measure(problem.space, points, mass / mass.sum())
+    mass = weights * problem.manifold.evaluate(start.coefficients, points)
+    return mf.Measure(problem.manifold, points, mass / mass.sum())
 
 
 @each("kernel", KERNELS, flow=FLOWS)

@@ -33,7 +33,7 @@ def atoms(name: str, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def rate(problem: mf.Problem, x: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
     """Velocity of tokens as a run takes it."""
-    carrier = particles(problem, mf.Measure(problem.space, x, w))
+    carrier = particles(problem, mf.Measure(problem.manifold, x, w))
     return carrier.rhs(0.0, x.ravel()).reshape(x.shape)
 
 

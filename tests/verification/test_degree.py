@@ -34,7 +34,7 @@ def on_sphere(flow: str) -> mf.Problem:
 
 def moments_at_degree(problem: mf.Problem, end: float, degree: int) -> np.ndarray:
     """Moments of the low degrees at the end when the degree is held, whatever the tail says."""
-    space = problem.space
+    space = problem.manifold
     state = space.resize(problem.initial_measure().coefficients, degree)
     held = DensityRepresentation(problem, state, tolerance=10.0, max_degree=degree)
     (last,) = trajectory(problem, held, [end], tolerance=1e-13)

@@ -43,7 +43,7 @@ def in_potential_units(problem: mf.Problem) -> float:
     if beta == 0:
         return 0.5
     # W = a / beta is 1 / beta at s = 1; for beta < 0 its mean counts.
-    return (1.0 if beta > 0 else mean_attention(problem.space.name, abs(beta))) / (2 * beta)
+    return (1.0 if beta > 0 else mean_attention(problem.manifold.name, abs(beta))) / (2 * beta)
 
 
 def mean_attention(name: str, beta: float) -> float:
@@ -128,8 +128,8 @@ def test_energy_grows_at_the_rate_of_dissipation(
     """dE/dt = int |v|^2 dmu (USA), int Z |v|^2 dmu (SA), over the strength; asked are 1e-8."""
     problem = posed(name, beta, FLOWS[flow])
     start = problem.initial_measure().coefficients
-    state = problem.space.resize(start, max(problem.kernel_degree, 48))
-    carrier = DensityRepresentation(problem, state, 1e-10, problem.space.degree_of(state))
+    state = problem.manifold.resize(start, max(problem.kernel_degree, 48))
+    carrier = DensityRepresentation(problem, state, 1e-10, problem.manifold.degree_of(state))
     found = carrier.diagnostics(0.0, state)
     # Sources exact for the kernel times the density, targets for the density times |v|^2.
     y, w = nodes(name, 36 if abs(beta) < 10 else 64)

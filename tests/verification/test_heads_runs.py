@@ -38,12 +38,12 @@ def run(
     """Run in papers' time; carriers of points start from the density at nodes of a quadrature."""
     if carrier in ("particles", "atoms"):
         points, masses = 2 * np.pi * np.arange(nodes) / nodes, np.full(nodes, 1 / nodes)
-        if problem.space.dimension == 2:
+        if problem.manifold.dimension == 2:
             points, masses = gauss_nodes(nodes)
         masses = masses * problem.initial_measure().at(points)
         law = mf.from_points(points, masses / masses.sum())
-        problem = mf.Problem(problem.space, problem.kernel, problem.flow, law)
-    if problem.space.dimension == 2 and carrier == "characteristics":
+        problem = mf.Problem(problem.manifold, problem.kernel, problem.flow, law)
+    if problem.manifold.dimension == 2 and carrier == "characteristics":
         tolerance = 1e-4
     return mf.simulate(
         problem,
@@ -253,7 +253,7 @@ def rate(problem: Callable[[float], mf.Problem], degree: int, order: int, wanted
             tolerance=1e-12,
             observables=[],
         )
-        if given.space.dimension == 1:
+        if given.manifold.dimension == 1:
             coefficients.append(told.moments[:, degree])
         else:
             x, weights = gauss_nodes(degree + 6)

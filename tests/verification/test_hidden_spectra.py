@@ -44,7 +44,7 @@ def largest_error(problem: mf.Problem, times: np.ndarray, degree: int, judge: in
         assert "under-resolved" in error.reason
     if not kept:
         return 0.0
-    space = problem.space
+    space = problem.manifold
     state = space.resize(problem.initial_measure().coefficients, judge)
     held = Held(problem, state, TOLERANCE, judge)
     exact = trajectory(problem, held, [s.time for s in kept], tolerance=1e-11)

@@ -119,7 +119,7 @@ def test_nodes_are_pushed_forward_as_tokens_are(placement: Placement, step: floa
     covered = angles + 0.1 * np.sin(angles) + 0.08 / 3 * np.sin(3 * angles)
     levels = 2.0 * np.pi * (np.arange(1000) + 0.5) / 1000
     tokens = mf.from_points(np.interp(levels, covered, angles))
-    layers, drift = replace(of(placement, step), tau=0.5), mf.Drift([[0.2, -0.5], [0.5, 0.0]])
+    layers, drift = replace(of(placement, step), tau=0.5), mf.LinearDrift([[0.2, -0.5], [0.5, 0.0]])
     until = 5 if step else 1.0
     seen = []
     for law in (LAW, tokens):
@@ -241,7 +241,9 @@ def test_layers_of_r_d_add_what_attention_finds() -> None:
     """X <- x + h A(x) without normalisation, by hand for two tokens."""
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
     layers = Layers(step=0.25, count=1)
-    problem = mf.Problem(mf.Space(2), mf.exponential(1.0), mf.SA, mf.from_points(x), layers=layers)
+    problem = mf.Problem(
+        mf.Euclidean(2), mf.exponential(1.0), mf.SA, mf.from_points(x), layers=layers
+    )
     weights = np.exp(x @ x.T)
     weights /= weights.sum(axis=1, keepdims=True)
     found = mf.simulate(problem).measures[-1].points

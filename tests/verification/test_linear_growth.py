@@ -49,7 +49,7 @@ def perturbation(name: str, degree: int, amplitudes: np.ndarray) -> np.ndarray:
 
 def carried(problem: mf.Problem, state: np.ndarray, least: int = 8) -> DensityRepresentation:
     """A density that keeps its degree, where the kernel ends or above."""
-    space = problem.space
+    space = problem.manifold
     degree = max(problem.kernel_degree, space.degree_of(state), least)
     return DensityRepresentation(problem, space.resize(state, degree), 1.0, degree)
 
@@ -61,7 +61,7 @@ def fitted_rate(problem: mf.Problem, degree: int, amplitudes: np.ndarray) -> flo
     in the amplitude, from a run with each sign, is free of them. Its shape, order by order, must
     be what was put there.
     """
-    space, rate = problem.space, mf.growth_rates(problem)[degree]
+    space, rate = problem.manifold, mf.growth_rates(problem)[degree]
     step, ends, starts = 1.0 / (16 * abs(rate)), [], []
     for sign in (1.0, -1.0):
         carrier = carried(problem, perturbation(space.name, degree, sign * amplitudes))

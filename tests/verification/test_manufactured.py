@@ -138,7 +138,7 @@ def posed(name: str, beta: float, flow: str, diffusivity: float) -> mf.Problem:
 
 def held(problem: mf.Problem, state: np.ndarray) -> DensityRepresentation:
     """Representation of a fixed degree, whatever its tail."""
-    degree = problem.space.degree_of(state)
+    degree = problem.manifold.degree_of(state)
     return DensityRepresentation(problem, np.ascontiguousarray(state), 1.0, degree)
 
 
@@ -150,9 +150,9 @@ def test_right_hand_side_of_the_bumps_is_the_closed_form(
     name, x, coefficients = projected
     problem = posed(name, beta, flow, diffusivity)
     # The quotient of a normalised flow is formed on a grid for degree 64; the mass is exact.
-    state = problem.space.resize(coefficients(solution(0.4, x), FULL[name]), 64)
+    state = problem.manifold.resize(coefficients(solution(0.4, x), FULL[name]), 64)
     carrier = held(problem, state)
-    found = problem.space.resize(carrier.rhs(0.4, carrier.state), FULL[name])
+    found = problem.manifold.resize(carrier.rhs(0.4, carrier.state), FULL[name])
     expected = coefficients(terms(0.4, x, problem)[1], FULL[name])
     size = np.abs(expected).max()
     assert size > 5e-4
@@ -166,7 +166,7 @@ def errors_after(
 ) -> np.ndarray:
     """Largest errors of a coefficient at the end, for runs of (degree, number of equal steps)."""
     name, x, coefficients = projected
-    space, full = problem.space, FULL[name]
+    space, full = problem.manifold, FULL[name]
     first, last = (coefficients(solution(t, x), full).astype(complex) for t in (0.0, END))
 
     @cache

@@ -55,7 +55,7 @@ def assert_heat(problem: mf.Problem, until: float, verified: Callable) -> None:
 
     Numbers below 1e-290 have lost digits by underflow.
     """
-    space, diffusivity = problem.space, problem.flow.diffusivity
+    space, diffusivity = problem.manifold, problem.flow.diffusivity
     first, *later = snapshots(problem, [0.0, 0.3 * until, until])
     degree = space.degree_of(first.measure.coefficients)
     exponents = diffusivity * laplacian_eigenvalues(space.dimension, degree)
@@ -121,7 +121,7 @@ def test_small_modes_grow_at_their_rates(
     rate = mf.growth_rates(problem, degree)[degree]
     assert abs(rate) > 1e-3
     first, last = snapshots(problem, [0.0, 2.0 / abs(rate)], 1e-10)
-    space, top = problem.space, degree
+    space, top = problem.manifold, degree
     before, after = (space.resize(s.measure.coefficients, top) for s in (first, last))
     carried = before != 0
     carried[0] = False
@@ -165,8 +165,8 @@ def test_mass_is_exactly_one_and_the_energy_balances(
     assert all(s.measure.coefficients[0] == 1.0 for s in passed)
     found = passed[4].diagnostics
     assert found["energy_rate"] == pytest.approx(found["energy_dissipation"], rel=1e-10)
-    w = problem.kernel.potential_multipliers(problem.space.dimension, problem.kernel_degree)
-    space = problem.space
+    w = problem.kernel.potential_multipliers(problem.manifold.dimension, problem.kernel_degree)
+    space = problem.manifold
     energies = [0.5 * space.inner(space.convolve(w, s.moments), s.moments) for s in passed]
     slope = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) @ energies / (840 * h)
     what = f"slope of the energy in time with diffusion, {name}, relative"

@@ -32,7 +32,7 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
     found = mf.simulate(
         problem, representation="particles", tokens=tokens, step=0.05, seed=seed, **options
     )
-    space, rng = problem.space, np.random.default_rng(1)
+    space, rng = problem.manifold, np.random.default_rng(1)
     # Test functions: a wave or harmonic field at a time, its mean and its variance by the density.
     grid = space.grid(max(exact.max_degree, 12))
     mass = grid.weights * grid.to_nodal(exact.moments(grid.max_degree))
@@ -68,7 +68,7 @@ def test_noisy_tokens_follow_the_density(
     """
     problem = posed(name, beta, flow)
     assert mf.growth_rate_max(problem) < 0
-    found = deviations(problem, tokens, 2.0 / problem.space.dimension, seed=3)
+    found = deviations(problem, tokens, 2.0 / problem.manifold.dimension, seed=3)
     what = f"noisy tokens against the density, {name}, in standard errors"
     verified("statistics", what, found, 4.0)
     assert np.abs(found).max() > 0.2

@@ -47,7 +47,7 @@ def heads(rng: Any) -> Case:
     if rng.random() < 0.5 and how != "sinkhorn":
         matrix = rng.normal(size=(d, d))
         terms.append(core.drift(matrix))
-        extra["drift"] = mf.Drift(matrix)
+        extra["drift"] = mf.LinearDrift(matrix)
     if rng.random() < 0.5 and how != "sinkhorn":
         a, w, b = rng.normal(size=(4, d)), rng.normal(size=(d, 4)), rng.normal(size=4)
         terms.append(core.feed_forward(a, w, b))
@@ -168,7 +168,7 @@ def layers(rng: Any) -> Case:
     if rng.random() < 0.5:
         matrix = rng.normal(size=(d, d))
         terms.append(core.drift(matrix))
-        extra["drift"] = mf.Drift(matrix)
+        extra["drift"] = mf.LinearDrift(matrix)
     problem = mf.Problem(
         sphere_of(d), attention_of(pairs, "softmax"), initial=law_of(sphere_of(d), start),
         layers=mf.Layers(h, count=count, placement=placement), **extra,
@@ -298,7 +298,7 @@ def euclidean(rng: Any) -> Case:
         random_tokens(rng, d, n)._replace(y=rng.normal(size=(n, d))),
     )
     problem = mf.Problem(
-        mf.Space(d), attention_of(pairs, "softmax"), initial=mf.from_points(start.y, start.mass)
+        mf.Euclidean(d), attention_of(pairs, "softmax"), initial=mf.from_points(start.y, start.mass)
     )
     times = np.array([0.3, 0.8])
     stages = [(INF, Problem([attention(pairs)], sphere=False))]

@@ -149,5 +149,5 @@ def prediction_picture(prediction: ClusterPrediction) -> PredictionPicture:
         prediction.second_degree,
         prediction.rate_ratio,
         prediction.mean_clusters_linear,
-        None if where is None else potential_picture(problem.space, where),
+        None if where is None else potential_picture(problem.manifold, where),
     )

@@ -59,9 +59,9 @@ def spectrum_picture(operator: LinearOperator) -> SpectrumPicture:
             f"{operator.drift:.4g}."
         )
     values = operator.eigenvalues
-    leading = values[: _SHOWN[operator.problem.space.dimension]]
+    leading = values[: _SHOWN[operator.problem.manifold.dimension]]
     angles = np.linspace(-np.pi, np.pi, _ANGLES)
-    flat = operator.problem.space.dimension > 1
+    flat = operator.problem.manifold.dimension > 1
     return SpectrumPicture(
         subtitle(operator.problem),
         leading,
@@ -87,7 +87,7 @@ def _leading(values: ComplexArray) -> list[tuple[int, int]]:
 
 
 def _mode(operator: LinearOperator, index: int, copies: int, angles: FloatArray) -> ModePicture:
-    space, value = operator.problem.space, complex(operator.eigenvalues[index])
+    space, value = operator.problem.manifold, complex(operator.eigenvalues[index])
     if space.dimension > 1:
         points = pixels(Mollweide(), _PIXELS)
         wave = space.evaluate(operator.modes[index, 0], np.ascontiguousarray(points.reshape(-1, 3)))

@@ -38,7 +38,7 @@ def test_rings_in_closed_form_are_those_of_moments(d: int, beta: float) -> None:
     assert moving == pytest.approx(v, abs=1e-13)
     assert spreading == pytest.approx(divergence, abs=2e-12)
     attention = problem.own_kernel.attention
-    by_nodes = engines.pair_velocity(problem.space, problem.own_kernel, rings, weights, True)
+    by_nodes = engines.pair_velocity(problem.manifold, problem.own_kernel, rings, weights, True)
     assert pairs.velocity_by_quadrature(d, attention, rings, weights, True) == pytest.approx(
         by_nodes, abs=1e-13
     )
