@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers import Options
-from meanfield.carriers.axes import carried
-from meanfield.carriers.effects import STATIONARY, check_options, is_stationary
+from meanfield.carriers.automatic import carried
+from meanfield.carriers.idle import STATIONARY, check_options, is_stationary
 from meanfield.carriers.options import MOST_NODES, FluctuationOptions
-from meanfield.checks import check_arguments, checked
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
@@ -37,6 +36,7 @@ from meanfield.runfile.written import written
 from meanfield.runs import Run, assembled, stored_section
 from meanfield.simulation import Evolution, Stop, evolve, timing
 from meanfield.snapshot import Snapshot
+from meanfield.spec import check_arguments, checked
 from meanfield.status import COMPLETED, cut_short, stopped
 from meanfield.store.locks import replaced_at_once
 from meanfield.store.output_file import OutputFile

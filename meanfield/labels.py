@@ -34,7 +34,7 @@ from typing import Literal
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import at_least, at_most
+from meanfield.spec import at_least, at_most
 from meanfield.terms.frequencies import Frequencies, Gaussian, GivenFrequencies
 
 MOST_LABELS = 100_000

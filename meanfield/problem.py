@@ -18,9 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from meanfield.arrays import ModalArray
-from meanfield.checks import check_returned, checked
 from meanfield.engines.limits import check_memory
-from meanfield.kinds import describe
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.laws.initial import (
     InitialLaw,
@@ -34,6 +32,7 @@ from meanfield.laws.initial import (
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import Axial, Geometry, Manifold, density_space
+from meanfield.spec import check_returned, checked, describe
 from meanfield.spectrum.isotropic import Isotropic, IsotropicHeads, ZonalProblem
 from meanfield.stages import Stage, check_ends
 from meanfield.terms.attention import Attention, Head, HeadMatrices, Mask, kernel_of

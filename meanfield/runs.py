@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import checked
 from meanfield.described import ResultBase
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
@@ -27,6 +26,7 @@ from meanfield.observables.clusters import visible_counts
 from meanfield.problem import TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
+from meanfield.spec import checked
 from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage

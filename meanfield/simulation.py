@@ -21,19 +21,19 @@ from meanfield.carriers import (
     Representation,
     hand_over_rule,
     represent,
-    under,
+    with_problem,
 )
 from meanfield.carriers.label_counts import TooFewLabels
 from meanfield.carriers.labelled import LabelledRepresentation
 from meanfield.carriers.symmetry import Symmetry, symmetry_of
 from meanfield.errors import Final, SimulationError
-from meanfield.kinds import describe
 from meanfield.measures import Density, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
 from meanfield.runs import observed
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.spec import describe
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import ended_by
 from meanfield.trajectory import MOST_STEPS, Interval, trajectory
@@ -71,7 +71,7 @@ class Evolution:
         return symmetry_of(self.problem, self.options)
 
     @property
-    def legs(self) -> tuple[Interval, ...]:
+    def intervals(self) -> tuple[Interval, ...]:
         """Its stages, in scaled time."""
         ends = [np.inf if each.end is None else each.end for each in self.problem.stages] or [
             np.inf
@@ -87,8 +87,8 @@ class Evolution:
 
     def problem_after(self, time: float) -> Problem:
         """Problem of the stage that goes on from a scaled time: the next one at the end of one."""
-        legs = self.legs
-        return legs[bisect_right([leg.end for leg in legs[:-1]], time)].problem
+        intervals = self.intervals
+        return intervals[bisect_right([interval.end for interval in intervals[:-1]], time)].problem
 
     def observe(self, snapshot: Snapshot) -> dict[str, FloatArray]:
         """Observables of a snapshot."""
@@ -140,8 +140,8 @@ def evolve(
             start=start,
             watch=watch,
             hand_over=hand_over_rule(problem, options),
-            legs=evolution.legs,
-            enter=lambda stage, carrier, state: under(stage, options, carrier, state),
+            intervals=evolution.intervals,
+            enter=lambda stage, carrier, state: with_problem(stage, options, carrier, state),
             symmetry=evolution.symmetry,
         )
         try:
@@ -161,7 +161,7 @@ def evolve(
             # Too few labels: more of them begin again, and save the times and events that are left.
             more = None
             if isinstance(carrier, LabelledRepresentation) and isinstance(error.reason, Final):
-                first = replace(carrier, problem=evolution.legs[0].problem)
+                first = replace(carrier, problem=evolution.intervals[0].problem)
                 more = first.with_more_labels()
             if more is None:
                 if isinstance(error.reason, TooFewLabels):

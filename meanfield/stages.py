@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from meanfield.checks import checked
+from meanfield.spec import checked
 from meanfield.terms.attention import Attention
 from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow

@@ -63,7 +63,9 @@ Enter = Callable[[Problem, Representation, State], Representation]
 
 
 def _no_other(problem: Problem, representation: Representation, state: State) -> Representation:
-    raise ValueError("a trajectory of several stages needs legs and enter, as evolve gives them.")
+    raise ValueError(
+        "a trajectory of several stages needs intervals and enter, as evolve gives them."
+    )
 
 
 def trajectory(
@@ -76,7 +78,7 @@ def trajectory(
     watch: Callable[[], None] | None = None,
     hand_over: HandOver = never,
     scheme: Callable[[Problem, Representation], Scheme] = usual_scheme,
-    legs: Sequence[Interval] = (),
+    intervals: Sequence[Interval] = (),
     enter: Enter = _no_other,
     symmetry: Symmetry | None = None,
 ) -> Iterator[Snapshot]:
@@ -92,19 +94,19 @@ def trajectory(
       tokens can then be interrupted where nothing is half done.
     - hand_over: who takes over from a representation, and why; see `HandOver`.
     - scheme: which scheme steps a representation of a problem; see `schemes`.
-    - legs (sequence of Leg): problems one after another, in the place of the first argument; the
-      representation is that of the leg in which the start lies.
-    - enter: makes the representation of the next leg; see `Enter`.
-    - symmetry: symmetry of the start and of all legs, which every carrier keeps.
+    - intervals (sequence of Interval): problems one after another, in the place of the first
+      argument; the representation is that of the interval in which the start lies.
+    - enter: makes the representation of the next interval; see `Enter`.
+    - symmetry: symmetry of the start and of all intervals, which every carrier keeps.
 
     SimulationError if the state is under-resolved, not finite, the step vanishes, or the energy
     moves against the flow. What was yielded before is valid.
     """
-    if not legs:
+    if not intervals:
         problem.check_one_stage()
     degree = problem.moment_degree
     evolution = _Evolution(
-        legs or (Interval(problem),),
+        intervals or (Interval(problem),),
         degree,
         representation,
         tolerance,
@@ -115,16 +117,16 @@ def trajectory(
         symmetry,
     )
     stream = _evolved(evolution, times, start)
-    leg = None
+    interval = None
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
             snapshot = next(stream, None)
             if snapshot is None:
                 return
-            if leg is not evolution.leg:
-                leg = evolution.leg
-                climbed, highest, allowed = ascent(leg.problem), -math.inf, tolerance
+            if interval is not evolution.interval:
+                interval = evolution.interval
+                climbed, highest, allowed = ascent(interval.problem), -math.inf, tolerance
             height = climbed(snapshot.measure, snapshot.moments)
         # What a carrier may leave unresolved it also hands over.
         allowed = max(allowed, evolution.representation.tolerance)
@@ -151,7 +153,7 @@ def _evolved(
                 if not evolution.step():
                     continue
                 while pending and pending[0] <= evolution.ahead:
-                    yield evolution.saved_inside(pending[0])
+                    yield evolution.interpolated(pending[0])
                     pending.popleft()
                 evolution.accept()
             except StepTooLong as error:
@@ -170,7 +172,7 @@ class _Evolution:
 
     def __init__(
         self,
-        legs: Sequence[Interval],
+        intervals: Sequence[Interval],
         moment_degree: int,
         representation: Representation,
         tolerance: float,
@@ -182,7 +184,7 @@ class _Evolution:
     ) -> None:
         self._symmetry = symmetry
         self.representation = self._symmetric(representation)
-        self._legs, self._moment_degree = legs, moment_degree
+        self._intervals, self._moment_degree = intervals, moment_degree
         self._tolerance, self._watch = tolerance, watch
         self._hand_over, self._scheme, self._enter = hand_over, scheme, enter
         self._stepper: Stepper | None = None
@@ -207,30 +209,32 @@ class _Evolution:
             self.here, self._evaluations = start, start.evaluations
             # A checkpoint inside a step was counted with that step, which is taken again.
             self._repeats = start.step is not None
-        # A checkpoint at the end of a leg is one of the next.
-        self._number = bisect_right([leg.end for leg in self._legs[:-1]], self.here.time)
-        self._begin_leg()
+        # A checkpoint at the end of an interval is one of the next.
+        self._number = bisect_right(
+            [interval.end for interval in self._intervals[:-1]], self.here.time
+        )
+        self._begin_interval()
 
-    def _begin_leg(self) -> None:
+    def _begin_interval(self) -> None:
         while (reason := self._failure()) is not None:
             if isinstance(reason, Final) or not self._followed(self.here.state):
                 raise self.ended(reason)
         self._mark = self.here
 
     @property
-    def leg(self) -> Interval:
+    def interval(self) -> Interval:
         """Part of the trajectory in which the step ahead lies."""
-        return self._legs[self._number]
+        return self._intervals[self._number]
 
     @property
     def _problem(self) -> Problem:
-        return self.leg.problem
+        return self.interval.problem
 
     @property
     def ahead(self) -> float:
-        """Time that the step ahead reaches: at most the end of the leg."""
+        """Time that the step ahead reaches: at most the end of the interval."""
         reached = self.here.epoch + self._taken.time
-        return self._last if self._taken.time >= self._end else min(reached, self.leg.end)
+        return self._last if self._taken.time >= self._end else min(reached, self.interval.end)
 
     @property
     def _end(self) -> float:
@@ -256,7 +260,7 @@ class _Evolution:
         reason = carrier.failure(time, stepper.state)
         if reason is None:
             self._halvings, self._taken = 0, stepper
-            events, last = carrier.events(stepper), self.leg.end - here.epoch
+            events, last = carrier.events(stepper), self.interval.end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
             self._repeats = False
             return True
@@ -274,14 +278,14 @@ class _Evolution:
             self.here, self._stepper = replace(self.here, step=shorter), None
         return False
 
-    def saved_inside(self, time: float) -> Snapshot:
-        return self.saved(time, self._state_inside(time))
+    def interpolated(self, time: float) -> Snapshot:
+        return self.saved(time, self._dense_state(time))
 
-    def _state_inside(self, time: float) -> State:
+    def _dense_state(self, time: float) -> State:
         stepper = self._taken
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
-        return stepper.inside(clock)
+        return stepper.dense_output(clock)
 
     def retake(self, step: float) -> None:
         """Take the step ahead again, with another first attempt."""
@@ -292,11 +296,11 @@ class _Evolution:
     def accept(self) -> None:
         """Stand behind the step ahead."""
         stepper, here = self._taken, self.here
-        cut = self.ahead >= self.leg.end
+        cut = self.ahead >= self.interval.end
         self.here = here = replace(
             here,
             clock=stepper.time,
-            state=self._state_inside(self.leg.end) if cut else stepper.state,
+            state=self._dense_state(self.interval.end) if cut else stepper.state,
             step=stepper.step_size,
             steps=here.steps + 1,
             rejected=here.rejected + stepper.attempts - 1,
@@ -322,7 +326,7 @@ class _Evolution:
         return self._problem.is_isotropic and growth_rate_max(self._problem) <= 0.0
 
     def _enter_next_leg(self) -> None:
-        here, end = self.here, self.leg.end
+        here, end = self.here, self.interval.end
         self._number += 1
         new = self._symmetric(self._enter(self._problem, self.representation, here.state))
         self.representation, self._stepper = new, None
@@ -331,7 +335,7 @@ class _Evolution:
         )
         count = self._happened([Event(0.0, "note", f"stage {self._number + 1} begins")])
         self.here = replace(here, events=here.events + count, unit=self._unit())
-        self._begin_leg()
+        self._begin_interval()
 
     def saved(self, time: float, state: State) -> Snapshot:
         carrier, here = self.representation, replace(self.here, evaluations=self._evaluations)

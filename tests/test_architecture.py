@@ -18,7 +18,7 @@ from meanfield.names import HOMES, TOPICS
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    "arrays checks engines errors events files kinds names progress renamed status version",
+    "arrays engines errors events files names progress renamed spec status version",
     "views",
     "described",
     "bases schemes terms",

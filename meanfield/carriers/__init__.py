@@ -67,7 +67,7 @@ __all__ = [
     "particles",
     "represent",
     "resumed",
-    "under",
+    "with_problem",
 ]
 
 
@@ -246,7 +246,7 @@ def _check_later_stage(
         check_degrees({"kernel": stage.unlabelled.kernel_degree}, options.max_degree)
 
 
-def under(
+def with_problem(
     problem: Problem, options: Options, representation: Representation, state: State
 ) -> Representation:
     """The same representation in a state, under another problem: what begins its stage.
@@ -257,7 +257,7 @@ def under(
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     >>> one, other = (mf.Problem(mf.Circle(), mf.exponential(b), mf.SA, law) for b in (2.0, 99.0))
     >>> here = represent(one, Options())
-    >>> there = under(other, Options(), here, here.state)
+    >>> there = with_problem(other, Options(), here, here.state)
     >>> len(here.state), len(there.state), there.problem.beta
     (65, 91, 99.0)
     """

@@ -216,7 +216,7 @@ class AtomRepresentation(Representation):
             middle = 0.5 * (before + after)
             if not before < middle < after:
                 break
-            met = self._meeting_clusters(self.measure(step.inside(middle)))
+            met = self._meeting_clusters(self.measure(step.dense_output(middle)))
             joined = _joined(self.numbers, met)
             before, after = (before, middle) if joined[one] == joined[other] else (middle, after)
         return after

@@ -27,13 +27,13 @@ from meanfield.certificates.partition import (
     smallest_partition,
     softmax_head,
 )
-from meanfield.checks import at_least, checked
 from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, Measure
 from meanfield.observables.energies import energy_unit, entropy, interaction_energy
 from meanfield.observables.head_energies import energy_note
 from meanfield.problem import Problem
 from meanfield.runs import Run
+from meanfield.spec import at_least, checked
 
 # What saved times of a run at the default tolerance leave of positions.
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
 from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.laws.initial import uniform
 from meanfield.measures import Density, Measure
@@ -31,6 +30,7 @@ from meanfield.papers.equiangular import angular_path
 from meanfield.papers.two_clusters import two_cluster_time
 from meanfield.problem import Problem
 from meanfield.runs import Run
+from meanfield.spec import checked
 from meanfield.spectrum.contraction import arc_rate
 from meanfield.terms.flows import Flow
 

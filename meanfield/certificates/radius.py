@@ -27,10 +27,10 @@ from meanfield.certificates.partition import (
     integral_of_inverse,
     smallest_partition,
 )
-from meanfield.checks import at_least, checked
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.runs import Run
+from meanfield.spec import at_least, checked
 from meanfield.spectrum.contraction import (
     check_order,
     contraction_rates,

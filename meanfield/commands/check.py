@@ -13,7 +13,7 @@ import numpy as np
 from meanfield.bases.coordinates import coordinate_count
 from meanfield.carriers import Representation, represent
 from meanfield.carriers.automatic import carriers, hands_over, largest_degree
-from meanfield.carriers.effects import STATIONARY, is_stationary
+from meanfield.carriers.idle import STATIONARY, is_stationary
 from meanfield.carriers.options import FluctuationOptions, usual_degree
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory

@@ -7,7 +7,7 @@ import time as clock
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
-from meanfield.carriers.effects import STATIONARY, is_stationary
+from meanfield.carriers.idle import STATIONARY, is_stationary
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import with_progress

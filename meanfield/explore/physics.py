@@ -25,7 +25,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.carriers import Options
-from meanfield.carriers.effects import check_options
+from meanfield.carriers.idle import check_options
 from meanfield.carriers.step_limits import contraction_rate
 from meanfield.errors import SimulationError, list_names
 from meanfield.explore.frames import LiveView, live_view

@@ -51,8 +51,8 @@ def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
     wanted = [times[save] for save in path.saves]
     ends = _ends(path, wanted)
     yield from (system.moments(0.0, state) for time in wanted if time == 0.0)
-    for end, leg, longest in ends:
-        stepper = dop853(system.of(leg), Start(now, state, step), tolerance)
+    for end, interval, longest in ends:
+        stepper = dop853(system.of(interval), Start(now, state, step), tolerance)
         while now < end:
             if not stepper.step(min(longest, end - now)):
                 raise SimulationError(now, 0, "the step became too small")
@@ -64,13 +64,13 @@ def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
 
 
 def _ends(path: Path, wanted: Sequence[float]) -> Iterator[tuple[float, int, float]]:
-    """Times to meet, with the leg before and the longest step of the path on the way."""
+    """Times to meet, with the interval before and the longest step of the path on the way."""
     longest, steps = 0.0, path.steps
     for n, step in enumerate(steps):
         longest = max(longest, step.length)
-        last = n + 1 == len(steps) or steps[n + 1].leg != step.leg
+        last = n + 1 == len(steps) or steps[n + 1].interval != step.interval
         if step.end in wanted or last:
-            yield step.end, step.leg, longest
+            yield step.end, step.interval, longest
             longest = 0.0
 
 
@@ -102,13 +102,13 @@ class _System:
         density, covariance, shift = self._parts(state)
         return Moments(time, density, covariance.copy(), shift.copy())
 
-    def of(self, leg: int):  # type: ignore[no-untyped-def]
-        """Right-hand side of a leg."""
+    def of(self, interval: int):  # type: ignore[no-untyped-def]
+        """Right-hand side of an interval."""
         path, of = self._path, self._of
 
         def rhs(time: float, state: FloatArray) -> FloatArray:
             density, covariance, shift = self._parts(state)
-            flow = path.flow(leg, density)
+            flow = path.flow(interval, density)
             rows = np.concatenate([of.to_coefficients(covariance), of.to_coefficients(shift)[None]])
             moved = flow.derivative(rows)
             change = of.to_vector(moved[:-1])

@@ -5,7 +5,7 @@ For J at the end, a density run f' = F(f; p) from f_0(p), and its backward sweep
     dJ/dp_i = d_i J + int psi_0 d_i f_0 + sum over stages of steps of int w d_i F(f)
 
 with w the field by which the stage counts (`path.adjoint`): the exact derivative of what the steps
-compute, their number and shares held fixed. F enters by its numbers (`fields.numbers`) and by
+compute, their number and shares held fixed. F enters by its numbers (`fields.parameters`) and by
 the lengths of stages, and int w F is differentiated with respect to all of them during the sweep.
 What they owe to p are differences of order six, taken once, without a run: the sweep costs the same
 whatever the number of parameters.
@@ -23,16 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import check_returned, checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.fields.numbers import Numbers, by_heads, dependence, numbers_of
+from meanfield.fields.parameters import Numbers, by_heads, dependence, numbers_of
 from meanfield.finite.functionals import NAMED, WEIGHTS, Functional, finite_variation
 from meanfield.finite.influence import swept
 from meanfield.finite.path import Path, Step, density_of
 from meanfield.finite.resolved import Settings, check_linearised, resolved
 from meanfield.problem import Problem
+from meanfield.spec import check_returned, checked
 from meanfield.spectrum.time_units import time_unit
 
 # Step of differences: their error is h^6 / 140 and rounding / h.
@@ -144,8 +144,8 @@ def gradient(
             lambda each: _start(each, path, sweep.coefficients[0])
         )
         if isinstance(observable, str):
-            named, leg = NAMED[observable], path.steps[-1].leg
-            slopes += near.slopes(lambda each: np.asarray(named(each.staged[leg], path.last)))
+            named, interval = NAMED[observable], path.steps[-1].interval
+            slopes += near.slopes(lambda each: np.asarray(named(each.staged[interval], path.last)))
         return Gradient(
             at, last.value, slopes, path.degree, len(path.steps), path.memory, sweep.tail
         )
@@ -257,28 +257,28 @@ class _Sums:
 
     def __init__(self, path: Path, near: _Neighbours) -> None:
         self._path, self._near = path, near
-        legs = range(len(path.problems))
+        intervals = range(len(path.problems))
         # A kernel that becomes heads as p changes is seen as the head that it is.
-        self._heads = [any(each.staged[n].attention for each in near.all) for n in legs]
+        self._heads = [any(each.staged[n].attention for each in near.all) for n in intervals]
         self._numbers: dict[int, Numbers] = {}
-        self._moved = [0.0 for _ in legs]
+        self._moved = [0.0 for _ in intervals]
 
     def add(self, step: Step, flow: LinearisedFlow, weight: ModalArray) -> None:
         """Look at a stage of a step."""
-        leg, problem = step.leg, self._path.problems[step.leg]
+        interval, problem = step.interval, self._path.problems[step.interval]
         # All steps are as much longer as their stage of the problem is.
-        self._moved[leg] += self._path.space.inner(weight[0], flow.transport)
-        if self._heads[leg]:
+        self._moved[interval] += self._path.space.inner(weight[0], flow.transport)
+        if self._heads[interval]:
             mean_field = by_heads(flow.interaction, problem)
             if mean_field is not flow.interaction:
                 flow = LinearisedFlow(mean_field, flow.grid, flow.density, flow.diffusivity)
         dependence_on_numbers = dependence(flow, weight[0])
-        so_far = self._numbers.get(leg)
+        so_far = self._numbers.get(interval)
         if so_far is not None:
             dependence_on_numbers = tuple(
                 a + b for a, b in zip(so_far, dependence_on_numbers, strict=True)
             )
-        self._numbers[leg] = dependence_on_numbers
+        self._numbers[interval] = dependence_on_numbers
 
     def slopes(self, until: float, unit: str) -> FloatArray:
         """Derivatives of J with respect to p, by what the numbers and lengths owe to it."""
@@ -302,22 +302,24 @@ class _Sums:
         whole = lengths(self._near.problem)
         rates = np.array(self._moved) / np.where(whole > 0.0, whole, 1.0)
         total = self._near.slopes(lambda each: np.asarray(rates @ lengths(each)))
-        for leg, sums in self._numbers.items():
-            total += self._near.slopes(partial(self._said, leg, sums))
+        for interval, sums in self._numbers.items():
+            total += self._near.slopes(partial(self._said, interval, sums))
         return total
 
     def _clock(self, problem: Problem) -> float:
         """Speed of a problem on the clock at p, relative to its own, which has kinks in p."""
         return float(np.exp(problem.log_scale - self._near.problem.log_scale))
 
-    def _said(self, leg: int, sums: Numbers, problem: Problem) -> FloatArray:
+    def _said(self, interval: int, sums: Numbers, problem: Problem) -> FloatArray:
         """Numbers of a problem, times what J makes of each."""
-        degree = self._path.problems[leg].kernel_degree
-        numbers = numbers_of(problem.staged[leg], self._path.grid, degree, self._heads[leg])
+        degree = self._path.problems[interval].kernel_degree
+        numbers = numbers_of(
+            problem.staged[interval], self._path.grid, degree, self._heads[interval]
+        )
         diffusivity, fixed, *own = (self._clock(problem) * each for each in numbers)
-        if self._heads[leg]:
+        if self._heads[interval]:
             # The scale s of e^{-s} may have a kink where the weights are smooth.
-            base = self._path.problems[leg]
+            base = self._path.problems[interval]
             scores, values, scale = numbers[2], own[1], numbers[4]
             clock = heads_interaction(base).log_scale
             own = [scores, values * np.exp(clock - scale), np.asarray(clock)]

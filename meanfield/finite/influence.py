@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.finite.functionals import Functional, finite_variation
@@ -31,6 +30,7 @@ from meanfield.finite.resolved import Settings, Unresolved, resolved
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
+from meanfield.spec import checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +169,9 @@ def swept(
     tail, later = 0.0, path.last
     noise = _Noise(path)
     for step, flows, start in path.backward():
-        noise.see(step.leg, step.end, later, fields)
+        noise.see(step.interval, step.end, later, fields)
         fields = adjoint(step, flows, fields, None if visit is None else partial(visit, step))
-        noise.see(step.leg, step.time, start, fields)
+        noise.see(step.interval, step.time, start, fields)
         tail, later = max(tail, *(_tail(space, each) for each in fields)), start
         if not tail <= allowed:
             raise Unresolved(
@@ -198,13 +198,13 @@ class _Noise:
         self._path = path
         self._seen: dict[int, dict[float, FloatArray]] = {}
 
-    def see(self, leg: int, time: float, density: ModalArray, fields: ModalArray) -> None:
+    def see(self, interval: int, time: float, density: ModalArray, fields: ModalArray) -> None:
         """Look at the end of a step."""
-        diffusivity = self._path.problems[leg].flow.diffusivity
-        at = self._seen.setdefault(leg, {})
+        diffusivity = self._path.problems[interval].flow.diffusivity
+        at = self._seen.setdefault(interval, {})
         if not diffusivity or time in at:
             return
-        flow = self._path.flow(leg, density)
+        flow = self._path.flow(interval, density)
         spread = flow.spread(fields)
         rates = [
             [flow.interaction.manifold.inner(one, other) for other in spread] for one in fields

@@ -60,11 +60,11 @@ def _tableau() -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a run: from `time` on, of a `length`, of the problem of a leg."""
+    """One step of a run: from `time` on, of a `length`, of the problem of an interval."""
 
     time: float
     length: float
-    leg: int
+    interval: int
 
     @property
     def end(self) -> float:
@@ -75,7 +75,7 @@ class Step:
 class Path:
     """A density run, step by step."""
 
-    problems: tuple[Problem, ...]  # of each leg
+    problems: tuple[Problem, ...]  # of each interval
     degree: int  # of the density and of perturbations
     steps: tuple[Step, ...]
     saves: tuple[int, ...]  # for each saved time how many steps lead there
@@ -104,7 +104,7 @@ class Path:
     @property
     def ended_in(self) -> Problem:
         """Problem of the stage in which it ends; one that ends then is still the one."""
-        return self.problems[self.steps[-1].leg if self.steps else 0]
+        return self.problems[self.steps[-1].interval if self.steps else 0]
 
     @property
     def memory(self) -> int:
@@ -126,10 +126,10 @@ class Path:
             last=state,
         )
 
-    def flow(self, leg: int, state: ModalArray) -> LinearisedFlow:
+    def flow(self, interval: int, state: ModalArray) -> LinearisedFlow:
         """The linearised flow at a state."""
-        diffusivity = self.problems[leg].flow.diffusivity
-        return LinearisedFlow(self._mean_fields[leg], self.grid, state, diffusivity)
+        diffusivity = self.problems[interval].flow.diffusivity
+        return LinearisedFlow(self._mean_fields[interval], self.grid, state, diffusivity)
 
     def stages(self, step: Step, state: ModalArray) -> tuple[list[LinearisedFlow], ModalArray]:
         """Linearised flows at the stages of a step, and the state at its end."""
@@ -138,7 +138,7 @@ class Path:
         slopes = np.zeros((len(b), len(state)), dtype=np.complex128)
         for i in range(len(b)):
             at = state + step.length * (a[i, :i] @ slopes[:i])
-            flows.append(self.flow(step.leg, at))
+            flows.append(self.flow(step.interval, at))
             slopes[i] = flows[-1].transport
         return flows, state + step.length * (b @ slopes)
 
@@ -200,7 +200,7 @@ def _combined(weights: FloatArray, rows: Sequence[ModalArray]) -> ModalArray | f
 
 
 def path(
-    legs: Sequence[Interval],
+    intervals: Sequence[Interval],
     initial: ModalArray,
     times: Sequence[float] | FloatArray,
     degree: int,
@@ -211,18 +211,23 @@ def path(
 
     allowed: tail of the density that may be. Returns the path, and why it ends early.
     """
-    problems = tuple(leg.problem for leg in legs)
+    problems = tuple(interval.problem for interval in intervals)
     space = problems[0].manifold
     state = space.resize(initial, degree)
-    ends = sorted({*(float(t) for t in times), *(leg.end for leg in legs if leg.end < times[-1])})
+    ends = sorted(
+        {
+            *(float(t) for t in times),
+            *(interval.end for interval in intervals if interval.end < times[-1]),
+        }
+    )
     checkpoints, stride = [state], 1
     steps: list[Step] = []
     now, step = 0.0, None
     reason: str | None = None
     for end in ends:
-        leg = next(n for n, each in enumerate(legs) if end <= each.end)
-        carrier = DensityRepresentation(problems[leg], state, allowed, degree)
-        longest = _longest(problems[leg], degree, times[-1])
+        interval = next(n for n, each in enumerate(intervals) if end <= each.end)
+        carrier = DensityRepresentation(problems[interval], state, allowed, degree)
+        longest = _longest(problems[interval], degree, times[-1])
         begin = Start(now, state, step)
         stepper = None
         while now < end and (reason := carrier.failure(now, state)) is None:
@@ -235,7 +240,7 @@ def path(
             reached = stepper.time
             if end - reached < SAME_TIME * end:
                 reached = end
-            steps.append(Step(now, reached - now, leg))
+            steps.append(Step(now, reached - now, interval))
             now, state = reached, stepper.state
             if len(steps) % stride == 0:
                 checkpoints.append(state)

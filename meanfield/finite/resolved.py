@@ -119,11 +119,11 @@ def resolved_part(
 ) -> Part[R]:
     """Value of `compute` along a run, or along its longest part that some degree resolves."""
     times = np.asarray(settings.times)
-    legs = Evolution(settings.problem, Options(), times, settings.unit).legs
+    intervals = Evolution(settings.problem, Options(), times, settings.unit).intervals
     initial = density_of(settings.problem).coefficients
     for degree in settings.degrees():
         along, failure = path(
-            legs, initial, settings.times, degree, settings.tolerance, settings.allowed
+            intervals, initial, settings.times, degree, settings.tolerance, settings.allowed
         )
         if failure is None:
             try:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
-from meanfield.checks import checked
 from meanfield.finite.functionals import Functional, bent, check_degrees, variation
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.spaces.manifold import Manifold
+from meanfield.spec import checked
 from meanfield.spectrum.time_units import time_unit
 from meanfield.views import VIEWS
 

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray
-from meanfield.checks import checked
 from meanfield.engines.limits import available_memory
-from meanfield.kinds import describe
 from meanfield.laws.initial import PlainLaw
 from meanfield.laws.positivity import checked_positive
 from meanfield.measures import Density
 from meanfield.spaces.manifold import of_space
+from meanfield.spec import checked, describe
 
 if TYPE_CHECKING:
     from meanfield.spaces.manifold import Manifold

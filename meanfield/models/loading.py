@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
 from meanfield.models.encoder import ACTIVATIONS, Affine, Encoder, EncoderLayer, LayerNorm
 from meanfield.models.safetensors import Tensors, check_ordinary
 from meanfield.models.wordpiece import WordPiece, read_vocabulary
+from meanfield.spec import checked
 
 # Names of a layer's arrays in the files of each kind of model.
 _BERT = {

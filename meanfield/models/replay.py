@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
-from meanfield.checks import checked
 from meanfield.described import Array, StudyResult
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.blocks import unit_vectors
@@ -25,6 +24,7 @@ from meanfield.progress import followed, wants_bar
 from meanfield.runs import Run, assembled
 from meanfield.schemes.layers import Layers
 from meanfield.snapshot import Snapshot
+from meanfield.spec import checked
 from meanfield.status import COMPLETED
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential

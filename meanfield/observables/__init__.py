@@ -16,7 +16,6 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError, list_names, one_line
-from meanfield.kinds import describe
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import (
     attended_share,
@@ -42,6 +41,7 @@ from meanfield.observables.table import (
     usual_observables,
 )
 from meanfield.problem import Problem
+from meanfield.spec import describe
 
 __all__ = [
     "ALWAYS_STORED",

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.checks import at_least, checked
 from meanfield.measures import Density, Measure
 from meanfield.observables.cosines import are_tokens
+from meanfield.spec import at_least, checked
 
 # Separation, in units of beta^{-1/2}.
 _SEPARATION = 4.0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.checks import checked
 from meanfield.events import Event
+from meanfield.spec import checked
 
 
 @dataclass(frozen=True, eq=False)

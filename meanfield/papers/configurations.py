@@ -32,10 +32,10 @@ import numpy.typing as npt
 from scipy.linalg import null_space
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.checks import at_least, checked
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
+from meanfield.spec import at_least, checked
 from meanfield.spectrum.cluster_rates import linearisation, tangent_frames
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels.exponential import exponential

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray, IntArray
-from meanfield.checks import at_least, at_most, checked
 from meanfield.papers.random_tokens import hemisphere_probability
 from meanfield.spaces import Geometry
+from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.contraction import is_one_cluster_almost_surely
 
 _STEPS = 80

@@ -29,8 +29,8 @@ import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.bases.legendre import gauss_legendre
-from meanfield.checks import at_least, checked
 from meanfield.problem import Problem
+from meanfield.spec import at_least, checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.checks import checked
 from meanfield.errors import SimulationError
 from meanfield.fields.blocks import unit_vectors
 from meanfield.measures import Measure
@@ -36,6 +35,7 @@ from meanfield.papers.ridges import (
     solves,
 )
 from meanfield.spaces.manifold import Manifold
+from meanfield.spec import checked
 
 # Tolerance of DOP853, relative and in units of the largest token.
 _TOLERANCE = 1e-13

@@ -27,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
 from meanfield.engines.threads import map_chunks, one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.fields.blocks import (
@@ -39,6 +38,7 @@ from meanfield.fields.blocks import (
 from meanfield.files.replacing import OutputError
 from meanfield.papers.merging_results import MergingDiagram, MergingTable
 from meanfield.schemes.replicas import Numbers, replicas_at
+from meanfield.spec import checked
 from meanfield.studies.study import Execution, Request, Runs, Study, check_runs, rng_of
 from meanfield.terms.attention import Attention, Head, HeadMatrices
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import gauss_legendre
-from meanfield.checks import checked
 from meanfield.problem import Problem
+from meanfield.spec import checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16

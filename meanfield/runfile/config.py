@@ -11,8 +11,8 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers import REPRESENTATIONS, Options, represent
-from meanfield.carriers.axes import carried
-from meanfield.carriers.effects import idle_options, unused_message
+from meanfield.carriers.automatic import carried
+from meanfield.carriers.idle import idle_options, unused_message
 from meanfield.carriers.options import FluctuationOptions
 from meanfield.errors import list_names
 from meanfield.measures import Density, Measure

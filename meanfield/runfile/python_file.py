@@ -25,10 +25,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from meanfield.checks import check_arguments
 from meanfield.errors import one_line
-from meanfield.kinds import describe
 from meanfield.runfile.keys import ConfigError, located
+from meanfield.spec import check_arguments, describe
 from meanfield.terms.own import takes_label
 
 # What everything else computes with: code that replaces a function in them breaks the run.

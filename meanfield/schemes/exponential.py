@@ -109,7 +109,7 @@ class ExponentialStepper:
                     tried = rung(tried * max(_factor(error), _SMALLEST_FACTOR))
         return False
 
-    def inside(self, time: float) -> State:
+    def dense_output(self, time: float) -> State:
         if time == self.time:
             return self.state
         if time == self.previous_time:

@@ -29,7 +29,7 @@ class LayerStepper:
         self.time = self.previous_time + 1.0
         return True
 
-    def inside(self, time: float) -> State:
+    def dense_output(self, time: float) -> State:
         if time == self.previous_time:
             return self._before
         if time == self.time:

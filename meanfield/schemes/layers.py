@@ -33,7 +33,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, checked
+from meanfield.spec import at_least, checked
 
 Placement = Literal["post", "projected", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
 Splitting = Literal["none", "lie", "strang"]

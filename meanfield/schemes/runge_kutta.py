@@ -89,7 +89,7 @@ class RungeKuttaStepper:
         self._spent = self._solver.nfev - before
         return bool(self._solver.status != "failed")
 
-    def inside(self, time: float) -> State:
+    def dense_output(self, time: float) -> State:
         """State inside the last step: a shorter step of its own, from where that one began.
 
         As accurate as the ends of steps; the stepper's interpolant, one order lower, is up to

@@ -69,7 +69,7 @@ class Stepper(Protocol):
         """Take one step, not longer than `largest`; False if it fell below rounding."""
         ...
 
-    def inside(self, time: float) -> State:
+    def dense_output(self, time: float) -> State:
         """State inside the last step: a shorter step of its own, from where that one began.
 
         StepTooLong where its error is above `INNER_ERROR` tolerances.

@@ -62,7 +62,7 @@ class StochasticStepper:
         self.steps += 1
         return True
 
-    def inside(self, time: float) -> State:
+    def dense_output(self, time: float) -> State:
         """State inside the last step: a shorter step, on the same Brownian path.
 
         The path is filled in with random numbers of its own (`BrownianPath.inside`), so looking

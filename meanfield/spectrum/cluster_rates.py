@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
-from meanfield.checks import checked
 from meanfield.measures import Measure
 from meanfield.problem import Problem
+from meanfield.spec import checked
 from meanfield.spectrum.pair_attention import attention_and_slope
 
 _SYMMETRY_NOISE = 16 * EPS

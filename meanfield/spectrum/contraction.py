@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, checked
 from meanfield.problem import Problem
+from meanfield.spec import at_least, checked
 
 # Nodes between which the maximum of `softmax_source` is refined, and widths e^{-beta w^2 / 2} that
 # they cover.

@@ -28,8 +28,8 @@ from dataclasses import replace
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
-from meanfield.checks import at_least, checked
 from meanfield.problem import Problem
+from meanfield.spec import at_least, checked
 from meanfield.terms.frequencies import Frequencies, Lorentzian, UnimodalFrequencies
 
 

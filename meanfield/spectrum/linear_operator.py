@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
-from meanfield.checks import at_least, checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces import MANIFOLDS
+from meanfield.spec import at_least, checked
 from meanfield.spectrum.linear_system import (
     LARGEST,
     UNIFORM,

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.checks import at_least, at_most, checked
 from meanfield.laws.initial import uniform
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Geometry
+from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.isotropic import IsotropicHeads, ZonalProblem
 from meanfield.spectrum.kuramoto import incoherence_growth_rates
 from meanfield.spectrum.linear_operator import linear_operator

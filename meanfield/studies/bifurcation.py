@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from meanfield.checks import checked
 from meanfield.described import ResultBase
 from meanfield.problem import Problem
+from meanfield.spec import checked
 from meanfield.stationary.branches import Branch, primary_branch
 from meanfield.studies.phase import PhasePoint, onset
 from meanfield.views import data_frame, plot_method

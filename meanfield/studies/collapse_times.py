@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.checks import checked
 from meanfield.described import Rows, StudyResult, array, attribute
 from meanfield.engines.threads import one_blas_thread
 from meanfield.laws.initial import from_points
@@ -32,6 +31,7 @@ from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.simulation import Evolution, evolve
 from meanfield.spaces import MANIFOLDS
+from meanfield.spec import checked
 from meanfield.studies.ensemble import run_tokens
 from meanfield.studies.study import (
     ArrayStudy,

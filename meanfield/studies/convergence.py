@@ -24,7 +24,6 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers import density, particles
 from meanfield.carriers.options import DEFAULT_TOLERANCE, Options
 from meanfield.carriers.step_limits import check_no_layers, check_step
-from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
@@ -33,6 +32,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.simulation import timing
+from meanfield.spec import checked
 from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import (

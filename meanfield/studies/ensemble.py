@@ -37,7 +37,6 @@ from meanfield.carriers.step_limits import (
     check_movable,
     check_no_layers,
 )
-from meanfield.checks import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.lost_digits import partition_cancels
 from meanfield.files.replacing import OutputError
@@ -47,6 +46,7 @@ from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.spaces import MANIFOLDS
+from meanfield.spec import checked
 from meanfield.spectrum.cluster_counts import mean_clusters
 from meanfield.spectrum.stability import onset_time
 from meanfield.studies.ensemble_results import (

@@ -28,7 +28,6 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.carriers.options import MOMENTS_DEGREE
-from meanfield.checks import at_least, checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.finite.functionals import Functional, check_degrees, function_of, variation
 from meanfield.finite.influence import Sweep, swept
@@ -37,6 +36,7 @@ from meanfield.finite.resolved import Settings, resolved
 from meanfield.finite.results import moments_of_coordinates
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
+from meanfield.spec import at_least, checked
 from meanfield.studies.executors import finished
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, token_runs
 

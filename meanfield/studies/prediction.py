@@ -22,16 +22,15 @@ from meanfield.carriers.step_limits import (
     check_movable,
     check_no_layers,
 )
-from meanfield.checks import checked
 from meanfield.described import ResultBase
 from meanfield.errors import SimulationError
-from meanfield.kinds import describe
 from meanfield.laws.initial import in_radians
 from meanfield.measures import Measure
 from meanfield.observables.clusters import Clusters
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.spaces import MANIFOLDS
+from meanfield.spec import checked, describe
 from meanfield.spectrum.cluster_counts import (
     mean_clusters,
     potential_variances,

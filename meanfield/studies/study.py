@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.checks import at_least, check_returned
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
+from meanfield.spec import at_least, check_returned
 from meanfield.studies.executors import finished
 from meanfield.views import VIEWS
 

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
 from meanfield.described import ResultBase
 from meanfield.errors import list_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
+from meanfield.spec import checked
 from meanfield.status import COMPLETED, is_finished
 from meanfield.views import VIEWS, Axes, data_frame
 

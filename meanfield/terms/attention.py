@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
+from meanfield.spec import checked
 from meanfield.terms.flows import Flow, Normalization
 from meanfield.terms.kernels import Kernel, exponential, linear, zonal
 from meanfield.terms.matrices import matrix, plain, printed

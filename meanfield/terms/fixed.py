@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.checks import checked
+from meanfield.spec import checked
 from meanfield.terms.matrices import matrix, plain, repr_of_fields
 
 # Rounding of a matrix that has a potential.

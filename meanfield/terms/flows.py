@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from meanfield.checks import checked
-from meanfield.kinds import one_of
+from meanfield.spec import checked, one_of
 from meanfield.terms.matrices import printed
 
 Normalization = Literal["softmax", "none", "sinkhorn"]

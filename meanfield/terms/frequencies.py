@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray, same_value, value_of
-from meanfield.checks import at_least, at_most, checked
 from meanfield.engines.threads import one_blas_thread
+from meanfield.spec import at_least, at_most, checked
 
 # Normal variables end here: 6e-14 of the mass lies beyond.
 _NORMAL_END = 7.5

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.kinds import describe
+from meanfield.spec import describe
 
 # Entries of a table of pairs that a term may make at once: 128 MB.
 _PAIRS = 2**24

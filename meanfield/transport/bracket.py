@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meanfield.checks import checked
+from meanfield.spec import checked
 
 
 @checked

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, checked
 from meanfield.measures import Density, Measure, shared_manifold
+from meanfield.spec import at_least, checked
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.kernels.exponential import exponential
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.carriers.effects import uniform_is_stationary
+from meanfield.carriers.idle import uniform_is_stationary
 from meanfield.fields.interactions import fixed_field, interaction_of, transport
 from meanfield.observables import energy_note, interaction_energy
 from meanfield.terms.fixed import ACTIVATIONS

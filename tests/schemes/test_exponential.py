@@ -145,7 +145,7 @@ def test_stepper_goes_on_equal_to_the_bit(largest: float) -> None:
     second = exponential(
         stiff, STIFF, first.time, first.state.copy(), tolerance=1e-10, step=first.step_size
     )
-    first.inside(0.5 * (first.previous_time + first.time))
+    first.dense_output(0.5 * (first.previous_time + first.time))
     for _ in range(8):
         first.step(largest)
         second.step(largest)
@@ -160,10 +160,10 @@ def test_inside_is_as_good_as_the_step() -> None:
     while stepper.time < 1.0:
         before = stepper.state
         stepper.step()
-        assert np.array_equal(stepper.inside(stepper.previous_time), before)
-        assert np.array_equal(stepper.inside(stepper.time), stepper.state)
+        assert np.array_equal(stepper.dense_output(stepper.previous_time), before)
+        assert np.array_equal(stepper.dense_output(stepper.time), stepper.state)
         for time in np.linspace(stepper.previous_time, stepper.time, 7):
-            assert np.abs(stepper.inside(time) - stiff_solution(time)).max() < 1e-8
+            assert np.abs(stepper.dense_output(time) - stiff_solution(time)).max() < 1e-8
 
 
 def test_attempts_are_counted() -> None:
@@ -366,9 +366,9 @@ def test_a_step_inside_that_meets_a_pulse_is_refused() -> None:
 
     stepper = exponential(pulse, -np.ones(1), 0.0, np.zeros(1), tolerance=1e-6, step=1.0)
     assert stepper.step() and stepper.time == 1.0 and stepper.state == 0.0
-    assert stepper.inside(0.1) == 0.0
+    assert stepper.dense_output(0.1) == 0.0
     with pytest.raises(StepTooLong, match="a step of 0.5 has a larger error than the longer one"):
-        stepper.inside(0.5)
+        stepper.dense_output(0.5)
 
 
 def test_nothing_is_evaluated_beyond_the_end() -> None:

@@ -138,7 +138,7 @@ def test_error_follows_the_tolerance(manifold: str, flow: str, tolerance: float)
     stepper = equation.stepper(start, tolerance)
     while stepper.time < END:
         assert stepper.step()
-    error = np.abs(stepper.inside(END) - end).max()
+    error = np.abs(stepper.dense_output(END) - end).max()
     # Below 1e-4 single long steps may be lucky.
     assert error < tolerance
     assert error > 1e-3 * tolerance or tolerance > 1e-5

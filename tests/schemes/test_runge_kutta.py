@@ -73,7 +73,7 @@ def test_interpolation_is_nearly_as_good_as_the_step(method: str) -> None:
         stepper.step()
         for time in np.linspace(before, stepper.time, 7):
             exact = (poisson_radius(time, 0.3) * np.exp(-1j * ANGLE)) ** np.arange(13)
-            worst = max(worst, np.abs(stepper.inside(time)[:13] - exact).max())
+            worst = max(worst, np.abs(stepper.dense_output(time)[:13] - exact).max())
         before = stepper.time
     assert worst < 5e-9
 
@@ -82,7 +82,7 @@ def test_interpolation_at_the_end_is_the_state_itself() -> None:
     """A save time that is a step's end must not carry the interpolant's error."""
     stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(3), tolerance=1e-8)
     stepper.step()
-    assert np.array_equal(stepper.inside(stepper.time), stepper.state)
+    assert np.array_equal(stepper.dense_output(stepper.time), stepper.state)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -91,7 +91,7 @@ def test_state_keeps_its_kind(dtype: type) -> None:
     stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(2, dtype), tolerance=1e-9)
     stepper.step()
     assert stepper.state.dtype == dtype
-    assert stepper.inside(0.5 * stepper.time).dtype == dtype
+    assert stepper.dense_output(0.5 * stepper.time).dtype == dtype
     np.testing.assert_allclose(stepper.state, np.exp(-stepper.time), rtol=1e-8)
 
 
@@ -218,11 +218,11 @@ def test_a_step_inside_that_meets_a_pulse_is_refused() -> None:
 
     stepper = runge_kutta(pulse, 0.0, np.zeros(1), tolerance=1e-6, step=1.0)
     assert stepper.step() and stepper.time == 1.0 and stepper.state == 0.0
-    assert stepper.inside(0.1) == 0.0
+    assert stepper.dense_output(0.1) == 0.0
     # Half of it is where the last stage but one of eight is.
     stages = scipy.integrate.DOP853.C[1:-1]
     with pytest.raises(StepTooLong, match="a step of 0.7.* has a larger error than the longer one"):
-        stepper.inside(0.5 / float(stages[np.argmin(np.abs(stages - 0.65))]))
+        stepper.dense_output(0.5 / float(stages[np.argmin(np.abs(stages - 0.65))]))
 
 
 def test_rounding_of_times_is_no_error() -> None:
@@ -232,7 +232,7 @@ def test_rounding_of_times_is_no_error() -> None:
     stepper = dop853(lambda t, u: -0.01 * u, Start(start, np.ones(1), 3.0), 1e-6)
     assert stepper.step()
     # DOP853 at a hundredth of its radius of stability.
-    assert abs(stepper.inside(time)[0] - np.exp(-0.01 * (time - start))) < 1e-12
+    assert abs(stepper.dense_output(time)[0] - np.exp(-0.01 * (time - start))) < 1e-12
 
 
 @pytest.mark.parametrize("method", INTEGRATORS)

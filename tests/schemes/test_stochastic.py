@@ -56,7 +56,7 @@ def test_without_noise_order_is_two() -> None:
     reference = runge_kutta(rhs, 0.0, state, tolerance=1e-12)
     while reference.time < 1.6:
         assert reference.step(1.6 - reference.time + 1e-12)
-    exact = Sphere().retract(reference.inside(1.6).reshape(-1, 3))[0]
+    exact = Sphere().retract(reference.dense_output(1.6).reshape(-1, 3))[0]
     errors, steps = [], np.array([0.1, 0.05, 0.025])
     for step in steps:
         stepper = stochastic(rhs, sphere_noise(0.0), (5, 2), 0.0, state, step=step, seed=0)
@@ -83,7 +83,7 @@ def test_looking_inside_never_changes_the_path() -> None:
     seen, blind = (noisy_particles(3, 0, many_tokens(), 0.0) for _ in range(2))
     for _ in range(2):
         assert seen.step() and blind.step()
-        seen.inside(0.3 * seen.previous_time + 0.7 * seen.time)
+        seen.dense_output(0.3 * seen.previous_time + 0.7 * seen.time)
     assert np.array_equal(seen.state, blind.state)
 
 
@@ -95,8 +95,8 @@ def test_saved_states_lie_on_the_path(fraction: float) -> None:
     stepper = stochastic(lambda t, x: 0.0 * x, noise, start.shape, 1.0, start, step=0.5, seed=4)
     assert stepper.step()
     time = 0.5 * fraction
-    here = stepper.inside(1.0 + time)
-    for other, later in ((stepper.state, 0.5), (stepper.inside(1.45), 0.45), (here, time)):
+    here = stepper.dense_output(1.0 + time)
+    for other, later in ((stepper.state, 0.5), (stepper.dense_output(1.45), 0.45), (here, time)):
         products = here * other
         error = products.mean() - 0.6 * min(time, later)
         assert abs(error) < 4.0 * products.std() / np.sqrt(start.size)
@@ -110,7 +110,7 @@ def test_saved_states_on_the_sphere_have_the_heat_kernel() -> None:
         lambda t, x: 0.0 * x, sphere_noise(0.3), (100_000, 2), 0.0, start.ravel(), step=0.5, seed=4
     )
     assert stepper.step()
-    cosine = stepper.inside(0.2).reshape(-1, 3) @ start[0]
+    cosine = stepper.dense_output(0.2).reshape(-1, 3) @ start[0]
     for l, values in enumerate(np.polynomial.legendre.legvander(cosine, 4).T[1:], start=1):
         error = values.mean() - np.exp(-l * (l + 1) * 0.3 * 0.2)
         assert abs(error) < 4.0 * values.std() / np.sqrt(values.size)
@@ -121,11 +121,11 @@ def test_inside_joins_the_ends() -> None:
     stepper = noisy_particles(1, 0, many_tokens(50), 0.0)
     began = stepper.state
     assert stepper.step()
-    assert np.array_equal(stepper.inside(stepper.time), stepper.state)
-    assert np.array_equal(stepper.inside(stepper.previous_time), began)
+    assert np.array_equal(stepper.dense_output(stepper.time), stepper.state)
+    assert np.array_equal(stepper.dense_output(stepper.previous_time), began)
     # The path moves by about sqrt(2 D dt) = 3e-6 in dt = 1e-10.
-    assert np.abs(stepper.inside(1e-10) - began).max() < 2e-5
-    assert np.abs(stepper.inside(stepper.time - 1e-10) - stepper.state).max() < 2e-5
+    assert np.abs(stepper.dense_output(1e-10) - began).max() < 2e-5
+    assert np.abs(stepper.dense_output(stepper.time - 1e-10) - stepper.state).max() < 2e-5
 
 
 def test_states_that_are_not_finite_are_returned() -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, at_most, checked
 from meanfield.laws.positivity import positive_bound
 from meanfield.measures import MOST_TOKENS, Density
 from meanfield.spaces import Manifold
+from meanfield.spec import at_least, at_most, checked
 
 __all__ = ["drawing_bytes", "sample_tokens", "tokens_of"]
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray, ModalArray
 from meanfield.bases.gegenbauer import harmonics
-from meanfield.checks import checked
 from meanfield.spaces.coordinates import Angles
 from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
+from meanfield.spec import checked
 
 if TYPE_CHECKING:
     from meanfield.bases.gegenbauer.grid import AxialGrid

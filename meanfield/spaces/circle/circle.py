@@ -14,9 +14,9 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.fourier import CircleGrid
-from meanfield.checks import checked
 from meanfield.spaces.coordinates import Angles
 from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
+from meanfield.spec import checked
 
 _MANY_TURNS = 200.0
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
-from meanfield.checks import checked
 from meanfield.engines.harmonics import coefficients as packing
 from meanfield.spaces import mean_vectors
 from meanfield.spaces.coordinates import Vectors
 from meanfield.spaces.sphere import checks
+from meanfield.spec import checked
 
 if TYPE_CHECKING:
     from meanfield.bases.harmonics import SphereGrid

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from meanfield.carriers import Options
-from meanfield.checks import checked
 from meanfield.files.replacing import replace_bytes
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
@@ -23,6 +22,7 @@ from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of, toml_value
 from meanfield.runfile.python_file import Permission
 from meanfield.runfile.written import written
+from meanfield.spec import checked
 from meanfield.store.locks import check_own
 from meanfield.store.output_file import OutputFile
 from meanfield.store.sweep_file import load_sweep, write_sweep

@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
+from meanfield.spec import checked
 from meanfield.terms.kernels.kernel import Kernel
 
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, at_most, checked
+from meanfield.spec import at_least, at_most, checked
 
 # Relative size of l w_l below which a degree does not carry the kernel any more.
 _NEGLIGIBLE = 1e-16

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
+from meanfield.spec import checked
 from meanfield.terms.kernels.kernel import Kernel
 
 

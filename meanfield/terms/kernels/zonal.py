@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.checks import checked
+from meanfield.spec import checked
 from meanfield.terms.kernels.kernel import Kernel
 from meanfield.terms.kernels.quadrature import SMOOTHER, WIDER, zonal_multipliers
 

@@ -1,4 +1,4 @@
-"""Effects on a run: options that concern its carriers, and whether anything moves at all."""
+"""Idle runs and options: starts from which nothing moves, and options that cannot act."""
 
 from __future__ import annotations
 

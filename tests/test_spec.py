@@ -15,8 +15,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
 from meanfield.described import ResultBase
+from meanfield.spec import checked
 from meanfield.terms.flows import Flow
 
 C, K = mf.Circle(), mf.exponential(beta=9.0)

@@ -6,7 +6,7 @@ import pytest
 from parameters import together
 
 import meanfield as mf
-from meanfield.carriers.effects import check_options, idle_options, is_stationary
+from meanfield.carriers.idle import check_options, idle_options, is_stationary
 from meanfield.carriers.options import Options
 
 KERNEL = mf.exponential(beta=4.0)
