@@ -20,6 +20,7 @@ _OTHER_WORDS = {
     "points": "tokens",
     "tokens": "from_points",
     "until": "end",
+    "folder": "output",
     "dt": "step",
     **RENAMED,
 }
@@ -61,8 +62,8 @@ class SimulationError(RuntimeError):
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Which of some names was meant, if one is near; case does not count.
 
-    >>> nearest("tolerence", ["max_degree", "tolerance"]), nearest("S1", ["circle", "sphere"])
-    ('tolerance', 'circle')
+    >>> nearest("tolerence", ["max_degree", "tolerance"]), nearest("folder", ["output", "over"])
+    ('tolerance', 'output')
     """
     # Only errors need it.
     from difflib import get_close_matches
