@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from meanfield.arrays import ModalArray
-from meanfield.engines.fourier import density as by_transforms
+import numpy as np
+
+from meanfield.arrays import ComplexArray, ModalArray
 from meanfield.engines.harmonics import density as by_rings
 from meanfield.engines.harmonics.scratch import Scratch
 from meanfield.fields.circle import product_sizes
@@ -20,5 +21,25 @@ def advection(
     """Coefficients up to max_degree of div(f grad Phi / Z); Z = 1 if None."""
     if space.dimension == 1:
         sizes = product_sizes(max_degree)
-        return by_transforms.advection(density, potential, partition, max_degree, sizes)
+        return circle_advection(density, potential, partition, max_degree, sizes)
     return by_rings.advection(density, potential, partition, max_degree, Scratch())
+
+
+def circle_advection(
+    density: ComplexArray,
+    potential: ComplexArray,
+    partition: ComplexArray | None,
+    max_degree: int,
+    sizes: np.ndarray,
+) -> ComplexArray:
+    """Divergence on the circle, by the kernels of `transport` with a field from outside."""
+    # The second copy of the package has its own kernels, see tests/interpreted.
+    from meanfield.engines.fourier import density as kernels
+
+    # Compiled for complex numbers.
+    density, potential = np.asarray(density, complex), np.asarray(potential, complex)
+    if partition is not None:
+        partition = np.asarray(partition, complex)
+        return kernels._normalized_flux(density, potential, partition, 1.0, max_degree, sizes)
+    slope = kernels._slope(potential)
+    return kernels._multiplied(density, density[0], slope, 0.0, 1.0, max_degree, sizes)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from advection import circle_advection
 from parameters import each
 
 Agree = Callable[..., None]
@@ -77,7 +78,7 @@ def test_advection(agree: Agree) -> None:
     for degree, divisor in ((5, None), (45, None), (45, partition)):
         potential = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
         args = (density, potential, divisor, 49, sizes)
-        agree("engines.fourier.density:advection", *args, rtol=1e-9, atol=1e-10)
+        agree(circle_advection, *args, rtol=1e-9, atol=1e-10)
 
 
 def _moments_of_a_run(normalized: bool, diffusivity: float) -> np.ndarray:
@@ -103,7 +104,7 @@ def test_advection_by_nothing(agree: Agree, potential: float, partition: None) -
     """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
     density, sizes = np.ones(50, complex), np.array([128, 192])
     args = (density, np.full(46, potential + 0j), partition, 49, sizes)
-    agree("engines.fourier.density:advection", *args)
+    agree(circle_advection, *args)
 
 
 def _fields() -> np.ndarray:

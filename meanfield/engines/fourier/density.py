@@ -10,7 +10,8 @@ product from the same methods. Elsewhere it is divided at the nodes of the produ
 all mass Phi' / Z is a quotient of rounding errors. Times f = 0 that is harmless; on another grid
 it would spread into the mass.
 
-The tests compare it with divergence(to_nodal(f) * gradient(Phi) / to_nodal(Z)) of `CircleGrid`.
+`sizes` are increasing numbers of nodes: a polynomial velocity takes the first that is free of
+aliasing, a quotient the last, three times max_degree or more.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 import rocket_fft  # noqa: F401  (lets compiled code call numpy.fft)
 
-from meanfield.arrays import ComplexArray
 from meanfield.engines.compiled import njit
 from meanfield.engines.elementary import copy_to
 from meanfield.engines.fourier.blocks import block_flux, block_size
@@ -42,27 +42,6 @@ _QUOTIENT_DEGREES = 3 * _QUOTIENT_SIZE // 8
 # Largest degree of Phi' and Z: twice it, aliased, is still above those three quarters. Of 176 the
 # double would be taken for 173, and nothing be seen above.
 _DIVIDED_DEGREE = (_QUOTIENT_SIZE - _QUOTIENT_DEGREES) // 2 - 1
-
-
-def advection(
-    density: ComplexArray,
-    potential: ComplexArray,
-    partition: ComplexArray | None,
-    max_degree: int,
-    sizes: np.ndarray,
-) -> ComplexArray:
-    """Coefficients 0 ... max_degree of d/dtheta (f Phi' / Z); Z = 1 if `partition` is None.
-
-    `sizes` are increasing numbers of nodes: a polynomial velocity takes the first that is free of
-    aliasing, a quotient the last, three times max_degree or more.
-    """
-    # Compiled for complex numbers.
-    density, potential = np.asarray(density, complex), np.asarray(potential, complex)
-    if partition is not None:
-        partition = np.asarray(partition, complex)
-        return np.asarray(_normalized_flux(density, potential, partition, 1.0, max_degree, sizes))
-    slope = _slope(potential)
-    return np.asarray(_multiplied(density, density[0], slope, 0.0, 1.0, max_degree, sizes))
 
 
 @njit
