@@ -21,28 +21,13 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, observables_beside, usual_observables
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
-from meanfield.recording import (
-    Record,
-    complete_fluctuations,
-    evolution_of,
-    origin,
-    record_of,
-    recorded,
-)
-from meanfield.runfile import ConfigError, load_config
-from meanfield.runfile.output import check_path
-from meanfield.runfile.python_file import Permission
+from meanfield.runfile import ConfigError
 from meanfield.runfile.written import written
 from meanfield.runs import Run, assembled, stored_section
-from meanfield.simulation import Evolution, Stop, evolve, timing
+from meanfield.simulation import Evolution, Record, Stop, evolve, timing
 from meanfield.snapshot import Snapshot
 from meanfield.spec import check_arguments, checked
 from meanfield.status import COMPLETED, cut_short, stopped
-from meanfield.store.locks import replaced_at_once
-from meanfield.store.output_file import OutputFile
-from meanfield.store.provenance import provenance
-from meanfield.store.recorder import record_whole
-from meanfield.store.run_file import load
 from meanfield.version import __version__
 
 _log = logging.getLogger("meanfield")
@@ -318,6 +303,9 @@ def run(
     Run(circle, 11 saved times from t = 0 to 5, completed)
     >>> Path("x.toml").unlink()
     """
+    from meanfield.recording import evolution_of, record_of
+    from meanfield.runfile import load_config
+
     overrides = {
         "problem": problem,
         "initial": initial,
@@ -325,9 +313,13 @@ def run(
         "time": time,
     }
     sections = {name: dict(keys) for name, keys in overrides.items() if keys is not None}
-    code: Permission = "anywhere" if allow_code else "inside"
     with python_words():
-        config = load_config(Path(path), output=_path(output), sections=sections, code=code)
+        config = load_config(
+            Path(path),
+            output=_path(output),
+            sections=sections,
+            code="anywhere" if allow_code else "inside",
+        )
     evolution = evolution_of(config)
     chosen = observables_beside(observables, evolution.observables)
     evolution = replace(evolution, observables=chosen)
@@ -379,6 +371,10 @@ def _run(
         return replace(collected, fluctuations=fluctuations)
     if resume and overwrite:
         raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
+    from meanfield.recording import complete_fluctuations
+    from meanfield.runfile.output import check_path
+    from meanfield.store.run_file import load
+
     _warn_of_own_kernel(record.path, record.tables.get("problem"))
     with python_words():
         check_path(f"output={record.path}", record.path, ())
@@ -396,6 +392,11 @@ def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False)
 
     The file tells of its origin what the run tells, else where it is written.
     """
+    from meanfield.runfile.output import check_path
+    from meanfield.store.locks import replaced_at_once
+    from meanfield.store.provenance import provenance
+    from meanfield.store.recorder import record_whole
+
     target = Path(path)
     _warn_of_own_kernel(target, stored_section(run, "problem"))
     facts = provenance() | {"meanfield_version": __version__} | run.attributes
@@ -420,7 +421,7 @@ def _collected(
     """Run in memory."""
     rows: list[tuple[Snapshot, dict[str, FloatArray]]] = []
     endings: list[str] = []
-    facts = origin(evolution) | record.attributes
+    facts = evolution.origin | record.attributes
 
     def so_far(status: str) -> Run:
         return assembled(evolution.problem, rows, facts | {"status": status})
@@ -450,6 +451,9 @@ def _kept(
     progress: bool | None,
 ) -> Run:
     """Run that a file keeps."""
+    from meanfield.recording import recorded
+    from meanfield.store.output_file import OutputFile
+    from meanfield.store.run_file import load
 
     def so_far() -> Run:
         return replace(load(record.path), source_problem=evolution.problem)

@@ -5,11 +5,9 @@ problem -> representation -> trajectory -> run file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +18,8 @@ from meanfield.engines.threads import one_blas_thread
 from meanfield.observables import chosen_observables
 from meanfield.runfile import Config, ConfigError
 from meanfield.runfile.config import check_continues
-from meanfield.runs import Run, growth_rates_in_attributes, problem_attributes
-from meanfield.simulation import Evolution, evolve, is_one_cluster
+from meanfield.runs import Run, growth_rates_in_attributes
+from meanfield.simulation import Evolution, Record, evolve, is_one_cluster
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, ended_by, is_cut_short
 from meanfield.store.locks import output_lock, writer_lock
@@ -31,7 +29,6 @@ from meanfield.store.reading import damage_message
 from meanfield.store.recorder import add_fluctuations, conclude, record
 from meanfield.store.run_file import load, read_checkpoint
 from meanfield.store.wall_time import WallTime, seconds_by_phase
-from meanfield.version import __version__
 
 if TYPE_CHECKING:
     from meanfield.finite.fluctuations import Follow
@@ -43,25 +40,6 @@ _FREE_KEYS = {"time": ("end", "save"), "output": None, "fluctuations": None}
 _SAME_TIME = 1e-12
 # Share of the largest growth rate, far above changes between versions of libraries.
 _SAME_RATES = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Record:
-    """Where a run is kept, and what it was made from."""
-
-    path: Path  # the file
-    state: str  # which states are kept: "all", "last" or "none"
-    label: str  # what errors begin with: the name of a run file, or "simulate"
-    tables: dict[str, Any]  # what was asked for, as the document of a run file
-    # Section -> keys that cannot act on the run, which older files may have.
-    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Attributes of the file."""
-        import tomli_w
-
-        return {"config": tomli_w.dumps(self.tables), "title": self.tables.get("title", "")}
 
 
 def execute(
@@ -151,7 +129,7 @@ def recorded(
         yield from record(
             output,
             stream,
-            attributes=origin(evolution) | target.attributes | {"status": RUNNING} | facts,
+            attributes=evolution.origin | target.attributes | {"status": RUNNING} | facts,
             growth_rates=rates,
             observe=evolution.observe,
             keep_state=target.state,
@@ -195,19 +173,6 @@ def complete_fluctuations(
             return False
         add_fluctuations(output, replace(fluctuations, tokens=options.tokens), record.attributes)
     return True
-
-
-def origin(evolution: Evolution) -> dict[str, Any]:
-    """Attributes of the problem and its origin, in files and in memory."""
-    symmetry = evolution.symmetry
-    extra = {} if symmetry is None else {"symmetry": symmetry.summary}
-    making = {
-        "meanfield_version": __version__,
-        "seed": evolution.options.seed,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "requested_time_unit": evolution.unit,
-    }
-    return problem_attributes(evolution.problem) | extra | making
 
 
 def times_after(times: FloatArray, reached: float) -> FloatArray:

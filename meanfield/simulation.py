@@ -7,10 +7,12 @@ whoever asks collects, records, draws or counts.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,12 +33,13 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
-from meanfield.runs import observed
+from meanfield.runs import observed, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spec import describe
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import ended_by
 from meanfield.trajectory import MOST_STEPS, Interval, trajectory
+from meanfield.version import __version__
 
 MOST_SAVES = 1_000_000
 LATEST = 1e300
@@ -90,6 +93,18 @@ class Evolution:
         intervals = self.intervals
         return intervals[bisect_right([interval.end for interval in intervals[:-1]], time)].problem
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Attributes of the problem and its origin, in files and in memory."""
+        symmetry = {} if self.symmetry is None else {"symmetry": self.symmetry.summary}
+        making = {
+            "meanfield_version": __version__,
+            "seed": self.options.seed,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "requested_time_unit": self.unit,
+        }
+        return problem_attributes(self.problem) | symmetry | making
+
     def observe(self, snapshot: Snapshot) -> dict[str, FloatArray]:
         """Observables of a snapshot."""
         return observed(self.problem_at(snapshot.time), snapshot, self.observables)
@@ -105,6 +120,25 @@ class Evolution:
         if not isinstance(ends, bool | np.bool_):
             raise TypeError(f"stop(time, measure) must give True or False, got {describe(ends)}.")
         return bool(ends)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Where a run is kept, and what it was made from."""
+
+    path: Path  # the file
+    state: str  # which states are kept: "all", "last" or "none"
+    label: str  # what errors begin with: the name of a run file, or "simulate"
+    tables: dict[str, Any]  # what was asked for, as the document of a run file
+    # Section -> keys that cannot act on the run, which older files may have.
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the file."""
+        import tomli_w
+
+        return {"config": tomli_w.dumps(self.tables), "title": self.tables.get("title", "")}
 
 
 def evolve(

@@ -1,7 +1,17 @@
 """From a TOML run file to a validated `Config`: every error names file, section and key."""
 
-from meanfield.runfile.config import Config, load_config, with_defaults
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from meanfield.runfile.keys import ConfigError
-from meanfield.runfile.output import Output
 
 __all__ = ["Config", "ConfigError", "Output", "load_config", "with_defaults"]
+
+if TYPE_CHECKING:
+    from meanfield.runfile.config import Config, load_config, with_defaults
+    from meanfield.runfile.output import Output
+else:
+
+    def __getattr__(name: str) -> Any:
+        # A run in memory writes a document, and reads none.
+        return getattr(import_module(f"{__name__}.config"), name)

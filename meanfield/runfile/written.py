@@ -28,7 +28,6 @@ from meanfield.laws.initial import (
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import TERMS, Problem
 from meanfield.runfile.frequencies import written_frequencies
-from meanfield.runfile.sections import PARTS
 from meanfield.stages import Stage
 from meanfield.terms.attention import Head
 from meanfield.terms.kernels.zonal import Zonal
@@ -62,7 +61,7 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
 
 def _problem(problem: Problem) -> dict[str, Any]:
     """Section [problem], and the sections of its parts."""
-    parts = {name: _plain(getattr(problem, name)) for name in PARTS if name != "frequencies"}
+    parts = {name: _plain(getattr(problem, name)) for name in (*TERMS, "layers")}
     sections = {name: part for name, part in parts.items() if part is not None}
     if problem.frequencies is not None:
         sections["frequencies"] = written_frequencies(problem.frequencies)
