@@ -24,8 +24,6 @@ from meanfield.problem import Problem
 from meanfield.spaces.manifold import Geometry
 from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.isotropic import IsotropicHeads, ZonalProblem
-from meanfield.spectrum.kuramoto import incoherence_growth_rates
-from meanfield.spectrum.linear_operator import linear_operator
 from meanfield.terms.flows import Normalization
 from meanfield.terms.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE
@@ -130,6 +128,8 @@ def growth_rate_max(problem: Problem) -> float:
     0.373904362
     """
     if problem.frequencies is not None:
+        from meanfield.spectrum.kuramoto import incoherence_growth_rates
+
         rates = incoherence_growth_rates(problem)[1:].real
         rates = rates[np.isfinite(rates)]
         return float(rates.max()) if len(rates) else math.nan
@@ -140,6 +140,8 @@ def growth_rate_max(problem: Problem) -> float:
 
 @lru_cache(maxsize=16)
 def _rate_of_heads(problem: Problem) -> float:
+    from meanfield.spectrum.linear_operator import linear_operator
+
     operator = linear_operator(problem)
     if operator.growth_rate_max is None:
         what = "heads and fixed fields" if problem.terms else "heads"
