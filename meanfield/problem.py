@@ -9,6 +9,7 @@ a(s) = exp(beta s - |beta|), largest value 1.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -290,12 +291,12 @@ class Problem:
         return tuple(problems)
 
     @cached_property
-    def staged(self) -> tuple[Problem, ...]:
-        """Problem of each stage, without stages, on one clock; a problem without stages itself.
+    def timeline(self) -> tuple[tuple[float, Problem], ...]:
+        """End and problem of each stage, on one clock; a problem without stages lasts on.
 
-        Weights with the largest value e^s have strengths times e^{s - s_max}, s_max the largest s
-        among the stages; s = 0 for normalised flows. Diffusivities, feed-forward layers and drifts
-        are rates on that clock.
+        Ends are in the unit of the run. Weights with the largest value e^s have strengths times
+        e^{s - s_max}, s_max the largest s among the stages; s = 0 for normalised flows.
+        Diffusivities, feed-forward layers and drifts are rates on that clock.
 
         Examples
         --------
@@ -306,8 +307,14 @@ class Problem:
         np.True_
         """
         if not self.stages:
-            return (self,)
-        return tuple(self._on_my_clock(alone) for alone in self._alone)
+            return ((math.inf, self),)
+        ends = (math.inf if stage.end is None else stage.end for stage in self.stages)
+        return tuple(zip(ends, map(self._on_my_clock, self._alone), strict=True))
+
+    @property
+    def staged(self) -> tuple[Problem, ...]:
+        """Problems of the timeline."""
+        return tuple(problem for _, problem in self.timeline)
 
     def _on_my_clock(self, alone: Problem) -> Problem:
         share = float(np.exp(alone.log_scale - self.log_scale))
@@ -360,7 +367,7 @@ class Problem:
 
         `unit_length` is the scaled time of one unit of the stages' ends.
         """
-        ends = [stage.end * unit_length for stage in self.stages[:-1] if stage.end is not None]
+        ends = [end * unit_length for end, _ in self.timeline]
         return self.staged[bisect_left(ends, time)].now(time)
 
     def check_one_stage(self) -> None:

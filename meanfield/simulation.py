@@ -38,7 +38,7 @@ from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spec import describe
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import ended_by
-from meanfield.trajectory import MOST_STEPS, Interval, trajectory
+from meanfield.trajectory import MOST_STEPS, Timeline, trajectory
 from meanfield.version import __version__
 
 MOST_SAVES = 1_000_000
@@ -74,15 +74,9 @@ class Evolution:
         return symmetry_of(self.problem, self.options)
 
     @property
-    def intervals(self) -> tuple[Interval, ...]:
-        """Its stages, in scaled time."""
-        ends = [np.inf if each.end is None else each.end for each in self.problem.stages] or [
-            np.inf
-        ]
-        return tuple(
-            Interval(stage, end * self.unit_length)
-            for stage, end in zip(self.problem.staged, ends, strict=True)
-        )
+    def timeline(self) -> Timeline:
+        """End and problem of each stage, in scaled time."""
+        return tuple((end * self.unit_length, stage) for end, stage in self.problem.timeline)
 
     def problem_at(self, time: float) -> Problem:
         """Problem of the stage at a scaled time."""
@@ -90,8 +84,7 @@ class Evolution:
 
     def problem_after(self, time: float) -> Problem:
         """Problem of the stage that goes on from a scaled time: the next one at the end of one."""
-        intervals = self.intervals
-        return intervals[bisect_right([interval.end for interval in intervals[:-1]], time)].problem
+        return self.timeline[bisect_right([end for end, _ in self.timeline], time)][1]
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -174,7 +167,7 @@ def evolve(
             start=start,
             watch=watch,
             hand_over=hand_over_rule(problem, options),
-            intervals=evolution.intervals,
+            timeline=evolution.timeline,
             enter=lambda stage, carrier, state: with_problem(stage, options, carrier, state),
             symmetry=evolution.symmetry,
         )
@@ -195,7 +188,7 @@ def evolve(
             # Too few labels: more of them begin again, and save the times and events that are left.
             more = None
             if isinstance(carrier, LabelledRepresentation) and isinstance(error.reason, Final):
-                first = replace(carrier, problem=evolution.intervals[0].problem)
+                first = replace(carrier, problem=problem.staged[0])
                 more = first.with_more_labels()
             if more is None:
                 if isinstance(error.reason, TooFewLabels):

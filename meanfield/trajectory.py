@@ -11,7 +11,8 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -50,22 +51,11 @@ _PACE_STEPS = 100_000
 _STEADY_PACE_STEPS = 1000
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Part of a trajectory with one problem."""
-
-    problem: Problem
-    end: float = math.inf  # scaled time; infinite of the last
-
+Timeline = Sequence[tuple[float, Problem]]
+"""Ends in scaled time, the last one infinite, and problems that follow one another."""
 
 Enter = Callable[[Problem, Representation, State], Representation]
 """(problem, representation, state) -> the same representation in that state of another problem."""
-
-
-def _no_other(problem: Problem, representation: Representation, state: State) -> Representation:
-    raise ValueError(
-        "a trajectory of several stages needs intervals and enter, as evolve gives them."
-    )
 
 
 def trajectory(
@@ -78,8 +68,8 @@ def trajectory(
     watch: Callable[[], None] | None = None,
     hand_over: HandOver = never,
     scheme: Callable[[Problem, Representation], Scheme] = usual_scheme,
-    intervals: Sequence[Interval] = (),
-    enter: Enter = _no_other,
+    timeline: Timeline = (),
+    enter: Enter | None = None,
     symmetry: Symmetry | None = None,
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
@@ -94,19 +84,19 @@ def trajectory(
       tokens can then be interrupted where nothing is half done.
     - hand_over: who takes over from a representation, and why; see `HandOver`.
     - scheme: which scheme steps a representation of a problem; see `schemes`.
-    - intervals (sequence of Interval): problems one after another, in the place of the first
-      argument; the representation is that of the interval in which the start lies.
-    - enter: makes the representation of the next interval; see `Enter`.
-    - symmetry: symmetry of the start and of all intervals, which every carrier keeps.
+    - timeline: problems one after another, in the place of the first argument; the representation
+      is that of the stage in which the start lies.
+    - enter: makes the representation of the next stage; see `Enter`.
+    - symmetry: symmetry of the start and of all stages, which every carrier keeps.
 
     SimulationError if the state is under-resolved, not finite, the step vanishes, or the energy
     moves against the flow. What was yielded before is valid.
     """
-    if not intervals:
+    if not timeline:
         problem.check_one_stage()
     degree = problem.moment_degree
     evolution = _Evolution(
-        intervals or (Interval(problem),),
+        timeline or ((math.inf, problem),),
         degree,
         representation,
         tolerance,
@@ -117,16 +107,16 @@ def trajectory(
         symmetry,
     )
     stream = _evolved(evolution, times, start)
-    interval = None
+    stage = None
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
             snapshot = next(stream, None)
             if snapshot is None:
                 return
-            if interval is not evolution.interval:
-                interval = evolution.interval
-                climbed, highest, allowed = ascent(interval.problem), -math.inf, tolerance
+            if stage is not evolution.problem:
+                stage = evolution.problem
+                climbed, highest, allowed = ascent(stage), -math.inf, tolerance
             height = climbed(snapshot.measure, snapshot.moments)
         # What a carrier may leave unresolved it also hands over.
         allowed = max(allowed, evolution.representation.tolerance)
@@ -172,19 +162,19 @@ class _Evolution:
 
     def __init__(
         self,
-        intervals: Sequence[Interval],
+        timeline: Timeline,
         moment_degree: int,
         representation: Representation,
         tolerance: float,
         watch: Callable[[], None] | None,
         hand_over: HandOver,
         scheme: Callable[[Problem, Representation], Scheme],
-        enter: Enter,
+        enter: Enter | None,
         symmetry: Symmetry | None,
     ) -> None:
         self._symmetry = symmetry
         self.representation = self._symmetric(representation)
-        self._intervals, self._moment_degree = intervals, moment_degree
+        self._timeline, self._moment_degree = timeline, moment_degree
         self._tolerance, self._watch = tolerance, watch
         self._hand_over, self._scheme, self._enter = hand_over, scheme, enter
         self._stepper: Stepper | None = None
@@ -209,44 +199,42 @@ class _Evolution:
             self.here, self._evaluations = start, start.evaluations
             # A checkpoint inside a step was counted with that step, which is taken again.
             self._repeats = start.step is not None
-        # A checkpoint at the end of an interval is one of the next.
-        self._number = bisect_right(
-            [interval.end for interval in self._intervals[:-1]], self.here.time
-        )
-        self._begin_interval()
+        # A checkpoint at the end of a stage is one of the next.
+        self._number = bisect_right([end for end, _ in self._timeline], self.here.time)
+        self._begin_stage()
 
-    def _begin_interval(self) -> None:
+    def _begin_stage(self) -> None:
         while (reason := self._failure()) is not None:
             if isinstance(reason, Final) or not self._followed(self.here.state):
                 raise self.ended(reason)
         self._mark = self.here
 
     @property
-    def interval(self) -> Interval:
-        """Part of the trajectory in which the step ahead lies."""
-        return self._intervals[self._number]
+    def problem(self) -> Problem:
+        """Problem of the step ahead."""
+        return self._timeline[self._number][1]
 
     @property
-    def _problem(self) -> Problem:
-        return self.interval.problem
+    def _stage_end(self) -> float:
+        return self._timeline[self._number][0]
 
     @property
     def ahead(self) -> float:
-        """Time that the step ahead reaches: at most the end of the interval."""
+        """Time that the step ahead reaches: at most the end of the stage."""
         reached = self.here.epoch + self._taken.time
-        return self._last if self._taken.time >= self._end else min(reached, self.interval.end)
+        return self._last if self._taken.time >= self._end else min(reached, self._stage_end)
 
     @property
     def _end(self) -> float:
         """Time on the stepper's clock beyond which nothing is evaluated."""
-        return self._last - self.here.epoch if self._problem.is_time_dependent else math.inf
+        return self._last - self.here.epoch if self.problem.is_time_dependent else math.inf
 
     def step(self) -> bool:
         """Take the step ahead; False if it has to be taken again, finer or by a successor."""
         here, carrier = self.here, self.representation
         if self._stepper is None:
             begin = Start(here.clock, here.state, here.step, here.unit, here.steps, self._end)
-            scheme = self._scheme(self._problem, carrier)
+            scheme = self._scheme(self.problem, carrier)
             self._stepper = scheme(carrier, begin, self._tolerance, self._watched)
             self.here = here = replace(here, step=self._stepper.step_size)
         stepper = self._stepper
@@ -260,7 +248,7 @@ class _Evolution:
         reason = carrier.failure(time, stepper.state)
         if reason is None:
             self._halvings, self._taken = 0, stepper
-            events, last = carrier.events(stepper), self.interval.end - here.epoch
+            events, last = carrier.events(stepper), self._stage_end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
             self._repeats = False
             return True
@@ -296,18 +284,18 @@ class _Evolution:
     def accept(self) -> None:
         """Stand behind the step ahead."""
         stepper, here = self._taken, self.here
-        cut = self.ahead >= self.interval.end
+        cut = self.ahead >= self._stage_end
         self.here = here = replace(
             here,
             clock=stepper.time,
-            state=self._dense_state(self.interval.end) if cut else stepper.state,
+            state=self._dense_state(self._stage_end) if cut else stepper.state,
             step=stepper.step_size,
             steps=here.steps + 1,
             rejected=here.rejected + stepper.attempts - 1,
             events=here.events + self._new_events,
         )
         if cut:
-            self._enter_next_leg()
+            self._enter_next_stage()
             return
         if stepper.step_size < _SHORT_STEP * here.clock:
             self.here = replace(here, epoch=here.time, clock=0.0, unit=self._unit())
@@ -323,19 +311,20 @@ class _Evolution:
         """True if steps stay as short as they are: tokens, or a problem in which nothing grows."""
         if self.representation.name == "particles":
             return True
-        return self._problem.is_isotropic and growth_rate_max(self._problem) <= 0.0
+        return self.problem.is_isotropic and growth_rate_max(self.problem) <= 0.0
 
-    def _enter_next_leg(self) -> None:
-        here, end = self.here, self.interval.end
+    def _enter_next_stage(self) -> None:
+        here, end = self.here, self._stage_end
         self._number += 1
-        new = self._symmetric(self._enter(self._problem, self.representation, here.state))
+        enter = cast(Enter, self._enter)
+        new = self._symmetric(enter(self.problem, self.representation, here.state))
         self.representation, self._stepper = new, None
         self.here = here = replace(
             here, epoch=end, clock=0.0, step=None, state=new.state, fixed=new.fixed
         )
         count = self._happened([Event(0.0, "note", f"stage {self._number + 1} begins")])
         self.here = replace(here, events=here.events + count, unit=self._unit())
-        self._begin_interval()
+        self._begin_stage()
 
     def saved(self, time: float, state: State) -> Snapshot:
         carrier, here = self.representation, replace(self.here, evaluations=self._evaluations)
@@ -405,11 +394,11 @@ class _Evolution:
         return len(events)
 
     def _moves(self, step: float) -> bool:
-        layers = self._problem.layers
+        layers = self.problem.layers
         # Whole layers, and normalised outputs, move however small weights are.
         if layers is not None and (not layers.is_flow or layers.norm.of_output):
             return True
-        problem, begin = self._problem, self.here.time
+        problem, begin = self.problem, self.here.time
         rate = contraction_rate(problem)
         if problem.time_functions:
             ends = (begin, min(begin + step, self._last))
@@ -437,7 +426,7 @@ class _Evolution:
 
     def _unit(self) -> float:
         """Unit of time for the steps from here: 1, unless they are longer than 1e90."""
-        if self._problem.is_time_dependent:
+        if self.problem.is_time_dependent:
             return 1.0
         step = self.representation.largest_step(self.here.time, self.here.state)
         return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0
@@ -454,7 +443,7 @@ class _Evolution:
         except NotBalanced as error:
             return str(error)
         if np.all(np.isfinite(carrier.rhs(time, stepper.state))):
-            if not self._problem.manifold.is_sphere:
+            if not self.problem.manifold.is_sphere:
                 return (
                     "the step became too small: tokens of R^d may run off to infinity in finite "
                     "time, as without softmax; end before, or take a larger tolerance"

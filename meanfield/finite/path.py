@@ -37,7 +37,7 @@ from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.schemes import Start, dop853
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
-from meanfield.trajectory import Interval
+from meanfield.trajectory import Timeline
 
 MOST_STATES = 512
 """States of a run that are kept; as many more are made while it is gone through again."""
@@ -200,7 +200,7 @@ def _combined(weights: FloatArray, rows: Sequence[ModalArray]) -> ModalArray | f
 
 
 def path(
-    intervals: Sequence[Interval],
+    timeline: Timeline,
     initial: ModalArray,
     times: Sequence[float] | FloatArray,
     degree: int,
@@ -211,21 +211,16 @@ def path(
 
     allowed: tail of the density that may be. Returns the path, and why it ends early.
     """
-    problems = tuple(interval.problem for interval in intervals)
+    problems = tuple(problem for _, problem in timeline)
     space = problems[0].manifold
     state = space.resize(initial, degree)
-    ends = sorted(
-        {
-            *(float(t) for t in times),
-            *(interval.end for interval in intervals if interval.end < times[-1]),
-        }
-    )
+    ends = sorted({*map(float, times), *(end for end, _ in timeline if end < times[-1])})
     checkpoints, stride = [state], 1
     steps: list[Step] = []
     now, step = 0.0, None
     reason: str | None = None
     for end in ends:
-        interval = next(n for n, each in enumerate(intervals) if end <= each.end)
+        interval = next(n for n, (last, _) in enumerate(timeline) if end <= last)
         carrier = DensityRepresentation(problems[interval], state, allowed, degree)
         longest = _longest(problems[interval], degree, times[-1])
         begin = Start(now, state, step)

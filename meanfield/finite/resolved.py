@@ -119,11 +119,11 @@ def resolved_part(
 ) -> Part[R]:
     """Value of `compute` along a run, or along its longest part that some degree resolves."""
     times = np.asarray(settings.times)
-    intervals = Evolution(settings.problem, Options(), times, settings.unit).intervals
+    timeline = Evolution(settings.problem, Options(), times, settings.unit).timeline
     initial = density_of(settings.problem).coefficients
     for degree in settings.degrees():
         along, failure = path(
-            intervals, initial, settings.times, degree, settings.tolerance, settings.allowed
+            timeline, initial, settings.times, degree, settings.tolerance, settings.allowed
         )
         if failure is None:
             try:
