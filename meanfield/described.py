@@ -29,7 +29,8 @@ class Array:
     axes: tuple[str, ...]
     name: str = ""  # by default that of its field
     unit: str = ""
-    kind: Literal["f", "i", "b"] = "f"  # real numbers, integers, or true and false, stored as 1, 0
+    # Real or complex numbers, integers, or true and false, stored as 1, 0.
+    kind: Literal["f", "c", "i", "b"] = "f"
     increasing: float | None = None  # files with other than increasing numbers from it are refused
     distinct: bool = False  # files that have a number twice are refused
     optional: bool = False  # files of earlier versions lack it
@@ -116,6 +117,11 @@ class StudyResult(ResultBase):
         names = [each.name for each in fields(cls) if "attribute" in each.metadata]  # type: ignore[arg-type]
         return {name: name for name in names} | {**cls.facts}
 
+    def stored_facts(self) -> dict[str, Any]:
+        """Attributes of files by name, without those that are None."""
+        named = {name: getattr(self, own) for name, own in self.described_facts().items()}
+        return {name: value for name, value in named.items() if value is not None}
+
     def stored_values(self) -> dict[str, Any]:
         """Arrays by their name in files."""
         return {one.name: getattr(self, name) for name, one in self.described().items()}
@@ -134,6 +140,11 @@ class StudyResult(ResultBase):
             elif "attribute" in each.metadata:
                 given[each.name] = _CASTS[each.type](attributes[each.name])
         return cls(**given, attributes=attributes)  # type: ignore[call-arg]
+
+    @staticmethod
+    def stored_problem(attributes: Mapping[str, Any]) -> Any:
+        """Problem of a result of one problem, as `save` keeps it, without its initial law."""
+        return VIEWS["StudyResult.problem"](attributes)
 
     @property
     def runs(self) -> int:

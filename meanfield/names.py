@@ -95,6 +95,8 @@ RESULT_KINDS = {
     "replay": "Replay",
     "collapse_times": "CollapseTimes",
     "phase_diagram": "PhaseDiagram",
+    "bifurcation_diagram": "BifurcationDiagram",
+    "fluctuations": "Fluctuations",
 }
 """Kind of a study file -> the public name of its result."""
 

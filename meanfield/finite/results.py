@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.described import Array, StudyResult
 from meanfield.finite.functionals import Functional, bent, check_degrees, variation
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.spaces.manifold import Manifold
+from meanfield.spaces import Manifold, named_space
 from meanfield.spec import checked
 from meanfield.spectrum.time_units import time_unit
 from meanfield.views import VIEWS
@@ -23,9 +24,17 @@ from meanfield.views import VIEWS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_LAYOUTS = {
+    1: "moments int e^{-ik theta} dmu, k = 0 ... degree",
+    2: "moments int Y_lm dmu as pyshtools lays them out, (2, degree + 1, degree + 1) flat; 4-pi "
+    "normalised, no Condon-Shortley phase",
+}
+_NUMBERS = ("degree", "max_degree", "resolved_degree", "agreement", "tail", "resolved_until")
+_PAIRS = Array(("time", "moment", "other_moment"), kind="c")
+
 
 @dataclass(frozen=True, eq=False)
-class Fluctuations:
+class Fluctuations(StudyResult):
     """Moments of N tokens along a run, to first order in 1/N.
 
         E m = limit + shift / N,    Cov m = covariance / N
@@ -62,7 +71,20 @@ class Fluctuations:
         Largest degree that it might have been resolved with.
     unit : str
         Unit of the ends of stages.
+    attributes : dict
+        Of a file: status, created, ...
     """
+
+    kind = "fluctuations"
+    derived = {
+        "times": Array(("time",), "time", "scaled time", increasing=0),
+        "limit_moments": Array(("time", "moment"), "limit", kind="c"),
+        "shift": Array(("time", "moment"), kind="c"),
+        "covariance": _PAIRS,
+        "relation": _PAIRS,
+    }
+    facts = {name: name for name in (*_NUMBERS, "note", "layout", "tokens")}
+    required = ("manifold", *_NUMBERS, "note")
 
     source: Problem | Callable[[], Problem]
     space: Manifold
@@ -78,6 +100,38 @@ class Fluctuations:
     note: str
     max_degree: int
     unit: str = "scaled"
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        space, degree = named_space(str(attributes["manifold"])), int(attributes["degree"])
+        circle = space.dimension == 1
+        count = degree + 1 if circle else 2 * (degree + 1) ** 2
+        for name in ("limit", "shift", "covariance", "relation"):
+            if {*values[name].shape[1:]} != {count} or np.iscomplexobj(values[name]) != circle:
+                raise ValueError(f"{name} holds other moments than those of degree {degree}")
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
+        space, degree = named_space(str(attributes["manifold"])), int(attributes["degree"])
+        shape = (-1,) if space.dimension == 1 else (2, degree + 1, degree + 1)
+        covariance, shift = real_fluctuations(
+            space, degree, values["covariance"], values["relation"], values["shift"]
+        )
+        return cls(
+            lambda: cls.stored_problem(attributes),
+            space,
+            values["time"],
+            degree,
+            attributes.get("tokens"),
+            limit=np.array([space.packed(row.reshape(shape)) for row in values["limit"]]),
+            real_covariance=covariance,
+            real_shift=shift,
+            **{name: attributes[name] for name in ("resolved_degree", "agreement", "tail", "note")},
+            max_degree=attributes["max_degree"],
+            unit=str(attributes.get("requested_time_unit", "scaled")),
+            attributes=attributes,
+        )
 
     @property
     def resolved(self) -> npt.NDArray[np.bool_]:
@@ -94,6 +148,28 @@ class Fluctuations:
     def problem(self) -> Problem:
         """The problem; of a run from a file as `Run.problem`, which may raise ValueError."""
         return self.source if isinstance(self.source, Problem) else self.source()
+
+    @property
+    def layout(self) -> str:
+        """How moments lie in arrays."""
+        return _LAYOUTS[self.space.dimension]
+
+    @property
+    def limit_moments(self) -> ModalArray:
+        """Moments of the limit as `shift` has them, shape (n_times, moments)."""
+        return np.array([np.ravel(self.space.spread(row)) for row in self.limit])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Sizes: a row a time and degree."""
+        sizes = [self.space.sizes_by_degree(row) for row in self.limit]
+        return {
+            "time": np.repeat(self.times, self.degree + 1),
+            "degree": np.tile(np.arange(self.degree + 1), len(self.times)),
+            "limit": np.ravel(sizes),
+            "variance": self.variance_by_degree.ravel(),
+            "shift": self.shift_by_degree.ravel(),
+        }
 
     @cached_property
     def _coordinates(self) -> Coordinates:
@@ -215,9 +291,6 @@ class Fluctuations:
         options = {"particles": particles, "tokens": tokens, "ax": ax, "title": title}
         figure: Figure = VIEWS["Fluctuations.plot"](self, **options, figsize=figsize, dpi=dpi)
         return figure
-
-    def __str__(self) -> str:
-        return str(VIEWS["Fluctuations.text"](self))
 
     def __repr__(self) -> str:
         tokens = "" if self.tokens is None else f", {self.tokens} tokens"

@@ -128,18 +128,13 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
 
 def study_to_xarray(result: StudyResult) -> xarray.Dataset:
     """Dataset of a study: its arrays with the axes, units and attributes of its file."""
-    scales, others = labelled_arrays(result)
-    units = {one.name: one.unit for one in result.described().values() if one.unit}
-    coordinates = {
-        name: (name, values, {"units": units[name]} if name in units else {})
-        for name, values in scales.items()
-    }
-    variables = {
+    arrays = {
         name: (axes, values, {"units": unit} if unit else {})
-        for name, (axes, values, unit) in others.items()
+        for name, (axes, values, unit) in labelled_arrays(result).items()
     }
-    facts = {name: getattr(result, own) for name, own in result.described_facts().items()}
-    return named_dataset(variables, coordinates, result.attributes | facts)
+    coordinates = {name: one for name, one in arrays.items() if one[0] == (name,)}
+    variables = {name: one for name, one in arrays.items() if name not in coordinates}
+    return named_dataset(variables, coordinates, result.attributes | result.stored_facts())
 
 
 def named_dataset(
@@ -157,17 +152,16 @@ def named_dataset(
 
 def _fluctuations(fluctuations: Fluctuations) -> dict[str, Any]:
     """Variables of fluctuations."""
-    limit = np.array([np.ravel(fluctuations.space.spread(row)) for row in fluctuations.limit])
-    one, two = ("time", "moment"), ("time", "moment", "other_moment")
     labels = {
-        "limit": (one, limit, "moments of the limit"),
-        "shift": (one, fluctuations.shift, "lim N (E m - limit) of N tokens"),
-        "covariance": (two, fluctuations.covariance, "lim N Cov(m, conj m) of N tokens"),
-        "relation": (two, fluctuations.relation, "lim N E zeta zeta of N tokens, zeta = m - E m"),
+        "limit": "moments of the limit",
+        "shift": "lim N (E m - limit) of N tokens",
+        "covariance": "lim N Cov(m, conj m) of N tokens",
+        "relation": "lim N E zeta zeta of N tokens, zeta = m - E m",
     }
+    arrays = labelled_arrays(fluctuations)
     return {
-        f"fluctuations_{name}": (axes, values, {"long_name": words, "note": fluctuations.note})
-        for name, (axes, values, words) in labels.items()
+        f"fluctuations_{name}": (*arrays[name][:2], {"long_name": words, "note": fluctuations.note})
+        for name, words in labels.items()
     }
 
 

@@ -82,6 +82,12 @@ def _wants_fluctuations(run: Run) -> bool:
     return False
 
 
+def fluctuations_report(fluctuations: Fluctuations) -> Report:
+    """Report of fluctuations without a run: at the last time; columns of all times."""
+    data = _fluctuations_json(fluctuations, 1.0)
+    return Report([fluctuations_text(fluctuations)], data, fluctuations.columns)
+
+
 def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> str:
     """Limit, variance and shift of each degree at the last time that is resolved."""
     data = _fluctuations_json(fluctuations, unit_length)
@@ -99,8 +105,7 @@ def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> s
         for degree in range(1, fluctuations.degree + 1)
     ]
     head = f"fluctuations of N tokens at t = {until:.6g}: sizes of moments{tokens}"
-    labels = f"\n{fluctuations.note}" if fluctuations.note else ""
-    return f"{head}\n{table(names, rows)}{labels}"
+    return table(names, rows, head, fluctuations.note)
 
 
 def _fluctuations_json(fluctuations: Fluctuations | None, unit_length: float) -> Any:

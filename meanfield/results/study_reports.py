@@ -175,13 +175,12 @@ def described_report(result: StudyResult) -> Report:
         for part in result.parts()
     ]
     values = {one.name: getattr(result, name) for name, one in result.described().items()}
-    facts_of = {name: getattr(result, own) for name, own in result.described_facts().items()}
     heading = result.kind.replace("_", " ").capitalize()
     if "kernel" in result.attributes:
         heading += f": {problem_words(result.attributes)}"
     title = str(result.attributes.get("title", ""))
     blocks = [*([title] if title else []), *blocks]
-    return Report(blocks, facts_of | values, result.columns, heading)
+    return Report(blocks, result.stored_facts() | values, result.columns, heading)
 
 
 def _report(study: Any, blocks: list[str], data: dict[str, Any]) -> Report:

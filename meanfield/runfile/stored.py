@@ -6,10 +6,14 @@ the tokens at the first saved time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import tomli_w
+
+from meanfield.carriers import Options
 from meanfield.laws.initial import InitialLaw, from_density, from_labels, from_points
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
@@ -20,7 +24,8 @@ from meanfield.runfile.sections import (
     INITIAL_FROM_FILES,
     initial_law,
 )
-from meanfield.runs import Run
+from meanfield.runfile.written import written
+from meanfield.runs import Run, problem_attributes
 from meanfield.spaces import Manifold
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import KERNELS
@@ -50,24 +55,36 @@ def stored_problem(run: Run) -> Problem:
     Problem(Circle(), exponential(beta=4.0), SA, uniform())
     """
     try:
-        return _from_run_file(run, stored_document(run.attributes))
+        return _from_run_file(run)
     except (ValueError, KeyError, TypeError, AttributeError):
         # Files of other versions, or of none: kernel and flow stand beside the run file.
         return _from_attributes(run)
 
 
-def _from_run_file(run: Run, tables: dict[str, Any]) -> Problem:
+def written_origin(problem: Problem) -> dict[str, Any]:
+    """Attributes of a file that say of which problem a result is, see `document_problem`."""
+    text = tomli_w.dumps(written(problem, Options(), {}))
+    return problem_attributes(problem) | {"config": text}
+
+
+def document_problem(attributes: Mapping[str, Any]) -> Problem:
+    """Problem of the run file in the attributes of a result, without its initial law."""
+    tables = stored_document(attributes)
     if {"attention", "terms"} & tables["problem"].keys():
         raise ValueError("Python of your own, which is not executed where a file is read.")
     tables, _ = without_files("", None, tables)
-    bare = staged_problem("", Folder(Path(), "never"), tables)
+    return staged_problem("", Folder(Path(), "never"), tables)
+
+
+def _from_run_file(run: Run) -> Problem:
+    bare = document_problem(run.attributes)
     if str(run.attributes.get("manifold", "")).startswith("axial:"):
         # The run file may have named the sphere.
         bare = bare.axial
     elif run.attributes.get("manifold") == "sphere:2":
         # Run files read the circle; this run had vectors.
         bare = replace(bare, manifold=run.manifold)
-    table = tables.get("initial", {"name": "uniform"})
+    table = stored_document(run.attributes).get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES or (bare.has_labels and "digest" in table):
         return replace(bare, initial=_first_state(run, table["name"]))
     return replace(bare, initial=initial_law("[initial]", Folder(Path()), table, bare))

@@ -16,8 +16,8 @@ _NEGLIGIBLE = 1e-17
 _DEGREES_PER_WIDTH = 9.0
 # For broad densities, whose spectrum is not that of a Gaussian.
 _SPARE_DEGREES = 24
-# Values of 1,000 basis functions take 0.3 GB.
-_LARGEST_NODES = 2**15
+LARGEST_NODES = 2**15
+"""Most nodes of a quadrature: values of 1,000 basis functions there take 0.3 GB."""
 
 
 def stationary_symmetry(
@@ -34,10 +34,10 @@ def stationary_symmetry(
     width, dimension = narrowest_width(problem, diffusivity), problem.zonal.dimension
     # n nodes integrate degree 2 n.
     nodes = 2 * degree + dimension // 2 + SPARE_NODES + math.ceil(degrees_of_width(width) / 2)
-    if nodes > _LARGEST_NODES:
+    if nodes > LARGEST_NODES:
         raise ValueError(
             f"diffusivity = {diffusivity:g} makes states of width {width:.1g}: "
-            f"these need {nodes} nodes, at most {_LARGEST_NODES}. Raise it."
+            f"these need {nodes} nodes, at most {LARGEST_NODES}. Raise it."
         )
     return axisymmetric(dimension, degree, fold=fold, nodes=nodes)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ ATTRIBUTES = {
     "unit time",
     NUMBER_OR_NAN: "growth_rate_max agreement tail resolved_until",
     INTEGER: "heads seed sessions threads steps rejected evaluations events degree tokens "
-    "max_degree resolved_degree",
+    "max_degree resolved_degree nodes",
     TRUTH: "normalized",
     HASH: "result_hash",
 }
@@ -130,7 +130,7 @@ def increasing_times(file: h5py.File) -> Any:
     return values
 
 
-def check_increasing(name: str, values: Any, least: int = 0) -> None:
+def check_increasing(name: str, values: Any, least: float = 0) -> None:
     """Refuse numbers that are less than the least one or the one before, or not finite."""
     if not (np.all(np.isfinite(values)) and np.all(np.diff(values, prepend=least) >= 0)):
         raise ValueError(f"{name} holds other numbers than finite ones, increasing from {least}")
@@ -185,19 +185,19 @@ def check_grows(group: Any, *without: str) -> None:
 
 
 def arrays(
-    file: Any, axes: Mapping[str, tuple[str, ...]], integers: Collection[str] = ()
+    file: Any, axes: Mapping[str, tuple[str, ...]], kinds: Mapping[str, str]
 ) -> dict[str, Any]:
     """Arrays of an open file and the scales of their axes, by name.
 
     axes: name of an array -> the names of its axes, each the name of a scale.
-    integers: names of arrays and scales of integers; the others are real numbers.
+    kinds: of arrays and scales, as `dataset` has them; the others are real numbers.
     """
     values: dict[str, Any] = {}
     for name in sorted({axis for named in axes.values() for axis in named}):
-        values[name] = dataset(file, name, "i" if name in integers else "f", (None,))[()]
+        values[name] = dataset(file, name, kinds.get(name, "f"), (None,))[()]
     for name, named in axes.items():
         shape = tuple(len(values[axis]) for axis in named)
-        values[name] = dataset(file, name, "i" if name in integers else "f", shape)[()]
+        values[name] = dataset(file, name, kinds.get(name, "f"), shape)[()]
     return values
 
 

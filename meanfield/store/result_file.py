@@ -24,6 +24,7 @@ from meanfield.store.run_file import read_run
 from meanfield.store.study_file import read_result, study_kind, write_result
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.version import __version__
+from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from meanfield.models.replay import Replay
@@ -83,7 +84,9 @@ def save_result(
 
 def with_origin(result: Any) -> Any:
     """A result that says where it comes from, unless a file has said it."""
-    facts = provenance() | {
+    own = "config" not in result.attributes and hasattr(result, "problem")
+    facts = (VIEWS["StudyResult.origin"](result.problem) if own else {}) | provenance()
+    facts |= {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "meanfield_version": __version__,
         "status": COMPLETED,

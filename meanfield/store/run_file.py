@@ -235,7 +235,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
         events=read_events(file),
     )
     run.time_in(run.unit)  # raises where the attributes know no such unit
-    fluctuations = read_fluctuations(space, file, time, partial(getattr, run, "problem"), run.unit)
+    fluctuations = read_fluctuations(file, attributes, partial(getattr, run, "problem"))
     return run if fluctuations is None else replace(run, fluctuations=fluctuations)
 
 

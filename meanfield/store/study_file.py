@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from meanfield.described import Array, StudyResult
+from meanfield.described import StudyResult
 from meanfield.names import RESULT_KINDS, public
 from meanfield.status import COMPLETED, RUNNING, cut_short
 from meanfield.store.layout import arrays, check_counts, check_distinct, check_increasing
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     import h5py
 
 Table = TypeVar("Table")
+Result = TypeVar("Result", bound=StudyResult)
+
+Labelled = dict[str, tuple[tuple[str, ...], Any, str]]
+"""Arrays by name: axes, values, unit; a scale is one along the axis of its own name."""
+
+_KINDS = {"f": "f", "c": "cf", "i": "i", "b": "i"}
 
 STUDY_COMMANDS = {
     "comparison": "compare",
@@ -53,22 +59,20 @@ def writer_of(kind: str) -> str:
     return f"mf.{kind}" if command is None else f"meanfield {command}"
 
 
-def labelled_arrays(result: StudyResult) -> tuple[dict[str, Any], dict[str, tuple[Any, ...]]]:
-    """Scales of the axes of a result, and its other arrays with axes and unit, by name."""
+def labelled_arrays(result: StudyResult) -> Labelled:
+    """Arrays of a result by name, first the scales of all axes."""
     values = result.stored_values()
-    scales: dict[str, Any] = {}
-    others: dict[str, tuple[Any, ...]] = {}
+    scales: Labelled = {}
+    others: Labelled = {}
     lengths: dict[str, int] = {}
     for one in result.described().values():
         value = np.asarray(values[one.name])
         value = value.astype(np.int64) if one.kind == "b" else value
         axes = one.axes_of(value.ndim)
-        if axes == (one.name,):
-            scales[one.name] = value
-        else:
-            others[one.name] = (axes, value, one.unit)
+        (scales if axes == (one.name,) else others)[one.name] = (axes, value, one.unit)
+        if axes != (one.name,):
             lengths |= dict(zip(axes, value.shape, strict=True))
-    return {axis: np.arange(n) for axis, n in lengths.items()} | scales, others
+    return {axis: ((axis,), np.arange(n), "") for axis, n in lengths.items()} | scales | others
 
 
 def write_result(target: Path | OutputFile, result: StudyResult) -> None:
@@ -76,49 +80,42 @@ def write_result(target: Path | OutputFile, result: StudyResult) -> None:
 
     target: the file; one that is to be recognised is refused if another took its place.
     """
-    scales, others = labelled_arrays(result)
-    facts, renamed = result.described_facts(), {*result.facts.values()}
+    renamed = {*result.facts.values()}
     attributes = {name: v for name, v in result.attributes.items() if name not in renamed}
-    write_study(
-        target,
-        result.kind,
-        result.version,
-        attributes | {name: getattr(result, own) for name, own in facts.items()},
-        scales,
-        {name: value for name, (_, value, _) in others.items()},
-        {name: axes for name, (axes, _, _) in others.items()},
-        {one.name: one.unit for one in result.described().values() if one.unit},
-    )
+    attributes |= result.stored_facts()
+    write_study(target, result.kind, result.version, attributes, labelled_arrays(result))
 
 
 def read_result(path: str | os.PathLike[str], kind: str) -> Any:
     """Result of a kind in a file, finished or not; FormatError if the file holds another."""
     cls = public(RESULT_KINDS[kind])
-    described = {one.name: one for one in cls.described().values()}
     required = [name for name in cls.described_facts() if name not in cls.facts]
     with read_study(path, kind, cls.version, *required, *cls.required) as (file, attributes):
-        axes = {
-            name: one.axes_of(getattr(file.get(name), "ndim", 0))
-            for name, one in described.items()
-            if one.axes != (name,) and (name in file or not one.optional)
-        }
-        values = arrays(file, axes, _integers(described, axes))
-        for name, one in described.items():
-            if one.increasing is not None:
-                check_increasing(name, values[name], one.increasing)
-            if one.distinct:
-                check_distinct(name, values[name])
-            if one.kind == "b":
-                check_counts(name, values[name], 1)
-                values[name] = values[name].astype(bool)
-        cls.check_values(values, attributes)
-        return cls.restored(values, attributes)
+        return restored(cls, file, attributes)
 
 
-def _integers(described: Mapping[str, Array], axes: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Names of arrays of integers: an axis without an array of its own is numbered."""
-    numbered = {axis for named in axes.values() for axis in named} - described.keys()
-    return numbered | {name for name, one in described.items() if one.kind != "f"}
+def restored(cls: type[Result], file: Any, attributes: dict[str, Any]) -> Result:
+    """Result of the arrays of an open file or group, each checked."""
+    described = {one.name: one for one in cls.described().values()}
+    axes = {
+        name: one.axes_of(getattr(file.get(name), "ndim", 0))
+        for name, one in described.items()
+        if one.axes != (name,) and (name in file or not one.optional)
+    }
+    # An axis without an array of its own is numbered; on the sphere moments are real.
+    kinds = dict.fromkeys((axis for named in axes.values() for axis in named), "i")
+    kinds |= {name: _KINDS[one.kind] for name, one in described.items()}
+    values = arrays(file, axes, kinds)
+    for name, one in described.items():
+        if one.increasing is not None:
+            check_increasing(name, values[name], one.increasing)
+        if one.distinct:
+            check_distinct(name, values[name])
+        if one.kind == "b":
+            check_counts(name, values[name], 1)
+            values[name] = values[name].astype(bool)
+    cls.check_values(values, attributes)
+    return cls.restored(values, attributes)
 
 
 def write_study(
@@ -126,36 +123,40 @@ def write_study(
     kind: str,
     version: int,
     attributes: Mapping[str, Any],
-    scales: Mapping[str, Any],
-    values: Mapping[str, Any],
-    axes: Mapping[str, tuple[str, ...]],
-    units: Mapping[str, str],
+    arrays: Labelled,
 ) -> None:
     """Write a study into a file in place of what was there.
 
     target: the file; one that is to be recognised is refused if another took its place.
-    axes: name of a dataset -> the names of its axes, one for each of its dimensions.
-    units: name of a scale or dataset -> its units, where it has some.
     """
 
     def write(file: h5py.File) -> None:
         file.attrs[_version_name(kind)] = version
         for name, value in attributes.items():
             file.attrs[name] = value
-        for name, scale in scales.items():
-            file.create_dataset(name, data=scale).make_scale(name)
-        for name, value in values.items():
-            dataset = file.create_dataset(name, data=value)
-            for dimension, axis in zip(dataset.dims, axes[name], strict=True):
-                dimension.attach_scale(file[axis])
-        for name, unit in units.items():
-            file[name].attrs["units"] = unit
+        put_arrays(file, arrays)
         # A study that was read has the hash of its day; while it runs there is none.
         file.attrs.pop("result_hash", None)
         if attributes.get("status", RUNNING) != RUNNING:
             file.attrs["result_hash"] = result_hash(file)
 
-    replace_file(target, None, write, sum(np.asarray(value).nbytes for value in values.values()))
+    others = [value for name, (axes, value, _) in arrays.items() if axes != (name,)]
+    replace_file(target, None, write, sum(np.asarray(value).nbytes for value in others))
+
+
+def put_arrays(file: Any, arrays: Labelled) -> None:
+    """Put arrays into an open file or group, which may have some of the scales."""
+    new = {name: one for name, one in arrays.items() if name not in file}
+    for name, (axes, value, _) in new.items():
+        dataset = file.create_dataset(name, data=value)
+        if axes == (name,):
+            dataset.make_scale(name)
+            continue
+        for dimension, axis in zip(dataset.dims, axes, strict=True):
+            dimension.attach_scale(file[axis])
+    for name, (_, _, unit) in new.items():
+        if unit:
+            file[name].attrs["units"] = unit
 
 
 @contextmanager

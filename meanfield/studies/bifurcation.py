@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self, get_args
 
-from meanfield.described import ResultBase
+import numpy as np
+
+from meanfield.described import Array, StudyResult
 from meanfield.problem import Problem
 from meanfield.spec import checked
-from meanfield.stationary.branches import Branch, primary_branch
+from meanfield.spectrum.stability import critical_degree
+from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
+from meanfield.stationary.resolution import LARGEST_NODES
+from meanfield.stationary.symmetry import axisymmetric
 from meanfield.studies.phase import PhasePoint, onset
-from meanfield.views import data_frame, plot_method
+from meanfield.views import plot_method
+
+# Fields of a branch, and of the points where something happens, in files.
+_STATE = {
+    "values": Array(("state",), "diffusivity", "1 / scaled time"),
+    "order_parameter": Array(("state",), "order_parameter"),
+    "free_energy": Array(("state",), "free_energy", "1 / scaled time"),
+    "stable_within_symmetry": Array(("state",), "stable_within_symmetry", kind="b"),
+    "moments": Array(("state", "degree"), "moments"),
+}
+_SPECIAL = {
+    "kind": Array(("special",), "special_kind", kind="i"),
+    "value": Array(("special",), "special_diffusivity", "1 / scaled time"),
+    "order_parameter": Array(("special",), "special_order_parameter"),
+    "free_energy": Array(("special",), "special_free_energy", "1 / scaled time"),
+    "moments": Array(("special", "degree"), "special_moments"),
+}
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BifurcationDiagram(ResultBase):
+class BifurcationDiagram(StudyResult):
     """Ordered states along the branch that leaves uniform, and the onset of order on it.
 
     Attributes
@@ -23,16 +46,77 @@ class BifurcationDiagram(ResultBase):
         Critical, transition and saddle-node diffusivity, scaled time.
     branch : Branch
         Diffusivities, order parameters, free energies, stability; `branch.state(i)` is a state.
+    attributes : dict
+        Of a file: status, created, ...
     """
+
+    kind = "bifurcation_diagram"
+    facts = {"nodes": "nodes"}
+    required = ("config", "nodes")
 
     point: PhasePoint
     branch: Branch
+    attributes: dict[str, Any] = field(default_factory=dict)
 
-    def table(self) -> Any:
-        """Branch as a pandas.DataFrame, without pandas a dict of arrays: a row a state."""
-        names = ("order_parameter", "free_energy", "stable_within_symmetry")
-        columns = {name: getattr(self.branch, name) for name in names}
-        return data_frame({"diffusivity": self.branch.values} | columns)
+    @property
+    def problem(self) -> Problem:
+        """The problem of the branch."""
+        return self.branch.problem
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the quadrature of its states."""
+        return len(self.branch.symmetry.log_weights)
+
+    @classmethod
+    def described(cls) -> dict[str, Array]:
+        arrays = (Array(("degree",), "degree", kind="i"), *_STATE.values(), *_SPECIAL.values())
+        return {one.name: one for one in arrays}
+
+    def stored_values(self) -> dict[str, Any]:
+        branch, special = self.branch, self.branch.special
+        states = {one.name: getattr(branch, name) for name, one in _STATE.items()}
+        points = {o.name: [getattr(each, n) for each in special] for n, o in _SPECIAL.items()}
+        kinds = [_KINDS.index(each.kind) for each in special]
+        return {"degree": branch.symmetry.degrees} | states | points | {"special_kind": kinds}
+
+    @classmethod
+    def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        degrees, kinds = values["degree"], values["special_kind"]
+        if not len(degrees) or np.any(degrees != degrees[0] * np.arange(1, len(degrees) + 1)):
+            raise ValueError("degree holds other numbers than the multiples of one")
+        if attributes["nodes"] > LARGEST_NODES:
+            raise ValueError(f"nodes is {attributes['nodes']}, expected at most {LARGEST_NODES}")
+        if not len(values["diffusivity"]) or np.any(kinds < 0) or np.any(kinds >= len(_KINDS)):
+            raise ValueError(
+                f"a branch needs a state, and special kinds from 0 to {len(_KINDS) - 1}"
+            )
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
+        problem: Problem = cls.stored_problem(attributes)
+        degrees = values["degree"]
+        symmetry = axisymmetric(
+            problem.zonal.dimension, degrees[-1], fold=degrees[0], nodes=attributes["nodes"]
+        )
+        points = zip(*(values[one.name] for one in _SPECIAL.values()), strict=True)
+        branch = Branch(
+            problem,
+            symmetry,
+            critical_degree(problem),
+            **{name: values[one.name] for name, one in _STATE.items()},
+            special=tuple(SpecialPoint(_KINDS[kind], *numbers) for kind, *numbers in points),
+        )
+        return cls(onset(branch), branch, attributes)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Branch: a row a state."""
+        return {
+            one.name: getattr(self.branch, name)
+            for name, one in _STATE.items()
+            if name != "moments"
+        }
 
     plot = plot_method(
         "BifurcationDiagram.plot",

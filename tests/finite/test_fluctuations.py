@@ -1,5 +1,7 @@
 """Covariance and mean shift of moments: reference numbers, closed forms, two ways."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -235,3 +237,37 @@ def test_no_tolerance_lets_unresolved_influence_through() -> None:
     np.testing.assert_allclose(found.variance_by_degree, fine.variance_by_degree, rtol=2e-4)
     with pytest.raises(ValueError, match="time 0 alone"):
         mf.fluctuations(problem, until=1.0, save=[0.0])
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+def test_fluctuations_come_back_from_their_file(manifold: Any, tmp_path: Path) -> None:
+    """A covariance that took minutes would be found again for another figure."""
+    problem = mf.Problem(manifold, mf.exponential(beta=4.0), mf.SA)
+    made = mf.fluctuations(problem, until=1.0, save=2, degree=2, tokens=50)
+    made.save(tmp_path / "made.h5")
+    back = mf.load(tmp_path / "made.h5")
+    assert isinstance(back, Fluctuations) and (back.tokens, back.degree) == (50, 2)
+    assert str(back) == str(made) and repr(back) == repr(made)
+    assert "<table>" in back._repr_html_() and list(dict(back.table())) == list(made.columns)
+    for name in ("limit", "shift", "covariance", "relation", "variance_by_degree"):
+        np.testing.assert_allclose(getattr(back, name), getattr(made, name), atol=1e-14)
+    assert (back.problem.kernel, back.problem.flow) == (problem.kernel, problem.flow)
+    without = replace(made, tokens=None)
+    without.save(tmp_path / "made.h5", overwrite=True)
+    assert mf.load(tmp_path / "made.h5").tokens is None
+    pytest.importorskip("xarray")
+    data = back.to_xarray()
+    assert data.covariance.dims == ("time", "moment", "other_moment")
+    assert data.attrs["resolved_until"] == 1.0 and data.time.attrs["units"] == "scaled time"
+
+
+def test_other_moments_are_refused(tmp_path: Path) -> None:
+    """Damage would be read as moments."""
+    import h5py
+
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA)
+    mf.fluctuations(problem, until=1.0, save=2, degree=2).save(tmp_path / "made.h5")
+    with h5py.File(tmp_path / "made.h5", "a") as file:
+        file.attrs["degree"] = 3
+    with pytest.raises(ValueError, match="limit holds other moments than those of degree 3"):
+        mf.load(tmp_path / "made.h5")

@@ -146,12 +146,12 @@ def test_numbers_of_tokens_stand_once() -> None:
 
 def test_arrays_fit_their_axes(file: h5py.File) -> None:
     """A table would be read with the rows of another study."""
-    found = arrays(file, {"counts": ("time",)}, ("counts",))
+    found = arrays(file, {"counts": ("time",)}, {"counts": "i"})
     assert found["counts"].tolist() == [0, 1, 2] and found["time"].tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(ValueError, match=r"table has shape \(3, 2\), expected \(3, 3\)"):
-        arrays(file, {"table": ("time", "counts")}, ("counts",))
+        arrays(file, {"table": ("time", "counts")}, {"counts": "i"})
     with pytest.raises(ValueError, match="pair is missing"):
-        arrays(file, {"table": ("time", "pair")})
+        arrays(file, {"table": ("time", "pair")}, {})
 
 
 def test_file_that_cannot_grow_is_not_continued(tmp_path: Path) -> None:

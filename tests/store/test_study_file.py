@@ -116,10 +116,11 @@ def written(path: Path | OutputFile, axes: tuple[str, ...] = ("size", "run")) ->
         "comparison",
         7,
         {"title": "t", "beta": np.float64(5.0)},
-        {"size": np.array([10, 20]), "run": np.arange(3)},
-        {"found": np.arange(6.0).reshape(2, 3)},
-        {"found": axes},
-        {"found": "radian"},
+        {
+            "size": (("size",), np.array([10, 20]), ""),
+            "run": (("run",), np.arange(3), ""),
+            "found": (axes, np.arange(6.0).reshape(2, 3), "radian"),
+        },
     )
 
 

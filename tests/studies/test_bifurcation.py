@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.commands.main import main
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
@@ -30,3 +36,46 @@ def test_diagram_is_the_branch_with_its_onset(diagram: mf.BifurcationDiagram) ->
     assert table["diffusivity"].min() < lowest == pytest.approx(0.9 * table["diffusivity"][0])
     with pytest.raises(ValueError, match=r"smallest must be a share of D_# in \(0, 1\), got 2"):
         mf.bifurcation_diagram(PROBLEM, smallest=2.0)
+
+
+def test_diagram_comes_back_from_its_file(
+    diagram: mf.BifurcationDiagram, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A branch that took minutes would be followed again for another figure."""
+    path = tmp_path / "diagram.h5"
+    diagram.save(path)
+    back = mf.load(path)
+    assert isinstance(back, mf.BifurcationDiagram) and back.point == diagram.point
+    assert str(back) == str(diagram) and repr(back) == repr(diagram)
+    for name, values in diagram.stored_values().items():
+        np.testing.assert_array_equal(back.stored_values()[name], values)
+    state, own = back.branch.state(-1), diagram.branch.state(-1)
+    assert state.free_energy == own.free_energy and state.is_stable == own.is_stable
+    assert main(["info", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("kind           bifurcation_diagram") and str(diagram) in shown
+    pytest.importorskip("xarray")
+    data = back.to_xarray()
+    assert data.moments.dims == ("state", "degree") and data.special_diffusivity.shape == (3,)
+    assert data.attrs["kernel"] == "exponential"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file["degree"].__setitem__(0, 7), "degree holds other numbers than the mul"),
+        (lambda file: file.attrs.__setitem__("nodes", 10**9), "nodes is 1000000000, expected at"),
+        (lambda file: file["special_kind"].__setitem__(0, 3), "special kinds from 0 to 2"),
+    ],
+)
+def test_other_branches_are_refused(
+    change: Callable[[Any], None], message: str, diagram: mf.BifurcationDiagram, tmp_path: Path
+) -> None:
+    """Damage would be read as a branch."""
+    import h5py
+
+    diagram.save(tmp_path / "diagram.h5")
+    with h5py.File(tmp_path / "diagram.h5", "a") as file:
+        change(file)
+    with pytest.raises(ValueError, match=message):
+        mf.load(tmp_path / "diagram.h5")
