@@ -18,7 +18,7 @@ from meanfield.engines.threads import threads
 from meanfield.runfile import Config, load_config
 from meanfield.spaces import Sphere
 from meanfield.spectrum.stability import switching_threshold
-from meanfield.store.ensemble_file import load_ensemble
+from meanfield.store.study_file import read_result
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.processes import worker_pool
 
@@ -51,7 +51,7 @@ class Grid:
 
     def ensemble(self, beta: int, carrier: str) -> Ensemble:
         """One ensemble from its file."""
-        return load_ensemble(self.path(beta, f"{carrier}.h5"))
+        return read_result(self.path(beta, f"{carrier}.h5"), "ensemble")
 
 
 def complete(grid: Grid, beta: int, carrier: str) -> bool:

@@ -18,7 +18,7 @@ from commands import run_command
 
 import meanfield as mf
 from meanfield.runfile import load_config
-from meanfield.store.comparison_file import load_comparison
+from meanfield.store.study_file import read_result
 
 SECONDS = 180, 20
 FOLDER = Path(__file__).parent
@@ -35,11 +35,14 @@ def main(short: bool) -> list[Claim]:
     largest = 10_000 if short else 100_000
     until = [f"compare.tokens=[{largest}]", f"time.end={24.0 if short else 30.0}", "time.save=5"]
     compare("uniform-compare.h5", UNIFORM + until)
-    study = load_comparison(FOLDER / "run-compare.h5")
+    study = read_result(FOLDER / "run-compare.h5", "comparison")
     growth, expected = uniform_growth()
     print("\nfrom the uniform law: growth of the root mean square W2, and that of linear theory")
     for row in zip(
-        load_comparison(FOLDER / "uniform-compare.h5").times, growth, expected, strict=True
+        read_result(FOLDER / "uniform-compare.h5", "comparison").times,
+        growth,
+        expected,
+        strict=True,
     ):
         print("t = {:5.1f}  {:7.4f}  {:7.4f}".format(*row))
     error = float(np.abs(growth / expected - 1.0).max())
@@ -57,7 +60,7 @@ def compare(output: str, changes: list[str], *options: object) -> None:
 
 def uniform_growth() -> tuple[np.ndarray, np.ndarray]:
     """Root mean square W_2 over that at time 0: measured, and by linear theory."""
-    study = load_comparison(FOLDER / "uniform-compare.h5")
+    study = read_result(FOLDER / "uniform-compare.h5", "comparison")
     squares = (study.distances[0] ** 2).mean(axis=0)
     k = np.arange(1, DEGREES + 1)
     rates = mf.growth_rates(load_config(RUN_FILE).problem, DEGREES)[1:]

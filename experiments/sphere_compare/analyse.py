@@ -20,7 +20,7 @@ from commands import run_command
 
 import meanfield as mf
 from meanfield.runfile import load_config
-from meanfield.store.comparison_file import load_comparison
+from meanfield.store.study_file import read_result
 
 SECONDS = 240, 45
 FOLDER = Path(__file__).parent
@@ -42,11 +42,16 @@ def main(short: bool) -> list[Claim]:
     compare("run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
     compare("w1-compare.h5", w1, "--plot", FOLDER / "w1.png")
     compare("uniform-compare.h5", uniform)
-    sobolev, exact = (load_comparison(FOLDER / f"{name}-compare.h5") for name in ("run", "w1"))
+    sobolev, exact = (
+        read_result(FOLDER / f"{name}-compare.h5", "comparison") for name in ("run", "w1")
+    )
     growth, expected = uniform_growth()
     print("\nfrom the uniform law: growth of the root mean square distance, and linear theory")
     for row in zip(
-        load_comparison(FOLDER / "uniform-compare.h5").times, growth, expected, strict=True
+        read_result(FOLDER / "uniform-compare.h5", "comparison").times,
+        growth,
+        expected,
+        strict=True,
     ):
         print("t = {:5.1f}  {:7.4f}  {:7.4f}".format(*row))
     error = float(np.abs(growth / expected - 1.0).max())
@@ -70,7 +75,7 @@ def compare(output: str, changes: list[str], *options: object) -> None:
 
 def uniform_growth() -> tuple[np.ndarray, np.ndarray]:
     """Root mean square distance over that at time 0: measured, and by linear theory."""
-    study = load_comparison(FOLDER / "uniform-compare.h5")
+    study = read_result(FOLDER / "uniform-compare.h5", "comparison")
     squares = (study.distances[0] ** 2).mean(axis=0)
     l = np.arange(1, DEGREES + 1)
     rates = mf.growth_rates(load_config(RUN_FILE).problem, DEGREES)[1:]

@@ -7,7 +7,6 @@ from functools import partial
 
 from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.studies import execute_study, study_request
-from meanfield.results.study_reports import comparison_report
 from meanfield.runfile import Config, load_config
 from meanfield.runfile.keys import located
 from meanfield.studies.convergence import Comparison, comparison, systems_left
@@ -19,7 +18,7 @@ def execute(options: argparse.Namespace) -> int:
     check_comparison_memory(config, options)
     left = partial(systems_left, config.compare)
     request = study_request(config, "comparison", lambda: _plan(config), left)
-    return execute_study(request, options, comparison_report, config=config, things="systems")
+    return execute_study(request, options, config=config, things="systems")
 
 
 def _plan(config: Config) -> Comparison:

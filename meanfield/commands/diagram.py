@@ -10,7 +10,6 @@ import numpy as np
 from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.studies import execute_study
 from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
-from meanfield.results.study_reports import merging_report
 from meanfield.studies.study import Request
 from meanfield.terms.attention import Head
 
@@ -21,7 +20,7 @@ def execute(options: argparse.Namespace) -> int:
     # The text has all options but the number of runs.
     text = json.dumps(asked.facts())
     request = Request("diagram", lambda: MergingPlan(asked), asked, "diagram", text=text)
-    return execute_study(request, options, merging_report)
+    return execute_study(request, options)
 
 
 def _asked(options: argparse.Namespace) -> DiagramOptions:

@@ -8,7 +8,6 @@ from functools import partial
 from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.streams import say
 from meanfield.commands.studies import execute_study, study_request
-from meanfield.results.study_reports import ensemble_report
 from meanfield.runfile import Config, load_config
 from meanfield.runfile.config import ENSEMBLE_TIME
 from meanfield.runfile.keys import located
@@ -21,7 +20,7 @@ def execute(options: argparse.Namespace) -> int:
     config = load_config(options.config, [*options.set, *runs], study="ensemble", code=options.code)
     check_ensemble_memory(config, options)
     request = study_request(config, "ensemble", partial(_plan, config, options.quiet))
-    return execute_study(request, options, ensemble_report, config=config)
+    return execute_study(request, options, config=config)
 
 
 def _unused(config: Config) -> str:

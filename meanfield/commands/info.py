@@ -9,13 +9,11 @@ from typing import Any
 
 from meanfield.commands.answers import answer
 from meanfield.commands.streams import say
-from meanfield.described import StudyResult
 from meanfield.models.replay import Replay
-from meanfield.papers.merging_results import MergingDiagram
 from meanfield.results.replay_report import replay_report
 from meanfield.results.report import Report, facts
 from meanfield.results.run_report import problem_facts, run_report
-from meanfield.results.study_reports import comparison_report, ensemble_report, merging_report
+from meanfield.results.study_reports import full_report
 from meanfield.results.sweep_report import sweep_report
 from meanfield.runs import Run
 from meanfield.store.provenance import parsed_versions, read_provenance
@@ -23,11 +21,15 @@ from meanfield.store.result_file import load
 from meanfield.store.result_hash import result_hash, run_results
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.store.wall_time import seconds_by_phase
-from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.sweep_results import Sweep
 
 _MOST_VALUES = 8
+# Attributes that are listed of studies with a command, and what their runs are called.
+_STUDIES = {
+    "comparison": (("metric", "seed"), "particle systems"),
+    "ensemble": (("seed", "tolerance"), "runs"),
+    "diagram": (("title", "status", "seed", "tolerance"), "runs"),
+}
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -95,10 +97,10 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     assert not isinstance(result, Sweep)  # told by its folder
     if not isinstance(result, Run):
         attributes, digest = read_provenance(path)
-        kind, pairs, report, finished = _described(result, path)
-        blocks = [facts([("kind", kind), *pairs]), *(report.blocks if finished else [])]
+        pairs, report = _described(result, path)
         origin = provenance_report(attributes, digest).data
-        data = {"kind": kind, **result.attributes, **report.data, "provenance": origin}
+        data = {"kind": result.kind, **result.attributes, **report.data, "provenance": origin}
+        blocks = [facts([("kind", result.kind), *pairs]), *report.blocks]
         return Report(blocks, data, report.columns), attributes, digest
     digest = result_hash(run_results(result.scaled_time, result.moments, result.observables))
     report, attributes = run_report(result), result.attributes
@@ -140,35 +142,21 @@ def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
     return Report([facts(pairs)], data)
 
 
-def _described(
-    result: StudyResult | Replay, path: str
-) -> tuple[str, list[tuple[str, Any]], Report, bool]:
-    """Kind, facts, and report of a result that is no run; the last one tells if it is finished."""
-    stored = result.attributes
-    created = ("created", f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}")
-    if isinstance(result, Replay):
-        return "replay", [created], replay_report(result, path), True
-    if not isinstance(result, MergingDiagram | ConvergenceStudy | Ensemble):
-        return result.kind, problem_facts(stored), result.report(), True
-    names: tuple[str, ...]
-    done, finished = int(result.finished.sum()), bool(result.finished.all())
-    if isinstance(result, MergingDiagram):
-        names = ("title", "status", "seed", "tolerance")
-        pairs = [(name, stored[name]) for name in names if stored.get(name, "")]
-        pairs += [created, ("finished", f"{done} of {result.done.size} runs")]
-        return "diagram", pairs, merging_report(result, path), finished
-    untitled = replace(result, attributes={**stored, "title": ""})
-    if isinstance(untitled, Ensemble):
-        kind, names, tasks = "ensemble", ("seed", "tolerance"), "runs"
-        report = ensemble_report(untitled, path)
+def _described(result: Any, path: str) -> tuple[list[tuple[str, Any]], Report]:
+    """Facts of a result that is no run, and its report, without tables before it is finished."""
+    stored, kind = result.attributes, result.kind
+    names, tasks = _STUDIES.get(kind, ((), ""))
+    pairs = [(name, stored[name]) for name in names if stored.get(name, "") != ""]
+    if kind in ("diagram", "replay"):
+        origin = f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}"
+        pairs.append(("created", origin))
     else:
-        kind, names, tasks = "comparison", ("metric", "seed"), "particle systems"
-        report = comparison_report(untitled, path)
-    total = len(result.tokens) * result.runs
-    pairs = [
-        *problem_facts(stored),
-        ("tokens", ", ".join(map(str, result.tokens))),
-        *[(name, stored[name]) for name in names if name in stored],
-        ("finished", f"{done} of {total} {tasks}"),
-    ]
-    return kind, pairs, report, finished
+        sizes = [("tokens", ", ".join(map(str, result.tokens)))] if tasks else []
+        pairs = [*problem_facts(stored), *sizes, *pairs]
+    if not tasks:
+        return pairs, replay_report(result, path) if isinstance(result, Replay) else result.report()
+    finished = result.finished
+    pairs.append(("finished", f"{finished.sum()} of {finished.size * result.runs} {tasks}"))
+    # The title stands among the facts.
+    report = full_report(replace(result, attributes={**stored, "title": ""}), path)
+    return pairs, report if finished.all() else replace(report, blocks=[])

@@ -15,7 +15,7 @@ from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import Forgiving, say
 from meanfield.engines.threads import threads
 from meanfield.problem import Problem
-from meanfield.results.report import Report
+from meanfield.results.study_reports import full_report
 from meanfield.runfile import Config
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import check_welcome, output_lock
@@ -47,7 +47,6 @@ def study_request(
 def execute_study(
     request: Request[Any],
     options: argparse.Namespace,
-    report: Callable[[Any, Path], Report],
     config: Config | None = None,
     things: str = "runs",
 ) -> int:
@@ -79,7 +78,7 @@ def execute_study(
         done = "the results." if begun else f"all the {things} asked for: nothing to do."
         say(f"{path} holds {done}")
     study = read_result(path, request.kind)
-    answer(options, report(study, path), study)
+    answer(options, full_report(study, path), study)
     return 0
 
 

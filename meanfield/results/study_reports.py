@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,13 +154,23 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
     return _report(diagram, [shares, facts(pairs)], data)
 
 
+def full_report(study: Any, path: str | os.PathLike[str] = "") -> Report:
+    """Report of a study with a command, as far as its runs are made."""
+    return _REPORTS[study.kind](study, path)
+
+
+_REPORTS: dict[str, Callable[..., Report]] = {
+    "comparison": comparison_report,
+    "ensemble": ensemble_report,
+    "diagram": merging_report,
+}
+
+
 def study_report(study: ConvergenceStudy | Ensemble | MergingDiagram) -> Report:
     """Report of a study; one line before each of its rows has a run."""
     if not study.finished.all():
         return Report([repr(study)], dict(study.attributes), study.columns)
-    if isinstance(study, ConvergenceStudy):
-        return comparison_report(study)
-    return ensemble_report(study) if isinstance(study, Ensemble) else merging_report(study)
+    return full_report(study)
 
 
 def described_report(result: StudyResult) -> Report:

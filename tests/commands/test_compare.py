@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.store.comparison_file import load_comparison
-from meanfield.store.study_file import write_result
+from meanfield.store.study_file import read_result, write_result
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.study import Runs
 
@@ -42,7 +41,7 @@ def compare(config: Path, *options: str) -> int:
 
 def distances(path: Path) -> np.ndarray:
     """What a file holds."""
-    return load_comparison(path).distances
+    return read_result(path, "comparison").distances
 
 
 def test_json_is_one_object_with_the_study(
@@ -51,7 +50,7 @@ def test_json_is_one_object_with_the_study(
     """A program that reads the output would find other keys, shapes or numbers than promised."""
     assert compare(config, "--json") == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    study = load_comparison(config.with_name("small-compare.h5"))
+    study = read_result(config.with_name("small-compare.h5"), "comparison")
     assert answer["times"] == [0.0, 2.0, 4.0]
     assert answer["tokens"] == [5, 20]
     assert answer["mean_distance"] == study.mean_distance.tolist()
@@ -70,7 +69,7 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
     """A reader would not find sizes, exponent or amplification."""
     assert compare(config) == 0
     shown = capsys.readouterr().out
-    study = load_comparison(config.with_name("small-compare.h5"))
+    study = read_result(config.with_name("small-compare.h5"), "comparison")
     assert f"{study.mean_distance[1, study.headline]:.5g}" in shown
     assert f"exponent       {study.exponent:.4f}, 95 % confidence" in shown
     assert "normalization  none\n" in shown and "mean W1 over that at t = 0" in shown
@@ -91,7 +90,7 @@ def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> Non
     assert compare(config, "-o", str(a), "--resume", *more) == 0
     assert compare(config, "-o", str(b), *more) == 0
     np.testing.assert_array_equal(distances(a), distances(b))
-    first, second = load_comparison(a).attributes, load_comparison(b).attributes
+    first, second = read_result(a, "comparison").attributes, read_result(b, "comparison").attributes
     assert first["result_hash"] == second["result_hash"]
     assert first["status"] == "completed" and first["sessions"] == 2
 
@@ -113,7 +112,7 @@ def test_resume_runs_only_what_is_missing(
 
     monkeypatch.setattr(Comparison, "run", interrupted)
     assert compare(config, "-o", str(broken)) == 130
-    status = load_comparison(broken).attributes["status"]
+    status = read_result(broken, "comparison").attributes["status"]
     assert status == "interrupted with 4 of 6 particle systems finished"
     first, ran[:] = set(ran), []
     assert compare(config, "-o", str(broken), "--resume") == 0
@@ -187,7 +186,7 @@ def test_resume_of_a_file_that_ends_elsewhere_is_refused(
     """Distances would be placed at other times."""
     assert compare(config) == 0
     path = config.with_name("small-compare.h5")
-    study = load_comparison(path)
+    study = read_result(path, "comparison")
     cut = type(study)(
         study.times[:2],
         study.tokens,

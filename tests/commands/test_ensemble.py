@@ -15,8 +15,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.store.ensemble_file import load_ensemble
-from meanfield.store.study_file import write_result
+from meanfield.store.study_file import read_result, write_result
 from meanfield.studies import ensemble as ensemble_module
 from meanfield.studies.ensemble import EnsemblePlan
 from meanfield.studies.ensemble_results import ClusterTable
@@ -41,7 +40,7 @@ def ensemble(config: Path, *options: str) -> int:
 
 def assert_same(first: Path, second: Path) -> None:
     """Equal to the bit."""
-    a, b = load_ensemble(first), load_ensemble(second)
+    a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
     for name in ("tokens", "counts", "mass", "centre"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     assert a.attributes["result_hash"] == b.attributes["result_hash"]
@@ -50,7 +49,7 @@ def assert_same(first: Path, second: Path) -> None:
 def test_file_holds_what_the_function_finds(config: Path) -> None:
     """The command and the library would give different answers."""
     assert ensemble(config) == 0
-    stored = load_ensemble(config.with_name("small-ensemble.h5"))
+    stored = read_result(config.with_name("small-ensemble.h5"), "ensemble")
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
     made = mf.ensemble(problem, tokens=(20, 60), runs=3)
     np.testing.assert_array_equal(stored.counts, made.counts)
@@ -65,7 +64,7 @@ def test_json_is_one_object_with_the_ensemble(
     """A program that reads the output would find other keys, shapes or numbers than promised."""
     assert ensemble(config, "--json", "--runs", "2") == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    made = load_ensemble(config.with_name("small-ensemble.h5"))
+    made = read_result(config.with_name("small-ensemble.h5"), "ensemble")
     assert (answer["tokens"], answer["runs"], answer["finished"]) == ([20, 60], 2, [2, 2])
     assert (answer["times"], answer["seed"]) == ([1.0, 2.0], 0)
     assert answer["representation"] == "particles"
@@ -82,7 +81,7 @@ def test_table_shows_means_and_shares(config: Path, capsys: pytest.CaptureFixtur
     """A reader would not find the answer."""
     assert ensemble(config) == 0
     shown = capsys.readouterr().out
-    made = load_ensemble(config.with_name("small-ensemble.h5"))
+    made = read_result(config.with_name("small-ensemble.h5"), "ensemble")
     assert f"{made.mean_count[1, 1]:.3f} +- {made.standard_error[1, 1]:.3f}" in shown
     assert "share of runs with k clusters, in per cent" in shown
     for count, share in made.distribution(0, 1).items():
@@ -111,7 +110,7 @@ def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> Non
     assert ensemble(config, "-o", str(a), "--resume", "--runs", "4") == 0
     assert ensemble(config, "-o", str(b), "--runs", "4") == 0
     assert_same(a, b)
-    assert load_ensemble(a).attributes["status"] == "completed"
+    assert read_result(a, "ensemble").attributes["status"] == "completed"
 
 
 def test_resume_runs_only_what_is_missing(
@@ -132,7 +131,7 @@ def test_resume_runs_only_what_is_missing(
 
     monkeypatch.setattr(EnsemblePlan, "run", interrupted)
     assert ensemble(config, "-o", str(broken)) == 130
-    status = load_ensemble(broken).attributes["status"]
+    status = read_result(broken, "ensemble").attributes["status"]
     assert status == "interrupted with 4 of 6 runs finished"
     first, ran[:] = set(ran), []
     assert ensemble(config, "-o", str(broken), "--resume") == 0
@@ -157,10 +156,10 @@ def test_everything_is_there_but_the_last_word(config: Path) -> None:
     """An ensemble that was killed before it was called completed would be running for ever."""
     assert ensemble(config) == 0
     path = config.with_name("small-ensemble.h5")
-    made = load_ensemble(path)
+    made = read_result(path, "ensemble")
     write_result(path, replace(made, attributes=made.attributes | {"status": "running"}))
     assert ensemble(config, "--resume") == 0
-    again = load_ensemble(path)
+    again = read_result(path, "ensemble")
     assert again.attributes["status"] == "completed"
     assert again.attributes["result_hash"] == made.attributes["result_hash"]
 
@@ -258,12 +257,12 @@ def test_killed_at_any_moment_loses_nothing_written(config: Path, tmp_path: Path
         while started.poll() is None:
             clock.sleep(0.002)
             # Every block is written at once: most of the time a file is being replaced.
-            if killed.exists() and (load_ensemble(killed).counts >= 0).sum() > done:
+            if killed.exists() and (read_result(killed, "ensemble").counts >= 0).sum() > done:
                 clock.sleep(delay)
                 break
         started.kill()
         started.wait()
-        now = int((load_ensemble(killed).counts >= 0).sum())
+        now = int((read_result(killed, "ensemble").counts >= 0).sum())
         assert done < now
         done = now
     assert done < 400

@@ -16,7 +16,7 @@ import pytest
 
 from meanfield.commands import progress
 from meanfield.commands.main import main
-from meanfield.store.ensemble_file import load_ensemble
+from meanfield.store.study_file import read_result
 from meanfield.studies import corrected_law
 from meanfield.studies import ensemble as ensemble_module
 from meanfield.studies.executors import finished
@@ -30,14 +30,14 @@ ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
 
 def assert_same(first: Path, second: Path) -> None:
     """Equal to the bit."""
-    a, b = load_ensemble(first), load_ensemble(second)
+    a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
     for name in ("tokens", "times", "onset_times", "counts", "mass", "centre", "predicted"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
 def finished_runs(path: Path) -> int:
     """Runs of all sizes that a file holds."""
-    return int((load_ensemble(path).counts[:, :, 0] >= 0).sum())
+    return int((read_result(path, "ensemble").counts[:, :, 0] >= 0).sum())
 
 
 class Killing:
@@ -79,7 +79,7 @@ def test_ensemble_survives_a_killed_worker(
     assert json.loads(said.out) == expected | {"output": str(there)}
     assert killing.lost > 0
     assert_same(there, here)
-    assert load_ensemble(there).attributes["status"] == "completed"
+    assert read_result(there, "ensemble").attributes["status"] == "completed"
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_interrupt_on_the_cluster_is_resumed_at_home(
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300.0)[1].startswith("meanfield: interrupted; ")
     assert process.returncode == 130
-    assert load_ensemble(broken).attributes["status"].startswith("interrupted with ")
+    assert read_result(broken, "ensemble").attributes["status"].startswith("interrupted with ")
     assert 0 < finished_runs(broken) < 400
     assert main(["ensemble", str(config), "-o", str(broken), "--quiet", *many, "--resume"]) == 0
     assert main(["ensemble", str(config), "-o", str(whole), "--quiet", *many]) == 0

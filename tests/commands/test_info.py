@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.store.comparison_file import load_comparison
-from meanfield.store.ensemble_file import load_ensemble
 from meanfield.store.run_file import load
-from meanfield.store.study_file import write_result
+from meanfield.store.study_file import read_result, write_result
 
 TEXT = """\
 title = "small"
@@ -214,7 +212,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         output = str(path / f"{kind}.h5")
         options = [str(path / "x.toml"), "-o", output, "--workers", "1", "--quiet"]
         assert main([command, *options]) == 0
-    study, made = load_comparison(path / "comparison.h5"), load_ensemble(path / "ensemble.h5")
+    study, made = (
+        read_result(path / "comparison.h5", "comparison"),
+        read_result(path / "ensemble.h5", "ensemble"),
+    )
     running = study.attributes | {"status": "running"}
     for name, kept in (("begun", 0), ("half", 2)):
         distances = study.distances.copy()

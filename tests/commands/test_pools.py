@@ -20,7 +20,7 @@ from meanfield.commands.arguments import parser
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
 from meanfield.engines.threads import set_threads, threads
-from meanfield.store.comparison_file import load_comparison
+from meanfield.store.study_file import read_result
 from meanfield.studies.executors import finished
 
 CONFIG = """
@@ -97,8 +97,10 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
     assert main(["compare", str(config), "-o", str(there), *place]) == 0
     assert capfd.readouterr().err == ""
     assert lost[0] > 0
-    np.testing.assert_array_equal(load_comparison(there).distances, load_comparison(here).distances)
-    assert load_comparison(there).attributes["status"] == "completed"
+    np.testing.assert_array_equal(
+        read_result(there, "comparison").distances, read_result(here, "comparison").distances
+    )
+    assert read_result(there, "comparison").attributes["status"] == "completed"
 
 
 @pytest.mark.slow
@@ -112,7 +114,7 @@ def test_interrupt_leaves_a_file_and_one_line(cluster: Any, config: Path) -> Non
         text=True,
     )
     deadline = time.monotonic() + 300.0
-    while not (path.exists() and np.isfinite(load_comparison(path).distances).any()):
+    while not (path.exists() and np.isfinite(read_result(path, "comparison").distances).any()):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -124,7 +126,7 @@ def test_interrupt_leaves_a_file_and_one_line(cluster: Any, config: Path) -> Non
         f"meanfield: interrupted; {kept}"
     ]
     assert process.returncode == 130
-    assert "interrupted with" in load_comparison(path).attributes["status"]
+    assert "interrupted with" in read_result(path, "comparison").attributes["status"]
 
 
 def test_kernels_are_compiled_before_processes_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,14 +18,14 @@ import sys
 import traceback
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from meanfield.commands.main import main
-from meanfield.store.comparison_file import load_comparison
-from meanfield.store.ensemble_file import load_ensemble
 from meanfield.store.run_file import load
+from meanfield.store.study_file import read_result
 
 # What a damaged file asks for must fail here rather than take the machine's memory.
 _MOST_MEMORY = 2**33
@@ -33,8 +33,8 @@ _MOST_MEMORY = 2**33
 
 LOADERS = {
     "run": load,
-    "comparison": load_comparison,
-    "ensemble": load_ensemble,
+    "comparison": partial(read_result, kind="comparison"),
+    "ensemble": partial(read_result, kind="ensemble"),
 }
 
 

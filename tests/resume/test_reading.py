@@ -13,7 +13,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.store.ensemble_file import load_ensemble
+from meanfield.store.study_file import read_result
 
 CONFIG = """\
 [problem]
@@ -144,12 +144,12 @@ def test_every_read_of_a_growing_ensemble_is_a_part_of_it(
     path = config.with_suffix(".h5")
     server.begin("ensemble", str(config), "-o", str(path), "--workers", "1")
     wait_for(path.exists)
-    reads = [load_ensemble(path)]
+    reads = [read_result(path, "ensemble")]
     while reads[-1].attributes["status"] != "completed":
-        reads.append(load_ensemble(path))
+        reads.append(read_result(path, "ensemble"))
         assert " of 100 runs" in said(capsys, "info", str(path))
     assert server.end() == 0
-    final = load_ensemble(path)
+    final = read_result(path, "ensemble")
     assert_growing([int((made.counts >= 0).all(axis=2).sum()) for made in reads], 100)
     for made in reads:
         done = made.counts >= 0

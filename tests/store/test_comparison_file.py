@@ -11,9 +11,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.store.comparison_file import load_comparison
 from meanfield.store.run_file import load
-from meanfield.store.study_file import record_study, write_result
+from meanfield.store.study_file import read_result, record_study, write_result
 from meanfield.store.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, StudyOptions, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -59,7 +58,7 @@ def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
         study, note="something fell short", attributes=study.attributes | {"title": "t"}
     )
     write_result(tmp_path / "c.h5", noted)
-    back = load_comparison(tmp_path / "c.h5")
+    back = read_result(tmp_path / "c.h5", "comparison")
     for name in EXACT:
         np.testing.assert_array_equal(getattr(back, name), getattr(noted, name))
     assert (back.metric, back.note, back.headline) == ("W1", "something fell short", study.headline)
@@ -92,7 +91,7 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
     stream = record_study(tmp_path / "c.h5", write_result, plan, plan.empty(), broken(), {})
     with pytest.raises(type(error)):
         list(stream)
-    back = load_comparison(tmp_path / "c.h5")
+    back = read_result(tmp_path / "c.h5", "comparison")
     assert np.isfinite(back.distances).all(axis=2).tolist() == [[True, False], [True, True]]
     cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
     assert back.attributes["status"] == f"{cause} with 3 of 4 particle systems finished"
@@ -104,7 +103,7 @@ def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     results = finished(plan.run, plan.missing(found))
     spent = WallTime({"running": 100.0})
     list(record_study(tmp_path / "c.h5", write_result, plan, found, results, {}, spent))
-    attributes = load_comparison(tmp_path / "c.h5").attributes
+    attributes = read_result(tmp_path / "c.h5", "comparison").attributes
     assert attributes["status"] == "completed"
     assert attributes["seconds_running"] > 100.0 and attributes["seconds_writing"] > 0.0
     assert plan.missing(found) == []
@@ -117,12 +116,12 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file.attrs["format_version"] = 1
     with pytest.raises(ValueError, match="run.h5 is not a comparison of format 2"):
-        load_comparison(tmp_path / "run.h5")
+        read_result(tmp_path / "run.h5", "comparison")
     (tmp_path / "text.h5").write_text("nothing")
     with pytest.raises(ValueError, match="text.h5 is not a readable HDF5 file"):
-        load_comparison(tmp_path / "text.h5")
+        read_result(tmp_path / "text.h5", "comparison")
     with pytest.raises(ValueError, match="none.h5: no such file"):
-        load_comparison(tmp_path / "none.h5")
+        read_result(tmp_path / "none.h5", "comparison")
 
 
 def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
@@ -133,7 +132,7 @@ def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> Non
     with h5py.File(tmp_path / "c.h5", "a") as file:
         del file["distances"]
     with pytest.raises(ValueError, match="c.h5 is damaged"):
-        load_comparison(tmp_path / "c.h5")
+        read_result(tmp_path / "c.h5", "comparison")
 
 
 def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
@@ -154,7 +153,7 @@ def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path)
     with h5py.File(tmp_path / "c.h5", "a") as file:
         file["distances"][0, 0, 0] = -1.0
     with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
-        load_comparison(tmp_path / "c.h5")
+        read_result(tmp_path / "c.h5", "comparison")
 
 
 def test_files_without_certified_distances_are_read(
@@ -166,6 +165,6 @@ def test_files_without_certified_distances_are_read(
     write_result(tmp_path / "c.h5", study)
     with h5py.File(tmp_path / "c.h5", "a") as file:
         del file["certified_exponent"], file["certified_distance"]
-    back = load_comparison(tmp_path / "c.h5")
+    back = read_result(tmp_path / "c.h5", "comparison")
     assert np.isnan(back.certified_distance).all()
     np.testing.assert_array_equal(back.mean_distance, study.mean_distance)

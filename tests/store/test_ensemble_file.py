@@ -11,9 +11,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.store.ensemble_file import load_ensemble
 from meanfield.store.run_file import load
-from meanfield.store.study_file import record_study, write_result
+from meanfield.store.study_file import read_result, record_study, write_result
 from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import ClusterTable, Ensemble
 from meanfield.studies.study import Runs
@@ -48,7 +47,7 @@ def made(plan: EnsemblePlan) -> Ensemble:
 def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
     """A report or figure from a file would not be that of the ensemble."""
     write_result(tmp_path / "e.h5", replace(made, attributes=made.attributes | {"title": "t"}))
-    back = load_ensemble(tmp_path / "e.h5")
+    back = read_result(tmp_path / "e.h5", "ensemble")
     for name in EXACT:
         np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
     expected = made.attributes | {"title": "t"}
@@ -73,7 +72,7 @@ def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
 def test_an_ensemble_without_runs_comes_back(plan: EnsemblePlan, tmp_path: Path) -> None:
     """A process killed in its first second would leave a file that nobody can continue."""
     write_result(tmp_path / "e.h5", plan.results(plan.empty()))
-    back = load_ensemble(tmp_path / "e.h5")
+    back = read_result(tmp_path / "e.h5", "ensemble")
     assert (back.counts == -1).all()
     assert len(plan.missing(plan.resumed(back))) == len(plan.missing(plan.empty()))
 
@@ -92,7 +91,7 @@ def test_what_is_finished_is_kept(
     path = tmp_path / "e.h5"
     with pytest.raises(type(error)):
         list(record_study(path, write_result, plan, plan.empty(), broken(), {"title": "t"}))
-    back = load_ensemble(path)
+    back = read_result(path, "ensemble")
     cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
     runs = blocks[0].numbers
     assert back.attributes["status"] == f"{cause} with {len(runs)} of 6 runs finished"
@@ -114,4 +113,4 @@ def test_other_files_are_no_ensembles(made: Ensemble, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "other.h5", "w"):
         pass
     with pytest.raises(ValueError, match="other.h5 is not an ensemble of format 1"):
-        load_ensemble(tmp_path / "other.h5")
+        read_result(tmp_path / "other.h5", "ensemble")
