@@ -145,6 +145,14 @@ def survived(request: pytest.FixtureRequest) -> Survived:
 
 
 @pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command line in this process: what commands print and refuse."""
+    from command_line import CommandLine
+
+    return CommandLine(capsys)
+
+
+@pytest.fixture
 def same_threads() -> Iterator[None]:
     """Leave the number of threads as it was."""
     from meanfield.engines.threads import set_threads, threads

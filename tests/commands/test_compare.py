@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,23 +12,13 @@ from meanfield.store.study_file import read_result, write_result
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.study import Runs
 
-CONFIG = """
+CONFIG = """\
 title = "Small"
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 5.0
-[initial]
-name = "perturbed_uniform"
-modes = [[3, 0.0, 0.2]]
-[representation]
-tolerance = 1e-6
-[time]
-end = 4.0
-save = 3
-[compare]
-tokens = [5, 20]
-runs = 3
+problem = { normalization = "none", manifold = "circle", beta = 5.0 }
+initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
+representation = { tolerance = 1e-6 }
+time = { end = 4.0, save = 3 }
+compare = { tokens = [5, 20], runs = 3 }
 """
 
 
@@ -44,28 +32,24 @@ def distances(path: Path) -> np.ndarray:
     return read_result(path, "comparison").distances
 
 
-def test_json_is_one_object_with_the_study(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_one_object_with_the_study(config, tmp_path, cli):
     """A program that reads the output would find other keys, shapes or numbers than promised."""
-    assert compare(config, "--json") == 0
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    figure = tmp_path / "figure.png"
+    words = ("--workers", 1, "--quiet", "--plot", figure)
+    answer = cli.json("compare", config, *words)
+    assert figure.stat().st_size > 10_000
     study = read_result(config.with_name("small-compare.h5"), "comparison")
-    assert answer["times"] == [0.0, 2.0, 4.0]
-    assert answer["tokens"] == [5, 20]
-    assert answer["mean_distance"] == study.mean_distance.tolist()
-    assert answer["standard_error"] == study.standard_error.tolist()
+    assert (answer["times"], answer["tokens"], answer["note"]) == ([0.0, 2.0, 4.0], [5, 20], "")
+    for name in ("mean_distance", "standard_error", "amplification", "certified_distance"):
+        assert answer[name] == getattr(study, name).tolist()
     assert answer["exponent"] == study.exponent
     assert answer["exponent_interval"] == list(study.exponent_interval)
     assert answer["exponent_time"] == study.exponent_time == 4.0
     assert answer["growth_rate_max"] == pytest.approx(0.1253, abs=1e-4)
-    assert answer["amplification"] == study.amplification.tolist()
-    assert answer["note"] == ""
-    assert answer["certified_distance"] == study.certified_distance.tolist()
     assert answer["certified_until"] == study.certified_until.tolist() == [0.0, 2.0]
 
 
-def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_the_headline(config, capsys):
     """A reader would not find sizes, exponent or amplification."""
     assert compare(config) == 0
     shown = capsys.readouterr().out
@@ -82,7 +66,7 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
     assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out
 
 
-def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:
+def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
     """A study that grew would not be the one asked for at once."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     assert compare(config, "-o", str(a), "--set", "compare.runs=2") == 0
@@ -95,9 +79,7 @@ def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> Non
     assert first["status"] == "completed" and first["sessions"] == 2
 
 
-def test_resume_runs_only_what_is_missing(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_runs_only_what_is_missing(config, tmp_path, monkeypatch):
     """An interrupted study would start from the beginning, or lose what it had."""
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     assert compare(config, "-o", str(whole)) == 0
@@ -121,23 +103,21 @@ def test_resume_runs_only_what_is_missing(
     np.testing.assert_array_equal(distances(broken), distances(whole))
 
 
-def test_resume_of_a_finished_study_runs_nothing(
-    config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_of_a_finished_study_runs_nothing(config, monkeypatch):
     """`--resume` would cost the density run again."""
     assert compare(config) == 0
     monkeypatch.setattr("meanfield.commands.compare.comparison", None)
     assert compare(config, "--resume") == 0
 
 
-def test_resume_without_output_starts(config: Path) -> None:
+def test_resume_without_output_starts(config):
     """A script would have to know whether it runs for the first time."""
     assert compare(config, "--resume") == 0
 
 
 # Every day the study itself goes to other processes, tests/studies/test_convergence.py.
 @pytest.mark.slow
-def test_workers_change_nothing(config: Path, tmp_path: Path) -> None:
+def test_workers_change_nothing(config, tmp_path):
     """The number of processes would show in the result."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     assert compare(config, "-o", str(a)) == 0
@@ -145,19 +125,11 @@ def test_workers_change_nothing(config: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(distances(a), distances(b))
 
 
-def refused(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> str:
-    """Complaint of a command that ends with status 2, one line."""
-    assert compare(config, *options) == 2
-    complaint = capsys.readouterr().err
-    assert complaint.count("\n") == 1
-    return complaint
-
-
-def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_output_is_kept(config, refused):
     """A finished study would be lost."""
     assert compare(config) == 0
     before = config.with_name("small-compare.h5").read_bytes()
-    assert "exists: use --overwrite" in refused(capsys, config)
+    assert "exists: use --overwrite" in refused()
     assert config.with_name("small-compare.h5").read_bytes() == before
     assert compare(config, "--overwrite") == 0
 
@@ -172,73 +144,65 @@ def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str
         ("compare.runs=2", "[compare] runs = 2 is fewer than"),
     ],
 )
-def test_resume_of_another_study_is_refused(
-    config: Path, capsys: pytest.CaptureFixture[str], change: str, message: str
-) -> None:
+def test_resume_of_another_study_is_refused(config, refused, change, message):
     """Distances of two problems would be mixed in one file, or some be dropped."""
     assert compare(config) == 0
-    assert message in refused(capsys, config, "--resume", "--set", change)
+    assert message in refused("--resume", "--set", change)
 
 
-def test_resume_of_a_file_that_ends_elsewhere_is_refused(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resume_of_a_file_that_ends_elsewhere_is_refused(config, refused):
     """Distances would be placed at other times."""
     assert compare(config) == 0
     path = config.with_name("small-compare.h5")
-    study = read_result(path, "comparison")
-    cut = type(study)(
-        study.times[:2],
-        study.tokens,
-        study.distances[:, :, :2],
-        "W1",
-        study.growth_rate_max,
-        study.onset_times,
-        attributes=study.attributes | {"status": "running"},
-    )
-    write_result(path, cut)
-    assert "ends at another time" in refused(capsys, config, "--resume")
+    of = read_result(path, "comparison")
+    shorter = (of.times[:2], of.tokens, of.distances[:, :, :2], "W1", of.growth_rate_max)
+    running = of.attributes | {"status": "running"}
+    write_result(path, type(of)(*shorter, of.onset_times, attributes=running))
+    assert "ends at another time" in refused("--resume")
 
 
-def test_points_are_refused(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tokens would be drawn from tokens, or a traceback reach the user."""
-    atoms = 'initial={name = "atoms", angles = [0.0, 2.0]}'
-    complaint = refused(capsys, config, "--set", atoms)
-    assert "small.toml: initial law 'atoms' gives points" in complaint
-
-
-def test_unknown_figure_is_refused_first(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The study would be run before the figure is found impossible."""
-    assert "figures end in" in refused(capsys, config, "--plot", "figure.bmp")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        # Tokens would be drawn from tokens.
+        (
+            ["--set", 'initial={name = "atoms", angles = [0.0, 2.0]}'],
+            "small.toml: initial law 'atoms' gives points",
+        ),
+        # The study would be run before the figure is found impossible.
+        (["--plot", "figure.bmp"], "figures end in"),
+    ],
+)
+def test_mistake_is_told_before_the_study(config, options, message, refused):
+    """A slip would cost hours, or a traceback reach the user."""
+    assert message in refused(*options)
     assert not config.with_name("small-compare.h5").exists()
 
 
-def test_figure_is_drawn(config: Path, tmp_path: Path) -> None:
-    """--plot would be ignored."""
-    assert compare(config, "--plot", str(tmp_path / "figure.png")) == 0
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-
-
-def test_end_of_the_density_is_noted(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_end_of_the_density_is_noted(config, cli):
     """A study shorter than asked would look complete."""
-    options = ("--set", "representation.max_degree=64", "--set", "time.end=60", "--json")
-    assert compare(config, *options, "--set", "time.save=31") == 0
-    answer = json.loads(capsys.readouterr().out)
+    options = ("representation.max_degree=64", "time.end=60", "time.save=31")
+    given = [word for each in options for word in ("--set", each)]
+    answer = cli.json("compare", config, "--workers", 1, "--quiet", *given)
     assert len(answer["times"]) < 31
     assert "the density is resolved up to" in answer["note"]
 
 
-def test_one_size_has_no_exponent(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_size_has_no_exponent(config, cli):
     """Tables would be full of nan, and JSON not be JSON."""
-    assert compare(config, "--set", "compare.tokens=[5]") == 0
-    shown = capsys.readouterr().out
-    assert "needs two sizes" in shown
-    assert "nan" not in shown
-    assert compare(config, "--set", "compare.tokens=[5]", "--resume", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["exponent"] is None
+    one = ("compare", config, "--set", "compare.tokens=[5]", "--workers", 1, "--quiet")
+    shown = cli(*one)
+    assert "needs two sizes" in shown and "nan" not in shown
+    assert cli.json(*one, "--resume")["exponent"] is None
 
 
-def test_spelled_out_default_is_no_difference(config: Path) -> None:
+def test_spelled_out_default_is_no_difference(config):
     """A run file that says what it means would not resume one that left it out."""
     assert compare(config) == 0
     assert compare(config, "--resume", "--set", "problem.normalized=false") == 0
+
+
+@pytest.fixture
+def refused(cli, config):
+    """Complaint of a command that ends with status 2, one line."""
+    return lambda *options: cli.refused("compare", config, "--workers", 1, "--quiet", *options)

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -31,12 +30,7 @@ def _job() -> None:
     ("job", "words"),
     [(_job, "compiled 1 kernels in 0 s"), (lambda: None, "all kernels were compiled already")],
 )
-def test_last_line_says_what_was_done(
-    job: compile.Job,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_last_line_says_what_was_done(job, words, monkeypatch, capsys):
     """The log of an image would not tell whether its kernels are in it."""
     monkeypatch.setattr(compile, "jobs", lambda: iter([("one", job)]))
     monkeypatch.setattr(compiled, "compilations", [])
@@ -45,7 +39,7 @@ def test_last_line_says_what_was_done(
 
 
 @pytest.mark.slow
-def test_every_kernel_is_compiled(tmp_path: Path) -> None:
+def test_every_kernel_is_compiled(tmp_path):
     """The first run in an image would still wait, and keep nothing where it cannot write."""
     run = subprocess.run(
         [sys.executable, "-m", "meanfield", "compile", "--quiet"],
@@ -59,9 +53,7 @@ def test_every_kernel_is_compiled(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing")
-def test_kernels_that_no_job_calls_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kernels_that_no_job_calls_are_named(monkeypatch, capsys):
     """A new kernel would be left out, and the command say that all are compiled."""
 
     @compiled.njit(cache=False)

@@ -24,9 +24,7 @@ def diagram(path: Path, *options: str, workers: str = "1") -> int:
     return main(["diagram", *SMALL, "-o", str(path), "--quiet", "--workers", workers, *options])
 
 
-def test_file_and_json_hold_what_python_gives(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_file_and_json_hold_what_python_gives(tmp_path, capsys):
     """Times, betas or facts would be lost on the way; a figure and `info` would fail."""
     path, figure = tmp_path / "d.h5", tmp_path / "d.png"
     assert diagram(path, "--runs", "12", "--json", "--plot", str(figure)) == 0
@@ -43,7 +41,7 @@ def test_file_and_json_hold_what_python_gives(
     assert json.loads(capsys.readouterr().out)["kind"] == "diagram"
 
 
-def test_resuming_gives_what_is_asked_for_at_once(tmp_path: Path) -> None:
+def test_resuming_gives_what_is_asked_for_at_once(tmp_path):
     """Replicas would be counted twice, or draw other numbers in other processes."""
     grown, whole = tmp_path / "grown.h5", tmp_path / "whole.h5"
     more = ("--score", "goe", "--value", "minus_score", "--normalization", "none", "--until", "0.2")
@@ -70,9 +68,7 @@ def test_resuming_gives_what_is_asked_for_at_once(tmp_path: Path) -> None:
         (("--overwrite", "--dimension", "1"), "dimension must be at least 2, got 1"),
     ],
 )
-def test_what_cannot_be_done_is_told(
-    options: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_done_is_told(options, message, tmp_path, capsys):
     """A file would be replaced unasked, or continued to something else."""
     path = tmp_path / "d.h5"
     assert diagram(path, "--runs", "3") == 0
@@ -90,7 +86,7 @@ main(["diagram", *sys.argv[1:], "--workers", "1", "--quiet"])
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_loses_nothing_written(tmp_path: Path) -> None:
+def test_killed_at_any_moment_loses_nothing_written(tmp_path):
     """A kill would leave a broken file; another number of processes would give another result."""
     whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
     more = ("--tokens", "64", "--runs", "500")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time as clock
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,15 +19,10 @@ from meanfield.studies.ensemble import EnsemblePlan
 from meanfield.studies.ensemble_results import ClusterTable
 from meanfield.studies.study import Runs
 
-CONFIG = """
+CONFIG = """\
 title = "Small"
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 5.0
-[ensemble]
-tokens = [20, 60]
-runs = 3
+problem = { normalization = "none", manifold = "circle", beta = 5.0 }
+ensemble = { tokens = [20, 60], runs = 3 }
 """
 
 
@@ -46,64 +39,28 @@ def assert_same(first: Path, second: Path) -> None:
     assert a.attributes["result_hash"] == b.attributes["result_hash"]
 
 
-def test_file_holds_what_the_function_finds(config: Path) -> None:
-    """The command and the library would give different answers."""
-    assert ensemble(config) == 0
-    stored = read_result(config.with_name("small-ensemble.h5"), "ensemble")
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
-    made = mf.ensemble(problem, tokens=(20, 60), runs=3)
-    np.testing.assert_array_equal(stored.counts, made.counts)
-    np.testing.assert_array_equal(stored.centre, made.centre)
-    assert stored.attributes["status"] == "completed"
-    assert stored.attributes["title"] == "Small"
-
-
-def test_json_is_one_object_with_the_ensemble(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A program that reads the output would find other keys, shapes or numbers than promised."""
-    assert ensemble(config, "--json", "--runs", "2") == 0
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    made = read_result(config.with_name("small-ensemble.h5"), "ensemble")
-    assert (answer["tokens"], answer["runs"], answer["finished"]) == ([20, 60], 2, [2, 2])
-    assert (answer["times"], answer["seed"]) == ([1.0, 2.0], 0)
-    assert answer["representation"] == "particles"
-    assert answer["tolerance"] == 1e-6
-    assert answer["mean_count"] == made.mean_count.tolist()
-    assert answer["standard_error"] == made.standard_error.tolist()
-    assert answer["onset_times"] == made.onset_times.tolist()
-    assert answer["predicted_mean"] == made.predicted.tolist()
-    shares = {str(k): p for k, p in made.distribution(1, 0).items()}
-    assert answer["distribution"][1][0] == shares
-
-
-def test_table_shows_means_and_shares(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_means_and_shares(config, cli):
     """A reader would not find the answer."""
-    assert ensemble(config) == 0
-    shown = capsys.readouterr().out
+    shown = cli("ensemble", config, "--workers", 1, "--quiet")
     made = read_result(config.with_name("small-ensemble.h5"), "ensemble")
     assert f"{made.mean_count[1, 1]:.3f} +- {made.standard_error[1, 1]:.3f}" in shown
     assert "share of runs with k clusters, in per cent" in shown
     for count, share in made.distribution(0, 1).items():
-        assert f"k = {count}" in shown
-        assert f"{100 * share:.1f}" in shown
+        assert f"k = {count}" in shown and f"{100 * share:.1f}" in shown
 
 
-def test_keys_of_a_run_are_said_to_be_unused(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_of_a_run_are_said_to_be_unused(config, cli):
     """A user who set the tokens of a run would wonder why nothing changed."""
-    keys = ("representation.name=particles", "representation.tokens=100", "time.end=3.0")
-    given = [word for key in keys for word in ("--set", key)]
-    assert main(["ensemble", str(config), "--workers", "1", *given]) == 0
-    captured = capsys.readouterr()
-    assert "does not use [representation] tokens and [time]: set ensemble.tokens" in captured.err
-    assert "T: onset time" in captured.out
-    assert main(["ensemble", str(config), "--workers", "1", "--overwrite"]) == 0
-    assert "does not use" not in capsys.readouterr().err
+    given = ("representation={name='particles', tokens=100}", "time.end=3.0")
+    words = ("ensemble", config, "--workers", 1)
+    out = cli(*words, *[word for each in given for word in ("--set", each)])
+    assert "does not use [representation] tokens and [time]: set ensemble.tokens" in cli.err
+    assert "T: onset time" in out
+    cli(*words, "--overwrite")
+    assert "does not use" not in cli.err
 
 
-def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:
+def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
     """An ensemble that grew would not be the one asked for at once."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     assert ensemble(config, "-o", str(a), "--runs", "2", "--set", "ensemble.tokens=[60]") == 0
@@ -113,9 +70,7 @@ def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> Non
     assert read_result(a, "ensemble").attributes["status"] == "completed"
 
 
-def test_resume_runs_only_what_is_missing(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_runs_only_what_is_missing(config, tmp_path, monkeypatch):
     """An interrupted ensemble would start from the beginning, or lose what it had."""
     monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 1)
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
@@ -140,9 +95,7 @@ def test_resume_runs_only_what_is_missing(
     assert_same(broken, whole)
 
 
-def test_resume_of_a_finished_ensemble_runs_nothing(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resume_of_a_finished_ensemble_runs_nothing(config, capsys):
     """A report could not be had again without paying for the runs."""
     assert ensemble(config) == 0
     path = config.with_name("small-ensemble.h5")
@@ -152,7 +105,7 @@ def test_resume_of_a_finished_ensemble_runs_nothing(
     assert "holds all the runs asked for: nothing to do" in capsys.readouterr().err
 
 
-def test_everything_is_there_but_the_last_word(config: Path) -> None:
+def test_everything_is_there_but_the_last_word(config):
     """An ensemble that was killed before it was called completed would be running for ever."""
     assert ensemble(config) == 0
     path = config.with_name("small-ensemble.h5")
@@ -167,28 +120,25 @@ def test_everything_is_there_but_the_last_word(config: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "small-ensemble.h5 exists: use --overwrite to replace it or --resume"),
-        (("--resume", "--runs", "1"), "[ensemble] runs = 1 is fewer than"),
-        (("--resume", "--set", "ensemble.tokens=[60]"), "[ensemble] tokens lacks 20, which"),
-        (("--resume", "--set", "ensemble.times=[1.0]"), "[ensemble] times differs from that of"),
-        (("--resume", "--set", "problem.beta=6"), "[problem] beta differs from that of"),
+        ("", "small-ensemble.h5 exists: use --overwrite to replace it or --resume"),
+        ("--resume --runs 1", "[ensemble] runs = 1 is fewer than"),
+        ("--resume --set ensemble.tokens=[60]", "[ensemble] tokens lacks 20, which"),
+        ("--resume --set ensemble.times=[1.0]", "[ensemble] times differs from that of"),
+        ("--resume --set problem.beta=6", "[problem] beta differs from that of"),
         (
-            ("--resume", "--set", "ensemble.representation=density"),
+            "--resume --set ensemble.representation=density",
             "[ensemble] representation differs from",
         ),
         (
-            ("--resume", "--set", "representation.tolerance=1e-10"),
+            "--resume --set representation.tolerance=1e-10",
             "[representation] tolerance differs from that of",
         ),
     ],
 )
-def test_an_ensemble_is_not_replaced_or_mixed(
-    config: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_ensemble_is_not_replaced_or_mixed(config, options, message, cli):
     """Runs of two problems would share a file, or an output be lost."""
     assert ensemble(config) == 0
-    assert ensemble(config, *options) == 2
-    assert message in capsys.readouterr().err
+    assert message in cli.refused("ensemble", config, "--workers", 1, "--quiet", *options.split())
 
 
 @pytest.mark.parametrize(
@@ -202,23 +152,18 @@ def test_an_ensemble_is_not_replaced_or_mixed(
         ("ensemble.size=3", "size is not a key of [ensemble]. Known: representation, runs, seed, "),
     ],
 )
-def test_mistakes_are_one_line(
-    config: Path, change: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line(config, change, message, cli):
     """A user would see a traceback, or wait for runs that cannot be."""
-    assert ensemble(config, "--set", change) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    words = ("ensemble", config, "--workers", 1, "--quiet", "--set", change)
+    assert message in cli.refused(*words)
 
 
-def test_other_commands_still_need_a_time(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_commands_still_need_a_time(config, cli):
     """A run would end at a time that nobody chose."""
-    assert main(["run", str(config)]) == 2
-    assert "[time] is missing" in capsys.readouterr().err
+    assert "[time] is missing" in cli.refused("run", config)
 
 
-def test_plot_is_drawn(config: Path, tmp_path: Path) -> None:
+def test_plot_is_drawn(config, tmp_path):
     """The figure would be missing, or come only after the runs were paid for."""
     assert ensemble(config, "--plot", str(tmp_path / "figure.txt")) == 2
     assert not config.with_name("small-ensemble.h5").exists()
@@ -227,7 +172,7 @@ def test_plot_is_drawn(config: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_same(config: Path, tmp_path: Path) -> None:
+def test_two_processes_give_the_same(config, tmp_path):
     """The result would depend on how many processes share the work."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     more = ("--runs", "100", "--set", "ensemble.times=[1.0]")
@@ -246,7 +191,7 @@ main(["ensemble", *sys.argv[1:], "--workers", "1", "--quiet"])
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_loses_nothing_written(config: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_loses_nothing_written(config, tmp_path):
     """A kill would leave a broken file, or one that continues to another result."""
     whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
     more = ("--set", "ensemble.tokens=[150]", "--runs", "400", "--set", "ensemble.times=[1.0]")
@@ -269,3 +214,22 @@ def test_killed_at_any_moment_loses_nothing_written(config: Path, tmp_path: Path
     assert ensemble(config, "-o", str(killed), "--resume", *more) == 0
     assert ensemble(config, "-o", str(whole), *more) == 0
     assert_same(killed, whole)
+
+
+def test_file_and_object_hold_what_the_function_finds(config, cli):
+    """The command and the library would give different answers, or other names than promised."""
+    answer = cli.json("ensemble", config, "--workers", 1, "--quiet")
+    stored = read_result(config.with_name("small-ensemble.h5"), "ensemble")
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+    made = mf.ensemble(problem, tokens=(20, 60), runs=3)
+    np.testing.assert_array_equal(stored.counts, made.counts)
+    np.testing.assert_array_equal(stored.centre, made.centre)
+    assert (stored.attributes["status"], stored.attributes["title"]) == ("completed", "Small")
+    assert (answer["tokens"], answer["runs"], answer["finished"]) == ([20, 60], 3, [3, 3])
+    assert (answer["times"], answer["seed"]) == ([1.0, 2.0], 0)
+    assert (answer["representation"], answer["tolerance"]) == ("particles", 1e-6)
+    assert answer["predicted_mean"] == made.predicted.tolist()
+    for name in ("mean_count", "standard_error", "onset_times"):
+        assert answer[name] == getattr(made, name).tolist()
+    shares = {str(k): p for k, p in made.distribution(1, 0).items()}
+    assert answer["distribution"][1][0] == shares

@@ -57,13 +57,7 @@ class Killing:
 
 
 @pytest.mark.slow
-def test_ensemble_survives_a_killed_worker(
-    cluster: Any,
-    config: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ensemble_survives_a_killed_worker(cluster, config, tmp_path, capfd, monkeypatch):
     """Runs of a lost worker would be missing, or where they were run would show in the file."""
     monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 2)
     here, there = tmp_path / "here.h5", tmp_path / "there.h5"
@@ -83,9 +77,7 @@ def test_ensemble_survives_a_killed_worker(
 
 
 @pytest.mark.slow
-def test_prediction_survives_a_killed_worker(
-    cluster: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prediction_survives_a_killed_worker(cluster, capfd, monkeypatch):
     """Samples of a lost worker would be missing, or the law depend on the machine."""
     monkeypatch.setattr(corrected_law, "_BLOCK", {1: 2})
     monkeypatch.setattr("meanfield.commands.predict._FIRST_LINE", 1e6)
@@ -112,9 +104,7 @@ sys.exit(main(["ensemble", *sys.argv[1:], "--quiet"]))
 
 
 @pytest.mark.slow
-def test_interrupt_on_the_cluster_is_resumed_at_home(
-    cluster: Any, config: Path, tmp_path: Path
-) -> None:
+def test_interrupt_on_the_cluster_is_resumed_at_home(cluster, config, tmp_path):
     """What a cluster had done would be lost at Ctrl-C, or not go together with what follows."""
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     many = ("--runs", "200")

@@ -13,61 +13,40 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
+from meanfield.store.output_file import replace_file
 from meanfield.store.run_file import load
+from meanfield.store.run_writer import create
 from meanfield.store.study_file import read_result, write_result
 
 TEXT = """\
 title = "small"
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0]]
-[time]
-end = 2.0
-save = 30
-[output]
-observables = ["order_parameter", "entropy"]
+problem = { normalization = "none", manifold = "circle", beta = 4.0 }
+initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
+time = { end = 2.0, save = 30 }
+output = { observables = ["order_parameter", "entropy"] }
 """
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the command prints on standard output."""
-    capsys.readouterr()
-    assert main(["info", *arguments]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return captured.out
-
-
-def test_text_holds_facts_and_a_table(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_holds_facts_and_a_table(output, cli):
     """A user could not see what a file is."""
-    text = printed(capsys, str(output))
-    facts = dict(line.split(maxsplit=1) for line in text.split("\n\n")[0].splitlines())
+    first, table, *more = cli.quiet("info", output).split("\n\n")
+    facts = dict(line.split(maxsplit=1) for line in first.splitlines())
     assert facts["title"] == "small" and facts["status"] == "completed" and facts["beta"] == "4"
     assert facts["truncation"].endswith("of the largest")
-    table = [line.split() for line in text.split("\n\n")[1].splitlines()]
-    assert table[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
+    rows = [line.split() for line in table.splitlines()]
+    assert rows[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
     # Header, twelve times, and two lines on what a cluster is.
-    assert len(table) == 15 and [float(x) for x in (table[1][0], table[12][0])] == [0.0, 2.0]
+    assert len(rows) == 15 and [float(x) for x in (rows[1][0], rows[12][0])] == [0.0, 2.0]
+    # A nearly uniform density would be told as one cluster; programs get the rule's 1.
+    assert rows[1][:2] == ["0", "-"]
+    assert '"-" while nothing has separated' in table and "What counts as a cluster" in table
+    # An empty table of events would make the user wonder.
+    assert "what happened" not in "".join(more)
 
 
-def test_nothing_separated_is_no_cluster(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A nearly uniform density would be told as one cluster; programs still get the rule's 1."""
-    text = printed(capsys, str(output)).split("\n\n")[1]
-    assert text.splitlines()[1].split()[:2] == ["0", "-"]
-    assert '"-" while nothing has separated' in text and "What counts as a cluster" in text
-    answer = json.loads(printed(capsys, str(output), "--json"))
-    assert answer["observables"]["clusters/count"][0] == 1.0
-
-
-def test_csv_holds_every_row_with_all_digits(
-    output: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_csv_holds_every_row_with_all_digits(output, cli):
     """A spreadsheet would hold rounded, or fewer, numbers."""
-    rows = list(csv.DictReader(io.StringIO(printed(capsys, str(output), "--csv"))))
+    rows = list(csv.DictReader(io.StringIO(cli.quiet("info", output, "--csv"))))
     run = load(output)
     assert list(rows[0]) == ["time", "clusters/count", "energy", "entropy", "order_parameter"]
     assert [float(row["time"]) for row in rows] == run.time.tolist()
@@ -75,68 +54,47 @@ def test_csv_holds_every_row_with_all_digits(
         assert [float(row[name]) for row in rows] == run.observables[name].tolist()
 
 
-def test_json_is_one_object_with_everything(
-    output: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_one_object_with_everything(output, cli):
     """A program would have to look for the object, or miss a number."""
-    answer = json.loads(printed(capsys, str(output), "--json"))
-    run = load(output)
+    answer, run = cli.json("info", output), load(output)
     assert answer["time"] == run.time.tolist()
     assert answer["observables"]["energy"] == run.observables["energy"].tolist()
+    assert answer["observables"]["clusters/count"][0] == 1.0
     assert (answer["status"], answer["beta"], answer["normalized"]) == ("completed", 4.0, False)
     assert 'title = "small"' in answer["config"]
 
 
-def test_file_without_rows_is_shown(
-    output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_file_without_rows_is_shown(output, tmp_path, cli):
     """A run that was killed before its first row would be a traceback."""
-    from meanfield.store.output_file import replace_file
-    from meanfield.store.run_writer import create
-
     run, path = load(output), tmp_path / "empty.h5"
     attributes = run.attributes | {"status": "running"}
     del attributes["result_hash"]
     replace_file(path, None, lambda file: create(file, attributes, run.growth_rates))
-    assert printed(capsys, str(path)).split()[-3:] == ["saved", "times", "0"]
-    assert printed(capsys, str(path), "--csv") == "time\n"
-    assert json.loads(printed(capsys, str(path), "--json"))["time"] == []
+    assert cli.quiet("info", path).split()[-3:] == ["saved", "times", "0"]
+    assert cli.quiet("info", path, "--csv") == "time\n"
+    assert cli.json("info", path)["time"] == []
 
 
-def test_what_is_no_run_file_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_run_file_is_one_line(tmp_path, cli):
     """Another file would be a traceback, or taken for a run."""
-    other = tmp_path / "other.h5"
-    with h5py.File(other, "w") as file:
+    with h5py.File(tmp_path / "other.h5", "w") as file:
         file["time"] = np.zeros(3)
-    text = tmp_path / "text.h5"
-    text.write_text("hello")
-    for path, message in (
-        (tmp_path / "nothing.h5", "no such file"),
-        (tmp_path, "is a folder or a device, expected a file"),
-        (text, "is not a readable HDF5 file"),
-        (other, "is not a run file of format 2 (format_version is None)"),
+    (tmp_path / "text.h5").write_text("hello")
+    for name, message in (
+        ("nothing.h5", "no such file"),
+        ("", "is a folder or a device, expected a file"),
+        ("text.h5", "is not a readable HDF5 file"),
+        ("other.h5", "is not a run file of format 2 (format_version is None)"),
     ):
-        assert main(["info", str(path)]) == 2
-        line = capsys.readouterr().err
-        assert message in line and str(path) in line and line.count("\n") == 1
+        line = cli.refused("info", tmp_path / name)
+        assert message in line and str(tmp_path / name) in line
 
 
 ATOMS = """\
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 25.0
-[initial]
-name = "atoms"
-angles = [0.0, 0.3, 2.0]
-weights = [0.5, 0.3, 0.2]
-[representation]
-name = "atoms"
-[time]
-end = 1e3
-save = [0.0, 1e3]
+problem = { normalization = "none", manifold = "circle", beta = 25.0 }
+initial = { name = "atoms", angles = [0.0, 0.3, 2.0], weights = [0.5, 0.3, 0.2] }
+representation = { name = "atoms" }
+time = { end = 1e3, save = [0.0, 1e3] }
 """
 
 
@@ -149,44 +107,30 @@ def atoms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "atoms.h5"
 
 
-def test_text_tells_what_happened(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A user would not see that clusters merged, or when."""
-    _, _, happened = printed(capsys, str(atoms)).rstrip("\n").split("\n\n")
+def test_text_tells_what_happened(atoms, cli):
+    """A user would not see that clusters merged, or when; a spreadsheet would find words."""
+    _, _, happened = cli.quiet("info", atoms).rstrip("\n").split("\n\n")
     rows = [line.split(maxsplit=1) for line in happened.splitlines()]
     assert rows[0] == ["time", "what happened"]
     assert rows[1] == ["0", "3 atoms begin, masses from 0.2 to 0.5"]
     merge = next(event for event in load(atoms).events if event.kind == "merge")
     assert rows[2] == [f"{merge.time:.6g}", merge.text] and len(rows) == 3
+    lines = cli.quiet("info", atoms, "--csv").splitlines()
+    assert len(lines) == 3 and len({line.count(",") for line in lines}) == 1
 
 
-def test_run_without_events_has_no_such_table(
-    output: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An empty table would make the user wonder."""
-    assert "what happened" not in printed(capsys, str(output))
-
-
-def test_json_holds_events_and_atoms(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_events_and_atoms(atoms, cli):
     """A program would have to open the file for them."""
-    answer = json.loads(printed(capsys, str(atoms), "--json"))
-    assert [event["kind"] for event in answer["events"]] == ["merge"]
-    assert answer["events"][0]["mass"] == [0.5, 0.3]
+    answer = cli.json("info", atoms)
+    (merge,) = answer["events"]
+    assert (merge["kind"], merge["mass"]) == ("merge", [0.5, 0.3])
     assert answer["clusters"]["masses"] == [0.5, 0.3, 0.2] and answer["clusters"]["count"] == 3
 
 
-def test_csv_is_of_observables_only(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A spreadsheet would find words below its columns."""
-    lines = printed(capsys, str(atoms), "--csv").splitlines()
-    assert len(lines) == 3 and all(line.count(",") == lines[0].count(",") for line in lines)
-
-
-def test_run_tells_what_happens_as_it_passes(
-    atoms: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_tells_what_happens_as_it_passes(atoms, cli):
     """A hand-over or merge would only show when the run is over."""
-    config = str(atoms.with_suffix(".toml"))
-    assert main(["run", config, "--overwrite"]) == 0
-    lines = capsys.readouterr().err.splitlines()
+    cli("run", atoms.with_suffix(".toml"), "--overwrite")
+    lines = cli.err.splitlines()
     (merge,) = [event for event in load(atoms).events if event.kind == "merge"]
     assert lines[0] == f"atoms: t = {merge.time:.6g}: {merge.text}" and len(lines) == 2
 
@@ -232,11 +176,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "done"), [("", 6), ("-half", 4), ("-begun", 0)])
-def test_text_says_what_it_is_and_how_much_is_done(
-    folder: Path, kind: str, name: str, done: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_says_what_it_is_and_how_much_is_done(folder, kind, name, done, cli):
     """A study on its way could not be looked at."""
-    first, *tables = printed(capsys, str(folder / f"{kind}{name}.h5")).split("\n\n")
+    first, *tables = cli.quiet("info", folder / f"{kind}{name}.h5").split("\n\n")
     facts = dict(line.split(maxsplit=1) for line in first.splitlines())
     sizes = "5, 20" if kind == "comparison" else "20, 60"
     assert (facts["kind"], facts["title"], facts["tokens"]) == (kind, "Small", sizes)
@@ -247,39 +189,24 @@ def test_text_says_what_it_is_and_how_much_is_done(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tables_are_those_of_the_command(
-    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two commands would tell one study in two ways."""
-    words = [str(folder / "x.toml"), "-o", str(folder / f"{kind}.h5"), "--quiet", "--resume"]
-    capsys.readouterr()
-    assert main([KINDS[kind], *words]) == 0
-    said = capsys.readouterr().out
+def test_tables_and_object_are_those_of_the_command(folder, kind, cli):
+    """Two commands would tell one study in two ways; a program would have to know HDF5."""
+    file = folder / f"{kind}.h5"
+    words = [KINDS[kind], folder / "x.toml", "-o", file, "--quiet", "--resume"]
+    said = cli(*words)
     assert said.startswith("Small\n\n")
-    assert printed(capsys, str(folder / f"{kind}.h5")).endswith(said.removeprefix("Small\n"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_object_holds_attributes_and_the_results(
-    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A program would have to know HDF5, or miss a number."""
-    file = str(folder / f"{kind}.h5")
-    told = json.loads(printed(capsys, file, "--json"))
+    assert cli.quiet("info", file).endswith(said.removeprefix("Small\n"))
+    told = cli.json("info", file)
     assert (told["kind"], told["status"], told["finished"]) == (kind, "completed", [3, 3])
     assert 'title = "Small"' in told["config"]
-    assert told["provenance"] == json.loads(printed(capsys, file, "--provenance", "--json"))
-    words = [str(folder / "x.toml"), "-o", file, "--quiet", "--resume", "--json"]
-    assert main([KINDS[kind], *words]) == 0
-    assert json.loads(capsys.readouterr().out).items() <= told.items()
+    assert told["provenance"] == cli.json("info", file, "--provenance")
+    assert cli.json(*words).items() <= told.items()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_csv_holds_the_means_with_all_digits(
-    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_csv_holds_the_means_with_all_digits(folder, kind, cli):
     """A spreadsheet would hold rounded, or fewer, numbers."""
-    text = printed(capsys, str(folder / f"{kind}.h5"), "--csv")
+    text = cli.quiet("info", folder / f"{kind}.h5", "--csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     with h5py.File(folder / f"{kind}.h5") as file:
         name = "mean_distance" if kind == "comparison" else "mean_count"
@@ -290,16 +217,12 @@ def test_csv_holds_the_means_with_all_digits(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_changed_study_is_one_line(
-    folder: Path, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changed_study_is_one_line(folder, kind, tmp_path, cli):
     """Numbers that somebody changed would be taken for those of the study."""
     path = tmp_path / "changed.h5"
     path.write_bytes((folder / f"{kind}.h5").read_bytes())
     with h5py.File(path, "r+") as file:
         file["standard_error"][0, 0] += 1.0
-    capsys.readouterr()
-    assert main(["info", str(path), "--provenance", "--json"]) == 1
-    out, line = capsys.readouterr()
+    out = cli("info", path, "--provenance", "--json", status=1)
     assert json.loads(out)["result_hash_fits"] is False
-    assert "the numbers are not those that were written" in line and line.count("\n") == 1
+    assert "the numbers are not those that were written" in cli.err and cli.err.count("\n") == 1

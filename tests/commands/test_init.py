@@ -18,12 +18,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_init_then_run_works_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_then_run_works_as_it_is(cli):
     """The first run of a new user would fail."""
-    assert main(["init"]) == 0
-    assert capsys.readouterr().out == "run.toml: now try `meanfield run run.toml`.\n"
-    assert main(["check", "run.toml"]) == 0
-    assert main(["run", "run.toml"]) == 0
+    assert cli("init") == "run.toml: now try `meanfield run run.toml`.\n"
+    cli("check", "run.toml")
+    cli("run", "run.toml")
     run = load("run.h5")
     assert run.status == "completed"
     # It is about clusters: energy, order parameter and all modes have grown.
@@ -33,7 +32,7 @@ def test_init_then_run_works_as_it_is(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     "name", ["my", "my.toml", "my.run", "with space", 'quo"te', "b\\s", "\u00e4"]
 )
-def test_any_file_name_makes_a_valid_file(name: str) -> None:
+def test_any_file_name_makes_a_valid_file(name):
     """A name with a quote would make a file that is no TOML."""
     assert main(["init", name]) == 0
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
@@ -43,31 +42,25 @@ def test_any_file_name_makes_a_valid_file(name: str) -> None:
     assert Path(f"{path.stem}.h5").exists()
 
 
-def test_existing_file_is_never_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_file_is_never_replaced(cli):
     """A user's work would be lost."""
     Path("run.toml").write_text("mine")
-    assert main(["init"]) == 2
-    assert capsys.readouterr().err == "meanfield: run.toml exists: choose another name.\n"
+    assert cli.refused("init") == "meanfield: run.toml exists: choose another name.\n"
     assert Path("run.toml").read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "new\nline", "nodir/run"])
-def test_impossible_name_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_impossible_name_is_one_line(name, cli):
     """A slip would be a traceback."""
-    assert main(["init", name]) == 2
-    captured = capsys.readouterr().err
-    assert captured.count("\n") == 1
-    assert "is no name of a file" in captured or "cannot be written" in captured
+    said = cli.refused("init", name)
+    assert "is no name of a file" in said or "cannot be written" in said
     assert list(Path().iterdir()) == []
 
 
-def test_template_shows_every_section() -> None:
+def test_template_shows_every_section(cli):
     """A user would not learn of a section."""
-    assert main(["init"]) == 0
+    cli("init")
     text = Path("run.toml").read_text("utf-8")
-    shown = {f"[{name}]" for name in (*sections.SECTION_KEYS, "initial")} - {
-        "[compare]",
-        "[ensemble]",
-        "[fluctuations]",
-    }
+    left_out = {"compare", "ensemble", "fluctuations"}
+    shown = {f"[{name}]" for name in {*sections.SECTION_KEYS, "initial"} - left_out}
     assert {line for line in text.splitlines() if line.startswith("[")} == shown

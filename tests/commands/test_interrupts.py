@@ -9,7 +9,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -41,16 +40,19 @@ def send(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_signal_interrupts_at_once(number: int) -> None:
-    """A command that waits could not be stopped."""
+def test_signal_interrupts_at_once(number):
+    """A command that waits could not be stopped, or a second one would end at once."""
     assert not interrupt_requested()
     with pytest.raises(KeyboardInterrupt):
         send(number)
     assert interrupt_requested()
+    listen()
+    check_interrupt()
+    assert not interrupt_requested()
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_patient_command_is_interrupted_when_it_looks(number: int) -> None:
+def test_patient_command_is_interrupted_when_it_looks(number):
     """An exception would strike inside a library that is just being loaded."""
     done = []
     with patience():
@@ -64,7 +66,7 @@ def test_patient_command_is_interrupted_when_it_looks(number: int) -> None:
         send(number)
 
 
-def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patience_has_an_end(monkeypatch):
     """A command that never looks could only be killed."""
     now = [0.0]
     monkeypatch.setattr(interrupts.clock, "monotonic", lambda: now[0])
@@ -78,16 +80,7 @@ def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
             send(signal.SIGINT)
 
 
-def test_listening_begins_anew() -> None:
-    """A second command in one process would end at once."""
-    with pytest.raises(KeyboardInterrupt):
-        send(signal.SIGINT)
-    listen()
-    check_interrupt()
-    assert not interrupt_requested()
-
-
-def test_ignored_signals_stay_ignored() -> None:
+def test_ignored_signals_stay_ignored():
     """A run under nohup would end with its terminal."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     listen()
@@ -95,7 +88,7 @@ def test_ignored_signals_stay_ignored() -> None:
     assert not interrupt_requested()
 
 
-def test_no_more_signals_after_the_last_word() -> None:
+def test_no_more_signals_after_the_last_word():
     """A second Ctrl-C, while the first is being reported, would show a traceback."""
     stop_listening()
     for number in SIGNALS:
@@ -103,7 +96,7 @@ def test_no_more_signals_after_the_last_word() -> None:
     assert not interrupt_requested()
 
 
-def test_other_threads_leave_signals_alone() -> None:
+def test_other_threads_leave_signals_alone():
     """A command in another thread of a user's program would fail: signals are the main one's."""
     handlers = [signal.getsignal(number) for number in SIGNALS]
     thread = threading.Thread(target=listen)
@@ -116,7 +109,7 @@ ALARM = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an al
 
 
 @ALARM
-def test_signal_waits_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signal_waits_for_an_import(tmp_path, monkeypatch):
     """A library would be half loaded, with a traceback or a lock that nobody gives back."""
     code = (
         "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\n"
@@ -133,9 +126,7 @@ def test_signal_waits_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @ALARM
-def test_signal_that_waited_for_an_import_waits_for_a_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signal_that_waited_for_an_import_waits_for_a_write(tmp_path, monkeypatch):
     """The alarm that looks again would strike inside HDF5."""
     code = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
     (tmp_path / "library_with_a_signal.py").write_text(code)
@@ -154,9 +145,7 @@ def test_signal_that_waited_for_an_import_waits_for_a_write(
 
 
 @ALARM
-def test_signal_in_a_callback_of_a_weak_reference_is_not_lost(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_signal_in_a_callback_of_a_weak_reference_is_not_lost(capsys):
     """Python drops exceptions there, and prints a traceback."""
 
     class Referent:

@@ -57,7 +57,7 @@ def check(status: int, errors: str) -> None:
 
 @LINUX
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15])
-def test_signal_while_loading_is_one_line(tmp_path: Path, delay: float) -> None:
+def test_signal_while_loading_is_one_line(tmp_path, delay):
     """An early Ctrl-C would show a traceback of some library."""
     number = signal.SIGTERM if delay else signal.SIGINT
     check(*interrupted(tmp_path, number, delay, "info", "nothing.h5"))
@@ -67,7 +67,7 @@ def test_signal_while_loading_is_one_line(tmp_path: Path, delay: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("command", ["info", "run"])
-def test_signal_at_any_instant_is_one_line(tmp_path: Path, number: int, command: str) -> None:
+def test_signal_at_any_instant_is_one_line(tmp_path, number, command):
     """There would be an instant between loading and running at which nobody listens."""
     (tmp_path / "run.toml").write_text(RUN)
     options = ["nothing.h5"] if command == "info" else ["run.toml", "--overwrite", "--quiet"]
@@ -75,7 +75,7 @@ def test_signal_at_any_instant_is_one_line(tmp_path: Path, number: int, command:
         check(*interrupted(tmp_path, number, i / 60, command, *options))
 
 
-def test_command_loads_nothing_before_it_minds_signals() -> None:
+def test_command_loads_nothing_before_it_minds_signals():
     """Ctrl-C there shows a traceback, and libraries take their time."""
     command = [sys.executable, "-X", "importtime", "-m", "meanfield", "--version"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stderr.splitlines()
@@ -97,11 +97,11 @@ def test_command_loads_nothing_before_it_minds_signals() -> None:
         (["python", "-c", "spawn_main()", "--multiprocessing-fork"], "/usr/bin/meanfield", False),
     ],
 )
-def test_only_the_command_changes_signals(line: list[str], script: str, expected: bool) -> None:
+def test_only_the_command_changes_signals(line, script, expected):
     """A program that imports meanfield would lose its Ctrl-C."""
     assert is_the_command(line, script) is expected
 
 
-def test_importing_changes_no_signals() -> None:
+def test_importing_changes_no_signals():
     """A notebook would end at the first interrupt."""
     assert not leaves_on_signals()

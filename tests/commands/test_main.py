@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from parameters import together
@@ -17,6 +16,7 @@ from meanfield.commands import main as command_line
 from meanfield.commands.arguments import parser
 from meanfield.commands.main import main
 from meanfield.commands.table import COMMANDS
+from meanfield.engines import threads
 from meanfield.errors import SimulationError
 
 
@@ -35,9 +35,7 @@ def status_and_line(
     return status, captured.err
 
 
-def test_working_folder_that_was_deleted_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_working_folder_that_was_deleted_is_said(tmp_path, monkeypatch, capsys):
     """The user would look for an output that is missing."""
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
@@ -62,21 +60,13 @@ def test_working_folder_that_was_deleted_is_said(
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-def test_failure_is_a_status_and_a_line(
-    error: BaseException,
-    status: int,
-    line: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_failure_is_a_status_and_a_line(error, status, line, monkeypatch, capsys):
     """A script could not tell failures apart, or the user would see a traceback."""
     assert status_and_line(error, monkeypatch, capsys) == (status, line)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("x")], ids=["interrupt", "x"])
-def test_handlers_of_the_caller_are_restored(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_handlers_of_the_caller_are_restored(error, monkeypatch, capsys):
     """A program that calls `main` could not be interrupted any more."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
@@ -84,131 +74,104 @@ def test_handlers_of_the_caller_are_restored(
     assert [signal.getsignal(number) for number in numbers] == before
 
 
-def test_a_mistake_of_ours_is_not_hidden(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_of_ours_is_not_hidden(monkeypatch, capsys):
     """A bug would be reported to the user as bad input."""
     with pytest.raises(ZeroDivisionError):
         status_and_line(ZeroDivisionError(), monkeypatch, capsys)
 
 
 @together(
-    ("arguments", "line"),
+    ("line", "message"),
     [
-        (["fly"], "meanfield: 'fly' is not a command. See meanfield --help."),
-        (["ensemble", "a.toml", "--tokens", "9"], "Did you mean --set ensemble.tokens=[9]? See"),
-        (["rum"], "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
-        (["a.toml"], "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
+        ("fly", "meanfield: 'fly' is not a command. See meanfield --help."),
+        ("ensemble a.toml --tokens 9", "Did you mean --set ensemble.tokens=[9]? See"),
+        ("rum", "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
+        ("a.toml", "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
+        ("run a.toml --tolerence", "--tolerence. Keys of a run file are changed by --set"),
+        ("run a.toml --outptu=x.h5", "--outptu=x.h5. Did you mean --output? See"),
+        ("--verison", "meanfield: unrecognized arguments: --verison. Did you mean --version? See"),
+        ("run", "meanfield run: the following arguments are required: CONFIG.toml."),
         (
-            ["run", "a.toml", "--tolerence"],
-            "--tolerence. Keys of a run file are changed by --set",
-        ),
-        (["run", "a.toml", "--outptu=x.h5"], "--outptu=x.h5. Did you mean --output? See"),
-        (
-            ["--verison"],
-            "meanfield: unrecognized arguments: --verison. Did you mean --version? See",
-        ),
-        (["run"], "meanfield run: the following arguments are required: CONFIG.toml."),
-        (
-            ["run", "x.toml", "--over"],
+            "run x.toml --over",
             "meanfield run: unrecognized arguments: --over. Did you mean --overwrite? See",
         ),
-        (
-            ["run", "x", "--resume", "--overwrite"],
-            "meanfield run: argument --overwrite: not allowed",
-        ),
-        (["run", "x", "--threads", "0"], "argument --threads: '0' is not a positive integer."),
-        (["run", "x", "--threads", "two"], "argument --threads: 'two' is not a positive integer."),
-        (["stability", "--manifold", "circle", "--beta", "nan"], "'nan' is not a finite number."),
-        (
-            ["stability", "--manifold", "circle", "--beta", "x\ny"],
-            "'x\\ny' is not a finite number.",
-        ),
-        (["info", "x.h5", "--json", "--csv"], "argument --csv: not allowed with argument --json"),
+        ("run x --resume --overwrite", "meanfield run: argument --overwrite: not allowed"),
+        ("run x --threads 0", "argument --threads: '0' is not a positive integer."),
+        ("run x --threads two", "argument --threads: 'two' is not a positive integer."),
+        ("stability --manifold circle --beta nan", "'nan' is not a finite number."),
+        ("stability --manifold circle --beta x\ny", "'x\\ny' is not a finite number."),
+        ("info x.h5 --json --csv", "argument --csv: not allowed with argument --json"),
     ],
 )
-def test_wrong_arguments_are_one_line(
-    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_one_line(line, message, cli):
     """The user would see the usage of everything, or a traceback."""
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert line in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
+    assert message in cli.refused(*line.split(" "))
 
 
-def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_and_help(cli):
     """The first thing that a user tries would fail."""
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"meanfield {meanfield.__version__}\n"
-    assert main(["--help"]) == 0
-    helped = capsys.readouterr().out
-    words = " ".join(helped.split())
+    assert cli("--version") == f"meanfield {meanfield.__version__}\n"
+    words = " ".join(cli("--help").split())
     assert all(name in words and summary in words for name, (summary, *_) in COMMANDS.items())
 
 
 @pytest.mark.parametrize(
     ("words", "same"), [([], ["--help"]), (["help"], ["--help"]), (["help", "run"], ["run", "-h"])]
 )
-def test_help_comes_however_it_is_asked_for(
-    words: list[str], same: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_comes_however_it_is_asked_for(words, same, cli):
     """The first thing that a user tries would be a mistake."""
-    assert main(words) == 0
-    told = capsys.readouterr().out
-    assert main(same) == 0
-    assert told == capsys.readouterr().out and "Documentation: docs/commands.md" in told
+    told = cli(*words)
+    assert told == cli(*same) and "Documentation: docs/commands.md" in told
 
 
 @together("name", COMMANDS)
-def test_everything_is_explained(name: str) -> None:
-    """An option would be a name without a word, or an example one that is refused."""
+def test_everything_is_explained(name, cli):
+    """An option without a word, an example that is refused, another summary than the module's."""
     top = parser()
     (commands,) = (action for action in top._actions if action.choices)
     for action in commands.choices[name]._actions:
         assert action.help, action.dest
     for example in COMMANDS[name].examples:
         assert top.parse_args(shlex.split(example)).command == name
-
-
-@together("name", COMMANDS)
-def test_summary_is_that_of_the_module(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help would promise something else than the command does."""
     module = importlib.import_module(f"meanfield.commands.{name}")
     first = " ".join((module.__doc__ or "").split("\n\n")[0].split())
     assert first == f"`meanfield {name}`: {COMMANDS[name].summary}."
-    assert main([name, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"usage: meanfield {name} ")
+    assert cli(name, "--help").startswith(f"usage: meanfield {name} ")
 
 
-def test_threads_beyond_reason_are_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_threads_beyond_reason_are_refused(monkeypatch, cli):
     """A slip would start a thousand threads that wait for each other."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    line = ["stability", "--manifold", "circle", "--beta", "3", "--threads"]
-    assert main([*line, "999"]) == 2
-    assert capsys.readouterr().err == (
+    line = "stability --manifold circle --beta 3 --threads 999"
+    assert cli.refused(*line.split()) == (
         "meanfield: --threads 999 is too many for 4 processors: give at most 64, or leave it out.\n"
     )
 
 
-def test_bad_environment_is_found_at_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_bad_environment_is_found_at_once(monkeypatch, cli, tmp_path):
     """A run would begin, write its output, and fail at the first step."""
-    from meanfield.engines import threads
-
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.setenv("MEANFIELD_THREADS", "many")
-    config, output = tmp_path / "run.toml", tmp_path / "run.h5"
+    config = tmp_path / "run.toml"
     config.write_text(
-        '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n'
+        "problem = {normalization = 'none', manifold = 'circle', beta = 1}\ntime = {end = 1}\n"
     )
-    assert main(["run", str(config)]) == 2
-    assert "MEANFIELD_THREADS is 'many'" in capsys.readouterr().err
-    assert not output.exists()
+    assert "MEANFIELD_THREADS is 'many'" in cli.refused("run", config)
+    assert not (tmp_path / "run.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "heavy"),
+    [
+        *[(line, "numpy scipy numba h5py meanfield.problem") for line in ("--version",
+          "check --help", "phase --beta", "init none/x.toml")],
+        *[(line, "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas") for line in
+          ("stability --manifold sphere:4 --beta 3", "run nothing.toml")],
+    ],
+)  # fmt: skip
+def test_commands_load_no_more_than_they_need(line, heavy):
+    """Help, a slip of the pen, or five numbers would be answered after seconds."""
+    assert not loaded(line.split()) & set(heavy.split())
 
 
 def loaded(arguments: list[str]) -> set[str]:
@@ -221,24 +184,7 @@ def loaded(arguments: list[str]) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--version"], ["check", "--help"], ["phase", "--beta"], ["init", "none/x.toml"]]
-)
-def test_commands_that_compute_nothing_load_nothing(arguments: list[str]) -> None:
-    """Help, or a slip of the pen, would be answered after half a second."""
-    assert not loaded(arguments) & {"numpy", "scipy", "numba", "h5py", "meanfield.problem"}
-
-
-@pytest.mark.parametrize(
-    "arguments", [["stability", "--manifold", "sphere:4", "--beta", "3"], ["run", "nothing.toml"]]
-)
-def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
-    """Five numbers would take seconds."""
-    heavy = "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas"
-    assert not loaded(arguments) & set(heavy.split())
-
-
-def test_module_runs_like_the_command() -> None:
+def test_module_runs_like_the_command():
     """`python -m meanfield` would be something else."""
     done = subprocess.run(
         [sys.executable, "-m", "meanfield", "--version"], capture_output=True, text=True

@@ -11,7 +11,6 @@ import pytest
 
 from meanfield.carriers import represent
 from meanfield.commands import memory
-from meanfield.commands.main import main
 from meanfield.commands.memory import (
     check_comparison_memory,
     check_memory,
@@ -24,24 +23,12 @@ from meanfield.runfile import Config, ConfigError, load_config
 from meanfield.store.run_file import load
 
 CONFIG = """\
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0]]
-[time]
-end = 2.0
-save = 5
-[output]
-state = "none"
-[ensemble]
-tokens = [100, 1000000]
-runs = 4
-[compare]
-tokens = [100, 1000000]
-runs = 4
+problem = { normalization = "none", manifold = "circle", beta = 4.0 }
+initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
+time = { end = 2.0, save = 5 }
+output = { state = "none" }
+ensemble = { tokens = [100, 1000000], runs = 4 }
+compare = { tokens = [100, 1000000], runs = 4 }
 """
 SPHERE = ["problem.manifold=sphere", "initial.modes=[[1, 0, 0.1]]"]
 DENSITY = "representation.name=density"
@@ -61,7 +48,7 @@ def asked(config: Path, *overrides: str) -> Config:
     return load_config(config, list(overrides))
 
 
-def test_particles_are_counted(config: Path) -> None:
+def test_particles_are_counted(config):
     """Memory would be estimated for another system."""
     assert particle_count(asked(config)) is None
     assert particle_count(asked(config, *PARTICLES)) == 1_000_000
@@ -81,9 +68,7 @@ def test_particles_are_counted(config: Path) -> None:
         ([*SPHERE, DENSITY], "degree 64", "degree 512"),
     ],
 )
-def test_needs_are_those_of_the_representation(
-    config: Path, overrides: list[str], start: str, largest: str
-) -> None:
+def test_needs_are_those_of_the_representation(config, overrides, start, largest):
     """Memory would be that of another representation, or of what it never grows to."""
     loaded = asked(config, *overrides)
     begun, grown = starting_need(loaded), largest_need(loaded)
@@ -91,13 +76,13 @@ def test_needs_are_those_of_the_representation(
     assert begun.size <= grown.size == largest_need(loaded).size
 
 
-def test_stages_are_what_noisy_tokens_do_not_have(config: Path) -> None:
+def test_stages_are_what_noisy_tokens_do_not_have(config):
     """Noisy systems that fit would be refused."""
     noisy = asked(config, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
     assert largest_need(noisy).size < 0.8 * largest_need(asked(config, *PARTICLES)).size
 
 
-def test_states_that_wait_are_counted(config: Path) -> None:
+def test_states_that_wait_are_counted(config):
     """A run that keeps its states would be killed by them; but they do not wait for ever."""
     few, many = (
         largest_need(asked(config, *PARTICLES, "output.state=all", f"time.save={n}")).size
@@ -116,7 +101,7 @@ def test_states_that_wait_are_counted(config: Path) -> None:
         (["problem.beta=1e7", "representation.max_degree=65536"], 90 * 3 * 635_819),
     ],
 )
-def test_grid_of_clusters_is_counted(config: Path, overrides: list[str], size: float) -> None:
+def test_grid_of_clusters_is_counted(config, overrides, size):
     """A density of low degree would take 250 MiB that nobody was told of, and be killed."""
     loaded = asked(config, DENSITY, *overrides)
     problem = loaded.problem
@@ -130,48 +115,28 @@ def test_grid_of_clusters_is_counted(config: Path, overrides: list[str], size: f
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
-        (
-            PARTICLES,
-            "1000000 tokens would take about 0.616 GiB of memory; this process may use 0.293 GiB. "
-            "Take fewer tokens, or a machine with more.",
-        ),
-        (
-            [*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"],
-            "degree 512 would take about 0.529 GiB of memory; this process may use 0.293 GiB. "
-            "Lower max_degree, or a machine with more.",
-        ),
-        (
-            [*SPHERE, DENSITY, "problem.beta=100.0"],
-            "degree 90 would take about 0.555 GiB of memory; this process may use 0.293 GiB. "
-            "Clusters are looked for on a fine grid: lower beta, or a machine with more.",
-        ),
-        (
-            ["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
-            "nodes would take about",
-        ),
+        (PARTICLES, "1000000 tokens would take about 0.616 GiB of memory; this process may use "
+         "0.293 GiB. Take fewer tokens, or a machine with more."),
+        ([*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"], "degree 512 would take about "
+         "0.529 GiB of memory; this process may use 0.293 GiB. Lower max_degree, or a machine "
+         "with more."),
+        ([*SPHERE, DENSITY, "problem.beta=100.0"], "degree 90 would take about 0.555 GiB of "
+         "memory; this process may use 0.293 GiB. Clusters are looked for on a fine grid: lower "
+         "beta, or a machine with more."),
+        (["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
+         "nodes would take about"),
     ],
-)
-def test_run_that_cannot_begin_is_refused(
-    config: Path,
-    overrides: list[str],
-    line: str,
-    room: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+)  # fmt: skip
+def test_run_that_cannot_begin_is_refused(config, overrides, line, room, cli):
     """The system would end it, or another process, after an hour of shuffling memory."""
     options = [part for override in overrides for part in ("--set", override)]
     for command in ("run", "check"):
-        assert main([command, str(config), *options]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(f"meanfield: {config}: [representation] ")
-        assert line in said
-        assert said.count("\n") == 1
+        said = cli.refused(command, config, *options)
+        assert said.startswith(f"meanfield: {config}: [representation] ") and line in said
     assert not config.with_suffix(".h5").exists()
 
 
-def test_run_that_may_outgrow_the_machine_is_told(
-    config: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_that_may_outgrow_the_machine_is_told(config, room, capsys):
     """A density that hardly grows would be refused, or one that does die without a warning."""
     check_memory(asked(config, *SPHERE, DENSITY, "representation.max_degree=1023"))
     assert capsys.readouterr().err == (
@@ -190,31 +155,20 @@ def test_run_that_may_outgrow_the_machine_is_told(
         ("3", "1000000 tokens in each of 3 workers would take about 2.12 GiB"),
     ],
 )
-def test_workers_are_counted(
-    config: Path,
-    command: str,
-    workers: str,
-    line: str,
-    room: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_workers_are_counted(config, command, workers, line, room, cli):
     """Each worker would fit, and all of them not."""
-    assert main([command, str(config), "--workers", workers]) == 2
-    said = capsys.readouterr().err
+    said = cli.refused(command, config, "--workers", workers)
     assert said.startswith(f"meanfield: {config}: [{command}] {line}")
-    assert said.count("\n") == 1
 
 
-def test_comparison_needs_its_density(
-    config: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_comparison_needs_its_density(config, room, cli):
     """The density runs here, before any tokens."""
-    wide = ["--set", SPHERE[0], "--set", "initial.modes=[[300, 0, 0.1]]"]
-    assert main(["compare", str(config), "--set", "compare.tokens=[10]", *wide]) == 2
-    assert "[representation] degree 512 would take about 0.529 GiB" in capsys.readouterr().err
+    wide = (SPHERE[0], "initial.modes=[[300, 0, 0.1]]", "compare.tokens=[10]")
+    said = cli.refused("compare", config, *[word for each in wide for word in ("--set", each)])
+    assert "[representation] degree 512 would take about 0.529 GiB" in said
 
 
-def test_results_of_a_comparison_are_counted(config: Path, room: pytest.MonkeyPatch) -> None:
+def test_results_of_a_comparison_are_counted(config, room):
     """They would fill the memory while systems run, and the study would be lost."""
     options = argparse.Namespace(workers=1, scheduler=None)
     many = ["compare.tokens=[10, 20]", "compare.runs=100000"]
@@ -223,24 +177,21 @@ def test_results_of_a_comparison_are_counted(config: Path, room: pytest.MonkeyPa
     check_comparison_memory(load_config(config, [*many, "compare.runs=1000"]), options)
 
 
-def test_check_tells_what_studies_lack(
-    config: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_tells_what_studies_lack(config, room, cli):
     """`check` would call valid what `compare` and `ensemble` refuse."""
-    assert main(["check", str(config)]) == 0
-    told = capsys.readouterr().err
-    assert f"meanfield: {config}: [compare] 1000000 tokens" in told
-    assert f"meanfield: {config}: [ensemble] 1000000 tokens" in told
+    cli("check", config)
+    for study in ("compare", "ensemble"):
+        assert f"meanfield: {config}: [{study}] 1000000 tokens" in cli.err
 
 
-def test_ensemble_of_densities_moves_few_nodes(config: Path) -> None:
+def test_ensemble_of_densities_moves_few_nodes(config):
     """An ensemble whose cost does not depend on the tokens would be refused for them."""
     density = asked(config, "ensemble.representation=density")
     whole = study_need(asked(config), "ensemble", 1_000_000, 1).size
     assert study_need(density, "ensemble", 1_000_000, 1).size < 0.6 * whole
 
 
-def test_refusal_is_an_error_of_the_run_file(config: Path, room: pytest.MonkeyPatch) -> None:
+def test_refusal_is_an_error_of_the_run_file(config, room):
     """Programs could not tell it from a failure."""
     with pytest.raises(ConfigError, match="1000000 tokens would take about"):
         check_memory(asked(config, *PARTICLES))
@@ -267,22 +218,17 @@ sys.exit(main())
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not told on this system")
 @pytest.mark.slow
 @pytest.mark.parametrize("overrides", [[], ["problem.diffusivity=0.1", "time.step=0.1"]])
-def test_run_out_of_memory_keeps_its_file(config: Path, overrides: list[str]) -> None:
+def test_run_out_of_memory_keeps_its_file(config, overrides):
     """A traceback, and a file that says it is still running."""
     options = [o for s in [*PARTICLES, *overrides, "time.end=20.0"] for o in ("--set", s)]
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, "run", str(config), *options],
-        capture_output=True,
-        text=True,
-    )
-    last = done.stderr.splitlines()[-1]
+    line = [sys.executable, "-c", LIMITED, "run", str(config), *options]
+    done = subprocess.run(line, capture_output=True, text=True)
     output = config.with_suffix(".h5")
     words = f"meanfield: not enough memory for this run; {output} keeps what was saved"
-    assert (done.returncode, last) == (1, words)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, words)
     assert "Traceback" not in done.stderr
     run = load(output)
-    assert run.status == "failed at t = 10"
-    assert run.time.tolist() == [0.0, 5.0, 10.0]
+    assert (run.status, run.time.tolist()) == ("failed at t = 10", [0.0, 5.0, 10.0])
 
 
 @pytest.mark.slow
@@ -299,7 +245,7 @@ def test_run_out_of_memory_keeps_its_file(config: Path, overrides: list[str]) ->
     ],
     ids=["auto", "tokens", "SA", "noise", "sphere", "clusters"],
 )
-def test_estimate_is_that_of_the_run(config: Path, overrides: list[str]) -> None:
+def test_estimate_is_that_of_the_run(config, overrides):
     """A run would be killed, or refused without need; `tests/benchmarks/memory.py` has more."""
     code = (
         "import sys\nfrom pathlib import Path\nfrom meanfield.commands.main import main\n"

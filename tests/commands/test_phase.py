@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,6 @@ from parameters import together
 
 import meanfield as mf
 from meanfield.commands import phase
-from meanfield.commands.main import main
 from meanfield.commands.phase import inverse_temperatures
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
@@ -23,14 +21,8 @@ from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FLOW = "--normalization=none"
-KEYS = {
-    "critical_diffusivity",
-    "transition_diffusivity",
-    "saddle_node_diffusivity",
-    "order",
-    "order_parameter_at_transition",
-    "tricritical_beta",
-}
+KEYS = {"critical_diffusivity", "transition_diffusivity", "saddle_node_diffusivity", "order",
+        "order_parameter_at_transition", "tricritical_beta"}  # fmt: skip
 """Those of the contract with programs that read the JSON."""
 
 
@@ -45,48 +37,37 @@ def by_hand(problem: Problem) -> PhasePoint:
 
 
 @pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
+def study(monkeypatch):
     """The study replaced by points made by hand; the problems that it was asked for."""
-    asked: list[Problem] = []
+    asked = []
 
-    def diagram(
-        problem_at: Callable[[float], Problem],
-        betas: Sequence[float],
-        *,
-        progress: Callable[[Any], Any] = iter,
-    ) -> PhaseDiagram:
+    def diagram(problem_at, betas, *, progress=iter):
         branches = [SimpleNamespace(problem=problem_at(beta)) for beta in betas]
         points = [by_hand(branch.problem) for branch in progress(iter(branches))]
         asked.extend(branch.problem for branch in branches)
-        flow = asked[0].flow
-        return PhaseDiagram(
-            asked[0].manifold.name, asked[0].kernel.name, flow.normalized, 2.0, tuple(points)
-        )
+        first = asked[0]
+        about = (first.manifold.name, first.kernel.name, first.flow.normalized, 2.0)
+        return PhaseDiagram(*about, tuple(points))
 
     monkeypatch.setattr(phase, "phase_diagram", diagram)
     return asked
 
 
-def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
+@pytest.fixture
+def answer(cli):
     """The JSON object of a command line."""
-    assert main(["phase", *line.split(), "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return dict(json.loads(captured.out))
+    return lambda line: cli.json("phase", *line.split())
 
 
-def test_json_of_one_beta_is_that_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_one_beta_is_that_of_the_paper(answer):
     """The command would find other numbers than the theory, or give them other names."""
-    found = answer(capsys, f"--manifold circle --beta 3 {FLOW}")
+    found = answer(f"--manifold circle --beta 3 {FLOW}")
     assert set(found) == KEYS | {"manifold", "kernel", "beta", "normalized"}
     critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
     assert found["critical_diffusivity"] == pytest.approx(critical, rel=1e-14)
     # The digits of the reference table, computed by a solver of another kind.
-    share = {
-        name: critical / found[f"{name}_diffusivity"] for name in ("transition", "saddle_node")
-    }
-    assert share["transition"] == pytest.approx(0.991225571, abs=6e-10)
-    assert share["saddle_node"] == pytest.approx(0.988685320, abs=6e-10)
+    for name, share in (("transition", 0.991225571), ("saddle_node", 0.988685320)):
+        assert critical / found[f"{name}_diffusivity"] == pytest.approx(share, abs=6e-10)
     assert found["order_parameter_at_transition"] == pytest.approx(0.48154381, abs=6e-9)
     assert found["order"] == "discontinuous"
     assert found["tricritical_beta"] == pytest.approx(2.446918311289, abs=1e-11)
@@ -94,11 +75,9 @@ def test_json_of_one_beta_is_that_of_the_paper(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("line", ["--beta 0", "--kernel linear --beta 3"])
 @pytest.mark.parametrize(("manifold", "d"), [("circle", 2), ("sphere", 3), ("sphere:8", 8)])
-def test_kuramoto_is_continuous_at_one_over_d(
-    capsys: pytest.CaptureFixture[str], manifold: str, d: int, line: str
-) -> None:
+def test_kuramoto_is_continuous_at_one_over_d(answer, manifold, d, line):
     """Zero and the linear kernel would be two problems, or have another onset than 1/d."""
-    found = answer(capsys, f"--manifold {manifold} {line} {FLOW}")
+    found = answer(f"--manifold {manifold} {line} {FLOW}")
     assert (found["kernel"], found["beta"], found["order"]) == ("linear", 0.0, "continuous")
     assert found["critical_diffusivity"] == pytest.approx(1 / d, rel=1e-14)
     assert found["transition_diffusivity"] == found["critical_diffusivity"]
@@ -106,77 +85,59 @@ def test_kuramoto_is_continuous_at_one_over_d(
     assert found["order_parameter_at_transition"] == 0.0
 
 
-def test_normalised_transition_is_null_and_said_in_words(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_normalised_transition_is_null_and_said_in_words(answer, cli):
     """A number would be given for which there is no theory, or a blank without a reason."""
     line = "--manifold sphere --beta 3 --normalized"
-    found = answer(capsys, line)
+    found = answer(line)
     assert found["transition_diffusivity"] is None and found["tricritical_beta"] is None
     assert found["order"] == "continuous"
-    assert main(["phase", *line.split()]) == 0
-    text = capsys.readouterr().out
+    text = cli("phase", *line.split())
     assert "transition" in text and "no free energy is known for the normalised flow" in text
 
 
 @pytest.mark.parametrize("line", ["--manifold circle --beta -3", "--manifold sphere:5 --beta 1.2"])
-def test_every_sphere_and_either_sign_has_an_answer(
-    capsys: pytest.CaptureFixture[str], line: str
-) -> None:
+def test_every_sphere_and_either_sign_has_an_answer(answer, line):
     """What linear theory allows would be refused."""
-    assert answer(capsys, f"{line} {FLOW}")["order"] == "continuous"
+    assert answer(f"{line} {FLOW}")["order"] == "continuous"
 
 
-def test_range_is_a_list_of_the_same_objects(
-    capsys: pytest.CaptureFixture[str], study: list[Problem]
-) -> None:
+def test_range_is_a_list_of_the_same_objects(answer, study):
     """A program could not read a range as it reads a point."""
-    found = answer(capsys, f"--manifold sphere:4 {FLOW} --beta 1 3 5")
+    found = answer(f"--manifold sphere:4 {FLOW} --beta 1 3 5")
     assert set(found) == {"manifold", "kernel", "normalized", "tricritical_beta", "diagram"}
     assert [point["beta"] for point in found["diagram"]] == [1.0, 1.5, 2.0, 2.5, 3.0]
-    single = answer(capsys, f"--manifold sphere:4 {FLOW} --beta 2.5")
+    single = answer(f"--manifold sphere:4 {FLOW} --beta 2.5")
     assert all(set(point) == (KEYS | {"beta"}) - {"tricritical_beta"} for point in found["diagram"])
     assert found["diagram"][3].items() <= single.items()
     assert {problem.manifold.name for problem in study} == {"sphere:4"}
 
 
-def test_range_is_a_row_for_each_beta(
-    capsys: pytest.CaptureFixture[str], study: list[Problem]
-) -> None:
+def test_range_is_a_row_for_each_beta(cli, study):
     """The table would lack a point, or show what is not there as a number."""
-    assert main(["phase", "--manifold", "circle", FLOW, "--beta", "1", "3", "3"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [row[:2] for row in rows if row and row[0] in "123"] == [
-        ["1", "continuous"],
-        ["2", "continuous"],
-        ["3", "discontinuous"],
-    ]
-    assert next(row for row in rows if row[:1] == ["1"])[4] == "-"
+    text = cli("phase", "--manifold", "circle", FLOW, "--beta", 1, 3, 3)
+    rows = {row[0]: row for row in map(str.split, text.splitlines()) if row and row[0] in "123"}
+    words = {beta: row[1] for beta, row in rows.items()}
+    assert words == {"1": "continuous", "2": "continuous", "3": "discontinuous"}
+    assert rows["1"][4] == "-"
 
 
-def test_range_tells_how_far_it_is(
-    capsys: pytest.CaptureFixture[str], study: list[Problem], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_range_tells_how_far_it_is(cli, study, monkeypatch):
     """A long diagram would be silent, or talk into the table."""
     monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", 0.0)
-    assert main(["phase", "--manifold", "circle", FLOW, "--beta", "1", "3", "3", "--json"]) == 0
-    captured = capsys.readouterr()
-    told = [line.split(",")[:2] for line in captured.err.splitlines()]
+    out = cli("phase", "--manifold", "circle", FLOW, "--beta", 1, 3, 3, "--json")
+    told = [line.split(",")[:2] for line in cli.err.splitlines()]
     assert told == [["phase: 1/3", " beta = 1"], ["phase: 2/3", " beta = 2"]]
-    assert len(json.loads(captured.out)["diagram"]) == 3
+    assert len(json.loads(out)["diagram"]) == 3
 
 
 @pytest.mark.parametrize("line", ["--beta 3000", "--beta 1 3000 2"])
-def test_long_branches_are_announced(
-    capsys: pytest.CaptureFixture[str], study: list[Problem], line: str
-) -> None:
+def test_long_branches_are_announced(cli, study, line):
     """A command would be silent for minutes."""
-    assert main(["phase", "--manifold", "circle", FLOW, *line.split(), "--json"]) == 0
-    told = capsys.readouterr().err
-    assert told.startswith("phase: beta = 3000 needs 4") and told.count("\n") == 1
+    cli("phase", "--manifold", "circle", FLOW, *line.split(), "--json")
+    assert cli.err.startswith("phase: beta = 3000 needs 4") and cli.err.count("\n") == 1
 
 
-def test_grid_through_zero_meets_it() -> None:
+def test_grid_through_zero_meets_it():
     """Rounding would turn Kuramoto into an exponential kernel of beta = 1e-17."""
     assert inverse_temperatures([-0.3, 0.6, 10.0])[3] == 0.0
 
@@ -184,81 +145,67 @@ def test_grid_through_zero_meets_it() -> None:
 @together(
     ("line", "message"),
     [
-        ("--manifold circle --beta 1 2", "--beta takes B or LO HI COUNT, got 2 numbers"),
-        ("--manifold circle --beta 1 2 3 4", "--beta takes B or LO HI COUNT, got 4 numbers"),
-        ("--manifold circle --beta 2 1 3", "needs LO < HI, got 2 and 1"),
-        ("--manifold circle --beta 1 1 3", "needs LO < HI, got 1 and 1"),
-        ("--manifold circle --beta 1 2 1", "needs a whole COUNT from 2 to 10000, got 1"),
-        ("--manifold circle --beta 1 2 2.5", "needs a whole COUNT from 2 to 10000, got 2.5"),
-        ("--manifold circle --beta 1 2 1e9", "needs a whole COUNT from 2 to 10000, got 1e+09"),
-        ("--manifold circle --beta nan", "'nan' is not a finite number"),
-        ("--manifold circle --beta", "expected at least one argument"),
-        ("--manifold circle", "the following arguments are required: --beta"),
+        ("--beta 1 2", "--beta takes B or LO HI COUNT, got 2 numbers"),
+        ("--beta 1 2 3 4", "--beta takes B or LO HI COUNT, got 4 numbers"),
+        ("--beta 2 1 3", "needs LO < HI, got 2 and 1"),
+        ("--beta 1 1 3", "needs LO < HI, got 1 and 1"),
+        ("--beta 1 2 1", "needs a whole COUNT from 2 to 10000, got 1"),
+        ("--beta 1 2 2.5", "needs a whole COUNT from 2 to 10000, got 2.5"),
+        ("--beta 1 2 1e9", "needs a whole COUNT from 2 to 10000, got 1e+09"),
+        ("--beta nan", "'nan' is not a finite number"),
+        ("--beta", "expected at least one argument"),
+        ("", "the following arguments are required: --beta"),
         ("--manifold torus --beta 1", "manifold torus is not known"),
-        ("--manifold circle --beta 1 2 3 --kernel linear", "--kernel linear does not depend on"),
-        ("--manifold circle --beta 1e9", "beta must be 1e-300 to 1e+08"),
-        ("--manifold circle --beta 1 1e9 3", "beta must be 1e-300 to 1e+08"),
-        ("--manifold circle --beta 1e6", "is too narrow: its stationary states need"),
+        ("--beta 1 2 3 --kernel linear", "--kernel linear does not depend on"),
+        ("--beta 1e9", "beta must be 1e-300 to 1e+08"),
+        ("--beta 1 1e9 3", "beta must be 1e-300 to 1e+08"),
+        ("--beta 1e6", "is too narrow: its stationary states need"),
         ("--manifold sphere:9 --beta -1e8 1 2", "is too narrow: its stationary states need"),
-        ("--manifold circle --beta 3 --plot x.gif", "x.gif"),
-        ("--manifold circle --beta 3 --plot nodir/x.png", "nodir/x.png cannot be written"),
-        ("--manifold circle --beta 3 --strength -1", "unrecognized arguments: --strength -1"),
+        ("--beta 3 --plot x.gif", "x.gif"),
+        ("--beta 3 --plot nodir/x.png", "nodir/x.png cannot be written"),
+        ("--beta 3 --strength -1", "unrecognized arguments: --strength -1"),
     ],
 )
-def test_mistake_is_one_line(
-    capsys: pytest.CaptureFixture[str], line: str, message: str, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
     """A mistake would be a traceback, or half an answer."""
     monkeypatch.chdir(tmp_path)
-    assert main(["phase", *line.split()]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1
-    assert captured.out == ""
+    assert message in cli.refused("phase", "--manifold", "circle", *line.split())
 
 
-def test_branch_that_cannot_be_followed_is_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_branch_that_cannot_be_followed_is_one_line(cli, monkeypatch):
     """A failure that is nobody's mistake would be a traceback, or the status of bad input."""
 
-    def lost(*_: object, **__: object) -> PhaseDiagram:
+    def lost(*_, **__):
         raise ContinuationError("lost at D = 0.1\nafter 7 points")
 
     monkeypatch.setattr(phase, "phase_diagram", lost)
-    assert main(["phase", "--manifold", "circle", FLOW, "--beta", "3"]) == 1
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "meanfield: lost at D = 0.1 after 7 points\n")
+    said = cli.refused("phase", "--manifold", "circle", FLOW, "--beta", 3, status=1)
+    assert said == "meanfield: lost at D = 0.1 after 7 points\n"
 
 
 @pytest.mark.parametrize("range_of_beta", ["2", "1 3 3"])
-def test_plot_is_a_figure_beside_the_answer(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, range_of_beta: str
-) -> None:
+def test_plot_is_a_figure_beside_the_answer(answer, tmp_path, range_of_beta):
     """--plot would write nothing, or change what is printed."""
-    line = f"--manifold circle {FLOW} --beta {range_of_beta}"
-    plain = answer(capsys, line)
-    figure = tmp_path / "figure.svg"
-    assert answer(capsys, f"{line} --plot {figure}") == plain
+    line, figure = f"--manifold circle {FLOW} --beta {range_of_beta}", tmp_path / "figure.svg"
+    assert answer(f"{line} --plot {figure}") == answer(line)
     assert figure.read_text().startswith("<?xml")
 
 
-def test_drawn_branch_goes_beyond_the_transition(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_drawn_branch_goes_beyond_the_transition(answer, monkeypatch, tmp_path):
     """The jump would be marked where the figure has no branch."""
     from meanfield.figures.draw import bifurcation
 
     drawn: list[Any] = []
     monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *given: drawn.extend(given))
     # An ordered state near a Dirac, and a saddle node at twenty times the critical diffusivity.
-    found = answer(capsys, f"--manifold sphere {FLOW} --beta 100 --plot {tmp_path / 'x.png'}")
+    found = answer(f"--manifold sphere {FLOW} --beta 100 --plot {tmp_path / 'x.png'}")
     branch = drawn[1]
     assert found["order_parameter_at_transition"] > 0.99
     assert branch.order_parameter[-1] > found["order_parameter_at_transition"]
     assert branch.free_energy[-1] < 0
 
 
-def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:
+def test_commands_page_has_the_keys_of_phase_json(study):
     """A script would look for a key that is not there."""
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     section = page.split("## `meanfield phase`")[1].split("\n## ")[0]

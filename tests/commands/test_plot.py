@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.commands.plot import kind_lines
 from meanfield.figures.draw import PLOTS, SPACES, STUDIES
 from meanfield.store.study_file import STUDY_COMMANDS, write_result
 
 TEXT = """\
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0]]
-[time]
-end = 2.0
-save = 3
+problem = { normalization = "none", manifold = "circle", beta = 4.0 }
+initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
+time = { end = 2.0, save = 3 }
 """
 
 
-def test_list_has_every_kind_and_its_manifold() -> None:
+def test_list_has_every_kind_and_its_manifold():
     """A kind would be unknown, or seem to be for every manifold, or a study to have none."""
     lines = kind_lines()
     for name, kind in PLOTS.items():
@@ -40,51 +30,38 @@ def test_list_has_every_kind_and_its_manifold() -> None:
 
 
 @pytest.mark.parametrize(("name", "begin"), [("f.png", b"\x89PNG"), ("f.gif", b"GIF89a")])
-def test_output_is_written_and_named(
-    name: str, begin: bytes, output: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_output_is_written_and_named(name, begin, output, cli):
     """A script would not find the file, or find progress in the way."""
     path = output.with_name(name)
-    assert main(["plot", str(output), "-o", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}\n"
+    assert cli("plot", output, "-o", path) == f"{path}\n"
     assert path.read_bytes().startswith(begin)
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--kind", "map"], "kind 'map' is for the sphere, this run is on the circle"),
-        (["-o", "x.gif", "--kind", "energy"], "have no kinds"),
-        (["-o", "x.bmp"], "figures end in .png"),
+        ("--kind map", "kind 'map' is for the sphere, this run is on the circle"),
+        ("-o x.gif --kind energy", "have no kinds"),
+        ("-o x.bmp", "figures end in .png"),
     ],
 )
-def test_mistakes_are_one_line(
-    words: list[str], line: str, output: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line(words, line, output, cli):
     """A wrong option would end in a traceback, or be ignored."""
-    assert main(["plot", str(output), *words]) == 2
-    complaint = capsys.readouterr().err
-    assert line in complaint and complaint.count("\n") == 1
+    assert line in cli.refused("plot", output, *words.split())
 
 
-def test_file_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """`meanfield plot` alone would end in a traceback."""
-    assert main(["plot"]) == 2
-    assert "plot needs a file of results" in capsys.readouterr().err
-
-
-def test_study_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_study_is_drawn(tmp_path, cli):
     """Only the command that made an ensemble could draw it."""
     found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=60, runs=2)
     write_result(tmp_path / "e.h5", found)
-    assert main(["plot", str(tmp_path / "e.h5")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'e.png'}\n"
+    assert cli("plot", tmp_path / "e.h5") == f"{tmp_path / 'e.png'}\n"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "line"),
     [
+        ("", b"", "plot needs a file of results"),
         ("a.toml", b"[problem]", "but a run file: make its results with meanfield run"),
         (
             "a.png",
@@ -95,10 +72,8 @@ def test_study_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
     ],
 )
-def test_other_files_are_told(
-    name: str, content: bytes, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_files_are_told(name, content, line, tmp_path, cli):
     """A run file or a figure would be called a damaged file of results."""
-    (tmp_path / name).write_bytes(content)
-    assert main(["plot", str(tmp_path / name)]) == 2
-    assert line in capsys.readouterr().err
+    if name:
+        (tmp_path / name).write_bytes(content)
+    assert line in cli.refused("plot", *([tmp_path / name] if name else []))

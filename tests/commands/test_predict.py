@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from parameters import together
 
 import meanfield as mf
 from meanfield.commands import predict
-from meanfield.commands.main import main
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 
@@ -33,7 +29,7 @@ def at_equal_angles(manifold: Manifold, count: int) -> Clusters:
 def corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corrected law that is known and takes no time."""
 
-    def found(problem, tokens, samples, seed, executor):  # type: ignore[no-untyped-def]
+    def found(problem, tokens, samples, seed, executor):
         yield range(4), [at_equal_angles(problem.manifold, count) for count in (2, 3, 3, 3)]
 
     monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", found)
@@ -41,18 +37,21 @@ def corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "_FIRST_LINE", 1e6)
 
 
-def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
+@pytest.fixture
+def answer(cli):
     """The JSON object of a command line."""
-    assert main(["predict", *line.split(), *FEW, "--json"]) == 0
-    captured = capsys.readouterr()
-    # Said once per machine, whichever test comes first.
-    assert [line for line in captured.err.splitlines() if "compiling kernels" not in line] == []
-    return dict(json.loads(captured.out))
+    return lambda line: cli.json("predict", *line.split(), *FEW)
 
 
-def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def shown(cli):
+    """What a command line prints for people."""
+    return lambda line: cli("predict", *line.split(), *FEW)
+
+
+def test_json_holds_both_laws(answer):
     """A program would find other names or numbers than promised."""
-    found = answer(capsys, f"{CIRCLE} --tokens 1000 --seed 4")
+    found = answer(f"{CIRCLE} --tokens 1000 --seed 4")
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
     prediction = mf.predict_clusters(problem, 1000, samples=500, seed=4)
     assert found["dominant_degree"] == 3 and found["second_degree"] == 4
@@ -64,7 +63,7 @@ def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["answer"] == prediction.answer
     assert found["formation_time"] == prediction.formation_time > found["onset_time"]
     assert found["corrected"]["distribution"] == {"2": 0.25, "3": 0.75}
-    assert found["samples"] == 500 and found["seed"] == 4 and found["tokens"] == 1000
+    assert (found["samples"], found["seed"], found["tokens"]) == (500, 4, 1000)
     assert "message" not in found and "positions" not in found
 
 
@@ -77,20 +76,17 @@ def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
         "--manifold circle --beta -3 --diffusivity 1 --normalized",
     ],
 )
-def test_nothing_that_grows_is_said(capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_nothing_that_grows_is_said(answer, shown, line):
     """A stable uniform measure is an answer, not a mistake."""
-    found = answer(capsys, f"{line} --tokens 100")
+    found = answer(f"{line} --tokens 100")
     assert found["dominant_degree"] is None and found["onset_time"] is None
-    assert found["mean_clusters"] == 0
-    assert "uniform is stable" in found["message"]
-    assert main(["predict", *line.split(), *FEW, "--tokens", "100"]) == 0
-    assert "none: uniform is stable" in capsys.readouterr().out
+    assert found["mean_clusters"] == 0 and "uniform is stable" in found["message"]
+    assert "none: uniform is stable" in shown(f"{line} --tokens 100")
 
 
-def test_table_has_the_facts_and_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_the_facts_and_the_rows(shown):
     """A reader would miss the rival degree, or one of the laws."""
-    assert main(["predict", *f"{CIRCLE} --tokens 1000".split(), *FEW]) == 0
-    out = capsys.readouterr().out
+    out = shown(f"{CIRCLE} --tokens 1000")
     sentence = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 55.1 (scaled time); some still"
     lasting = "forming until about t = 59.5; half of the runs with 3 merge two by t = "
     assert out.splitlines()[0].startswith(f"{sentence} {lasting}")
@@ -109,54 +105,44 @@ def test_table_has_the_facts_and_the_rows(capsys: pytest.CaptureFixture[str]) ->
     assert "0.7500" in row and row.count("#") > 30
 
 
-def test_diffusion_has_no_corrected_law(capsys: pytest.CaptureFixture[str]) -> None:
+def test_diffusion_has_no_corrected_law(answer, shown):
     """A law of runs that cannot be made would be an error instead of a note."""
-    found = answer(capsys, f"{CIRCLE} --tokens 100 --diffusivity 0.001")
-    assert found["corrected"] is None and "diffusivity = 0.001" in found["note"]
     line = f"{CIRCLE} --tokens 100 --diffusivity 0.001"
-    assert main(["predict", *line.split(), *FEW]) == 0
-    assert "note: no corrected law: its runs cannot carry diffusion" in capsys.readouterr().out
+    found = answer(line)
+    assert found["corrected"] is None and "diffusivity = 0.001" in found["note"]
+    assert "note: no corrected law: its runs cannot carry diffusion" in shown(line)
 
 
 @pytest.mark.parametrize("beta", ["1e4", "-300"])
-def test_wide_laws_are_cut(capsys: pytest.CaptureFixture[str], beta: str) -> None:
+def test_wide_laws_are_cut(answer, shown, beta):
     """Hundreds of rows would run over the screen."""
     line = f"--manifold circle --beta {beta} --normalization none --tokens 100 --samples 300"
-    assert main(["predict", *line.split(), *FEW]) == 0
-    out = capsys.readouterr().out
-    assert out.count("\n") < 50
-    assert len(answer(capsys, line)["distribution"]) > 5
+    assert shown(line).count("\n") < 50 and len(answer(line)["distribution"]) > 5
 
 
-def test_input_gives_positions_and_masses(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_input_gives_positions_and_masses(answer, shown, tmp_path):
     """A square of tokens would be predicted elsewhere, or with other masses."""
     path = tmp_path / "square.npy"
     np.save(path, np.repeat(0.5 + np.pi * np.arange(4) / 2, [3, 3, 3, 3]))
     line = f"--manifold circle --beta 8 --normalization none --samples 50 --input {path}"
-    found = answer(capsys, line)
-    assert found["tokens"] == 12
+    found = answer(line)
     corners = 0.5 + np.pi * np.arange(-2, 2) / 2
     assert np.sort(found["positions"]) == pytest.approx(corners, abs=1e-10)
     assert found["dominant_positions"] == pytest.approx(corners, abs=1e-12)
-    assert found["masses"] == [0.25] * 4
-    assert main(["predict", *line.split(), *FEW]) == 0
-    out = capsys.readouterr().out
+    assert (found["tokens"], found["masses"]) == (12, [0.25] * 4)
+    out = shown(line)
     assert "4 clusters of these tokens" in out and "0.2500" in out
     assert "the dominant degree alone: -2.6416, -1.0708, 0.5000, 2.0708" in out
 
 
-def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_sphere_positions_are_vectors(answer, shown, tmp_path):
     """Angles would be printed where there are none."""
     path = tmp_path / "poles.npy"
     np.save(path, np.repeat([[0.0, 0.0, 2.0], [0.0, 0.0, -1.0]], 5, axis=0))
     line = f"--manifold sphere --beta 3 --normalization none --samples 20 --input {path}"
-    found = answer(capsys, line)
+    found, out = answer(line), shown(line)
     assert np.sort(np.array(found["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
     assert found["dominant_positions"] == []
-    assert main(["predict", *line.split(), *FEW]) == 0
-    out = capsys.readouterr().out
     assert "the dominant degree alone" not in out and "1.000000" in out
 
 
@@ -171,10 +157,7 @@ def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_pa
         ("--manifold sphere:4 --beta 5 --input five.npy", "expected vectors (n, 4)"),
         ("--manifold circle --beta 5 --input none.npy", "none.npy"),
         ("--manifold circle --beta 5 --input words.npy", "expected real numbers"),
-        (
-            "--manifold circle --beta 5 --input vectors.npy",
-            'npy": points have shape (4, 3)',
-        ),
+        ("--manifold circle --beta 5 --input vectors.npy", 'npy": points have shape (4, 3)'),
         ("--manifold sphere --beta 5 --input five.npy", 'five.npy": points have shape (5,)'),
         ("--manifold circle --beta 5 --input one.npy", "tokens must be at least 2, got 1"),
         ("--manifold circle --beta 5 --input five.npy --tokens 6", "five.npy holds 5 tokens"),
@@ -182,27 +165,17 @@ def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_pa
         ("--manifold circle --beta 5 --tokens 9 --samples 9 --plot no/x.png", "cannot be written"),
     ],
 )
-def test_mistake_is_one_line(
-    capsys: pytest.CaptureFixture[str],
-    line: str,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
     """A mistake would be a traceback, or half an answer."""
     monkeypatch.chdir(tmp_path)
     np.save("five.npy", np.arange(5.0))
     np.save("one.npy", np.zeros(1))
     np.save("vectors.npy", np.eye(4, 3) + 1.0)
     np.save("words.npy", np.array(["a", "b"]))
-    assert main(["predict", *line.split(), *FEW, "--json"]) == 2
-    captured = capsys.readouterr()
-    lines = [line for line in captured.err.splitlines() if "compiling kernels" not in line]
-    assert len(lines) == 1 and message in lines[0]
-    assert captured.out == ""
+    assert message in cli.refused("predict", *line.split(), *FEW, "--json")
 
 
-def test_processes_are_started_where_runs_are_long() -> None:
+def test_processes_are_started_where_runs_are_long():
     """A second core would idle at beta = 50, or processes take longer to start than to work."""
     options = argparse.Namespace(workers=None, runs=None)
     small, large = (mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA) for beta in (5.0, 50.0))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from meanfield.commands import progress
@@ -30,63 +31,7 @@ def said_until(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
     return text.splitlines()
 
 
-def lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, **options: object
-) -> list[str]:
-    """Lines shown for three items, one a line."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    items = [1.0, 7.0, 2.0]
-    total = 10 if options.get("weight") else 3
-    assert list(progress.with_progress(items, total, "work", **options)) == items
-    return capsys.readouterr().err.splitlines()
-
-
-def let_two_items_end(monkeypatch: pytest.MonkeyPatch, first: float, second: float) -> None:
-    """Have the clock say when, a line for each, and nothing in between."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    clock = iter([0.0, first, first, second, second])
-    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
-
-
-def test_items_are_counted(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The user would not know how far a run is."""
-    shown = lines(capsys, monkeypatch, note=lambda item: f"item {item:g}")
-    assert shown == [
-        "work: 1/3, item 1, 0 s, about 0 s left",
-        "work: 2/3, item 7, 0 s, about 0 s left",
-    ]
-
-
-def test_weighted_items_are_shares_of_the_work(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hundred small systems would count as much as a hundred large ones."""
-    shown = lines(capsys, monkeypatch, weight=lambda item: item)
-    assert shown == ["work: 10 %, 0 s, about 0 s left", "work: 80 %, 0 s, about 0 s left"]
-
-
-def test_what_was_done_before_counts(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A resumed run would never come to its total."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    assert list(progress.with_progress([7, 8], 43, "work", before=lambda item: 41.0)) == [7, 8]
-    assert capsys.readouterr().err.splitlines() == ["work: 42/43, 0 s, about 0 s left"]
-
-
-def test_first_line_may_come_sooner(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A sign of life, and then no line for each item."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
-    assert list(progress.with_progress([1, 2, 3], 3, "work", first_line=0.0)) == [1, 2, 3]
-    assert capsys.readouterr().err.splitlines() == ["work: 1/3, 0 s, about 0 s left"]
-
-
-def test_long_first_item_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_first_item_is_announced(capsys):
     """Nobody would know for the time of the first item whether anything goes on."""
 
     def stream() -> Iterator[int]:
@@ -96,45 +41,21 @@ def test_long_first_item_is_announced(capsys: pytest.CaptureFixture[str]) -> Non
     assert list(progress.with_progress(stream(), 1, "work", first_line=0.01)) == [1]
 
 
-def test_long_silence_is_broken(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_silence_is_broken(capsys, monkeypatch):
     """A run of tiny steps would be silent between two saved times for as long as it takes."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.01)
     monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.0)
 
-    def stream() -> Iterator[int]:
+    def stream():
         yield 0
-        said = said_until(capsys, "work: 1/2, t = 0, 0 s")
-        assert "work: 1/2, t = 0, 0 s" in said
+        assert "work: 1/2, t = 0, 0 s" in said_until(capsys, "work: 1/2, t = 0, 0 s")
         yield 1
 
-    shown = progress.with_progress(
-        stream(), 2, "work", note=lambda item: f"t = {item}", first_line=1e-9
-    )
-    assert list(shown) == [0, 1]
+    told = {"note": lambda item: f"t = {item}", "first_line": 1e-9}
+    assert list(progress.with_progress(stream(), 2, "work", **told)) == [0, 1]
 
 
-def test_quiet_shows_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """--quiet would be ignored."""
-    assert lines(capsys, monkeypatch, quiet=True, lines=lambda item: ["a line"]) == []
-
-
-def test_lines_are_told_whatever_the_pace(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hand-over would be told only if five seconds have passed."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
-    told = {7.0: ["seven", "and lucky"]}
-    list(progress.with_progress([1.0, 7.0], 2, "work", lines=lambda item: told.get(item, [])))
-    assert capsys.readouterr().err.splitlines() == ["work: seven", "work: and lucky"]
-
-
-def test_lines_stand_above_the_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_stand_above_the_bar(capsys, monkeypatch):
     """On a terminal they would be written into the bar."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     list(progress.with_progress([1.0, 7.0], 2, "work", lines=lambda item: [f"item {item:g}"]))
@@ -142,42 +63,30 @@ def test_lines_stand_above_the_bar(
     assert capsys.readouterr().err.count("\ritem 1\n") == 1
 
 
-def test_what_is_left_follows_from_the_pace_of_this_session(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_left_follows_from_the_pace_of_this_session(shown, ended):
     """What an earlier session did would count as done in no time."""
-    let_two_items_end(monkeypatch, 30.0, 60.0)
-    list(progress.with_progress([1, 2], 46, "work", before=lambda item: 40.0))
-    assert capsys.readouterr().err.splitlines() == [
+    ended(30.0, 60.0)
+    assert shown([1, 2], 46, before=lambda item: 40.0) == [
         "work: 41/46, 30 s, about 150 s left",
         "work: 42/46, 60 s, about 120 s left",
     ]
 
 
-def test_preparations_say_nothing_about_the_pace(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preparations_say_nothing_about_the_pace(shown, ended):
     """Nine seconds of compiling before 160 saves of a moment each would promise 24 minutes."""
-    let_two_items_end(monkeypatch, 9.0, 9.5)
-    list(progress.with_progress([1, 2], 161, "work", prepares=True))
-    assert capsys.readouterr().err.splitlines() == [
-        "work: 1/161, 9 s",
-        "work: 2/161, 10 s, about 80 s left",
-    ]
+    ended(9.0, 9.5)
+    expected = ["work: 1/161, 9 s", "work: 2/161, 10 s, about 80 s left"]
+    assert shown([1, 2], 161, prepares=True) == expected
 
 
-def test_compiling_says_nothing_about_the_pace(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiling_says_nothing_about_the_pace(capsys, ended, monkeypatch):
     """The first step compiles: half a minute of it would be promised for every other step."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    clock = iter([0.0, *(time for time in (0.5, 40.5, 41.0) for _ in range(2))])
-    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
-    compilations: list[str] = []
+    ended(0.5, 40.5, 41.0)
+    compilations = []
     monkeypatch.setattr("meanfield.engines.compiled.compilations", compilations)
 
-    def steps() -> Iterator[int]:
+    def steps():
         yield 0
         compilations.append("kernel")
         yield 1
@@ -191,9 +100,7 @@ def test_compiling_says_nothing_about_the_pace(
     ]
 
 
-def test_preparations_say_nothing_about_the_pace_of_a_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preparations_say_nothing_about_the_pace_of_a_bar(capsys, monkeypatch):
     """A bar on a terminal would promise as much."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
 
@@ -208,9 +115,7 @@ def test_preparations_say_nothing_about_the_pace_of_a_bar(
     stream.close()
 
 
-def test_line_does_not_stand_behind_a_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_line_does_not_stand_behind_a_bar(capsys, monkeypatch):
     """The reason why a run ends would be glued to a bar that nobody has closed yet."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     stream = progress.with_progress([1.0, 7.0], 2, "work", before=lambda item: 0.0)
@@ -219,3 +124,55 @@ def test_line_does_not_stand_behind_a_bar(
     assert capsys.readouterr().err.endswith("\rmeanfield: interrupted\n")
     stream.close()
     assert progress.BARS == []
+
+
+@pytest.fixture
+def shown(capsys, monkeypatch):
+    """Lines that items make, with so many seconds between lines."""
+
+    def run(items, total, seconds=0.0, **options):
+        monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", seconds)
+        assert list(progress.with_progress(items, total, "work", **options)) == list(items)
+        return capsys.readouterr().err.splitlines()
+
+    return run
+
+
+LEFT = "0 s, about 0 s left"
+
+
+@pytest.mark.parametrize(
+    ("items", "total", "seconds", "options", "expected"),
+    [
+        # The user would not know how far a run is.
+        ([1, 7, 2], 3, 0, {"note": lambda item: f"item {item}"},
+         [f"work: 1/3, item 1, {LEFT}", f"work: 2/3, item 7, {LEFT}"]),
+        # A hundred small systems would count as much as a hundred large ones.
+        ([1, 7, 2], 10, 0, {"weight": lambda item: item},
+         [f"work: 10 %, {LEFT}", f"work: 80 %, {LEFT}"]),
+        # A resumed run would never come to its total.
+        ([7, 8], 43, 0, {"before": lambda item: 41.0}, [f"work: 42/43, {LEFT}"]),
+        # A sign of life, and then no line for each item.
+        ([1, 2, 3], 3, 100, {"first_line": 0.0}, [f"work: 1/3, {LEFT}"]),
+        # --quiet would be ignored.
+        ([1, 7, 2], 3, 0, {"quiet": True, "lines": lambda item: ["a line"]}, []),
+        # A hand-over would be told only if five seconds have passed.
+        ([1, 7], 2, 100, {"lines": lambda item: ["seven", "and lucky"] if item == 7 else []},
+         ["work: seven", "work: and lucky"]),
+    ],
+)  # fmt: skip
+def test_lines_tell_how_far_the_work_is(shown, items, total, seconds, options, expected):
+    """Items would be counted otherwise than they are, or lines be lost."""
+    assert shown(items, total, seconds, **options) == expected
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Have the clock say when items end, a line for each, and nothing in between."""
+
+    def at(*seconds):
+        clock = iter([0.0, *np.repeat(seconds, 2).tolist()])
+        monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
+        monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+
+    return at

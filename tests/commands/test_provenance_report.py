@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -28,23 +25,15 @@ ensemble = { tokens = [10], runs = 2 }
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A run, a comparison and an ensemble."""
     path = tmp_path_factory.mktemp("origin")
     (path / "x.toml").write_text(TEXT)
-    assert main(["run", str(path / "x.toml"), "--quiet", "-o", str(path / "x-run.h5")]) == 0
-    for command in ("compare", "ensemble"):
-        options = ["--workers", "1", "--quiet"]
-        assert main([command, str(path / "x.toml"), *options]) == 0
+    for command in ("run", "compare", "ensemble"):
+        workers = [] if command == "run" else ["--workers", "1"]
+        output = str(path / f"x-{command}.h5")
+        assert main([command, str(path / "x.toml"), "--quiet", "-o", output, *workers]) == 0
     return path
-
-
-def told(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> tuple[str, str]:
-    """What `meanfield info` writes to standard output and error."""
-    capsys.readouterr()
-    assert main(["info", *arguments]) == status
-    captured = capsys.readouterr()
-    return captured.out, captured.err
 
 
 PHASES = {
@@ -54,52 +43,8 @@ PHASES = {
 }
 
 
-@pytest.mark.parametrize("kind", PHASES)
-def test_object_holds_all_facts(
-    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A program could not tell what computed a file."""
-    out, err = told(capsys, str(folder / f"x-{kind}.h5"), "--provenance", "--json")
-    answer = json.loads(out)
-    assert err == ""
-    assert answer["meanfield_version"] == answer["versions"]["meanfield"] == mf.__version__
-    assert answer["versions"]["numpy"] == np.__version__
-    assert (answer["threads"], answer["sessions"], answer["changes"]) == (threads(), 1, [])
-    assert answer["seed"] == 0
-    assert set(answer["seconds"]) == PHASES[kind]
-    assert all(seconds > 0.0 for seconds in answer["seconds"].values())
-    assert re.fullmatch("[0-9a-f]{64}", answer["result_hash"])
-    assert answer["result_hash"] == answer["result_hash_found"]
-    assert answer["result_hash_fits"] is True
-
-
-@pytest.mark.parametrize("kind", PHASES)
-def test_block_holds_the_same(folder: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A reader would have to know JSON."""
-    file = str(folder / f"x-{kind}.h5")
-    lines = told(capsys, file, "--provenance")[0].splitlines()
-    facts = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines)
-    answer = json.loads(told(capsys, file, "--provenance", "--json")[0])
-    for name in ("created", "platform", "processor"):
-        assert facts[name] == answer[name]
-    assert facts["threads"] == str(answer["threads"])
-    assert facts["result hash"] == answer["result_hash"]
-    assert f"numpy {np.__version__}, scipy" in facts["versions"]
-    total = sum(answer["seconds"].values())
-    assert facts["wall time"].startswith(f"{total:.2f} s: setup {answer['seconds']['setup']:.2f}, ")
-
-
-def test_info_of_a_run_holds_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A program that reads the whole file would have to ask twice."""
-    file = str(folder / "x-run.h5")
-    whole = json.loads(told(capsys, file, "--json")[0])
-    assert whole["provenance"] == json.loads(told(capsys, file, "--provenance", "--json")[0])
-
-
 @pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--provenance"]])
-def test_changed_bit_is_one_line(
-    folder: Path, form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changed_bit_is_one_line(folder, form, tmp_path, cli):
     """Numbers that somebody changed would be taken for those of the run."""
     path = tmp_path / "changed.h5"
     path.write_bytes((folder / "x-run.h5").read_bytes())
@@ -107,57 +52,53 @@ def test_changed_bit_is_one_line(
         row = file["moments"][3]
         row.view(np.int64)[2] ^= 1
         file["moments"][3] = row
-    out, err = told(capsys, str(path), *form, status=1)
-    assert out
-    assert err.startswith(f"meanfield: {path}: the numbers are not those that were written")
-    assert err.count("\n") == 1
+    assert cli("info", path, *form, status=1)
+    assert cli.err.startswith(f"meanfield: {path}: the numbers are not those that were written")
+    assert cli.err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("same_threads")
-def test_sessions_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sessions_add_up(tmp_path, cli):
     """A resumed run would look like one of the last session alone."""
-    config, output = str(tmp_path / "x.toml"), str(tmp_path / "x.h5")
-    Path(config).write_text(TEXT)
+    config, output = tmp_path / "x.toml", tmp_path / "x.h5"
+    config.write_text(TEXT)
     before = threads()
     command = ["run", config, "-o", output, "--quiet"]
-    assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
-    first = json.loads(told(capsys, output, "--provenance", "--json")[0])
-    assert main([*command, "--resume", "--threads", str(before + 1)]) == 0
-    second = json.loads(told(capsys, output, "--provenance", "--json")[0])
+    cli(*command, "--set", "time.end=0.8", "--set", "time.save=3")
+    first = cli.json("info", output, "--provenance")
+    cli(*command, "--resume", "--threads", before + 1)
+    second = cli.json("info", output, "--provenance")
     assert (second["sessions"], second["threads"]) == (2, before + 1)
     assert second["changes"] == [f"from t = 0.8 on: threads {before} -> {before + 1}"]
     assert second["created"] != "" and second["result_hash"] != first["result_hash"]
     assert all(second["seconds"][phase] > first["seconds"][phase] for phase in PHASES["run"])
-    block = told(capsys, output, "--provenance")[0]
+    block = cli.quiet("info", output, "--provenance")
     assert " s in 2 sessions: " in block
     assert f"changed      from t = 0.8 on: threads {before} -> {before + 1}\n" in block
 
 
-def test_run_that_goes_on_has_no_hash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_that_goes_on_has_no_hash(tmp_path, monkeypatch, cli):
     """A file that is being written would be called changed, or keep the hash of its last stop."""
     config, output = tmp_path / "x.toml", tmp_path / "x.h5"
     config.write_text(TEXT)
-    command = ["run", str(config), "-o", str(output), "--quiet"]
-    assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
+    command = ["run", config, "-o", output, "--quiet"]
+    cli(*command, "--set", "time.end=0.8", "--set", "time.save=3")
     assert "result_hash" in load(output).attributes
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
-    between: list[dict[str, Any]] = []
-    real = recorder.replace_file
+    between, real = [], recorder.replace_file
 
-    def looking(*arguments: Any) -> None:
+    def looking(*arguments):
         real(*arguments)
         between.append(load(output).attributes)
 
     monkeypatch.setattr(recorder, "replace_file", looking)
-    assert main([*command, "--resume"]) == 0
+    cli(*command, "--resume")
     assert [facts["status"] for facts in between] == ["running"] * 3 + ["completed"]
     assert ["result_hash" in facts for facts in between] == [False] * 3 + [True]
 
 
-def test_file_of_an_earlier_version_is_told_as_far_as_it_goes() -> None:
+def test_file_of_an_earlier_version_is_told_as_far_as_it_goes():
     """A file without these attributes could not be looked at."""
     old = {"meanfield_version": "0.0.9", "created": "2026-01-01T00:00:00+00:00", "beta": 4.0}
     report = provenance_report(old, "ab" * 32)
@@ -172,17 +113,15 @@ def test_file_of_an_earlier_version_is_told_as_far_as_it_goes() -> None:
     assert provenance_report({}, "cd").blocks == ["result hash  cd (not in the file)"]
 
 
-def test_table_of_provenance_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_of_provenance_is_refused(folder, cli):
     """A spreadsheet would get words."""
-    _, err = told(capsys, str(folder / "x-run.h5"), "--provenance", "--csv", status=2)
-    assert err == "meanfield: --provenance is no table: use it with --json, or without --csv.\n"
+    said = cli.refused("info", folder / "x-run.h5", "--provenance", "--csv")
+    assert said == "meanfield: --provenance is no table: use it with --json, or without --csv.\n"
 
 
 @pytest.mark.parametrize("what", ["group", "dataset"])
 @pytest.mark.parametrize("kind", PHASES)
-def test_what_another_program_has_added_is_named(
-    folder: Path, kind: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_another_program_has_added_is_named(folder, kind, what, tmp_path, cli):
     """A sound file would be called damaged, or another than was written, and be thrown away."""
     path = tmp_path / "x.h5"
     path.write_bytes((folder / f"x-{kind}.h5").read_bytes())
@@ -190,13 +129,37 @@ def test_what_another_program_has_added_is_named(
     with h5py.File(path, "r+") as file:
         file[name] = [1.0, 2.0]
     # Runs are read as they are, and refused where rows are to be added.
-    given = ["run", str(folder / "x.toml"), "-o"] if kind == "run" else ["info"]
-    resume = ["--resume"] if kind == "run" else []
-    assert main([*given, str(path), *resume]) == 2
-    said = capsys.readouterr().err
-    shown = name if kind == "run" else "notes"
-    kept = "dataset" if kind == "run" else what
+    words, shown, kept = ("info", path), "notes", what
+    if kind == "run":
+        words, shown, kept = ("run", folder / "x.toml", "-o", path, "--resume"), name, "dataset"
+    said = cli.refused(*words)
     assert f"x.h5: another program has added the {kept} {shown}, which is in the way" in said
     with h5py.File(path, "r+") as file:
         del file[shown]
-    assert main(["info", str(path)]) == 0
+    cli("info", path)
+
+
+@pytest.mark.parametrize("kind", PHASES)
+def test_object_and_block_hold_all_facts(folder, kind, cli):
+    """A program could not tell what computed a file, or a reader would have to know JSON."""
+    file = folder / f"x-{kind}.h5"
+    answer = cli.json("info", file, "--provenance")
+    assert answer["meanfield_version"] == answer["versions"]["meanfield"] == mf.__version__
+    assert answer["versions"]["numpy"] == np.__version__
+    assert (answer["threads"], answer["sessions"], answer["changes"]) == (threads(), 1, [])
+    assert answer["seed"] == 0
+    assert set(answer["seconds"]) == PHASES[kind]
+    assert all(seconds > 0.0 for seconds in answer["seconds"].values())
+    assert re.fullmatch("[0-9a-f]{64}", answer["result_hash"])
+    assert answer["result_hash"] == answer["result_hash_found"]
+    assert answer["result_hash_fits"] is True
+    facts = cli.facts("info", file, "--provenance")
+    for name in ("created", "platform", "processor"):
+        assert facts[name] == answer[name]
+    assert facts["threads"] == str(answer["threads"])
+    assert facts["result hash"] == answer["result_hash"]
+    assert f"numpy {np.__version__}, scipy" in facts["versions"]
+    total = sum(answer["seconds"].values())
+    assert facts["wall time"].startswith(f"{total:.2f} s: setup {answer['seconds']['setup']:.2f}, ")
+    # A program that reads the whole file would have to ask twice.
+    assert cli.json("info", file)["provenance"] == answer

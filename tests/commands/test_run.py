@@ -26,65 +26,54 @@ def run(config: Path, *options: str) -> int:
     return main(["run", str(config), *options])
 
 
-def test_run_writes_beside_the_run_file_and_says_so(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_writes_beside_the_run_file_and_says_so(config, cli):
     """The user would not find the result."""
-    assert run(config) == 0
     output = config.with_suffix(".h5")
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"{output}: t = 2 in ")
-    assert captured.err.count("\n") == 1
-    assert load(output).status == "completed"
+    assert cli("run", config) == "" and cli.err.startswith(f"{output}: t = 2 in ")
+    assert cli.err.count("\n") == 1 and load(output).status == "completed"
     assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
+    # A script would collect lines that it asked not to have.
+    assert cli.quiet("run", config, "--quiet", "--overwrite") == ""
+    assert cli.quiet("run", config, "--quiet", "--resume") == ""
 
 
-def test_quiet_is_quiet(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A script would collect lines that it asked not to have."""
-    assert run(config, "--quiet") == 0
-    assert run(config, "--quiet", "--resume") == 0
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "")
-
-
-def test_rule_that_ended_a_run_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rule_that_ended_a_run_is_named(config, cli):
     """A run that ends at t = 9 of 20 looks like one that was cut off."""
     rule, output = "stopped: one_cluster", config.with_suffix(".h5")
     tokens = "representation={name='particles', tokens=50}"
     gathered = "initial={name='von_mises_fisher', concentration=1.0}"
     settings = (tokens, gathered, "problem.beta=1", "time={end=20, save=21, stop='one_cluster'}")
     options = [word for each in settings for word in ("--set", each)]
-    assert run(config, *options) == 0 and run(config, *options, "--resume") == 0
-    ended, idle = capsys.readouterr().err.splitlines()
-    assert f"({rule}) in " in ended and idle == f"{output} {rule}: nothing to do."
-    assert main(["info", str(output)]) == 0 and main(["info", str(output), "--json"]) == 0
-    told = capsys.readouterr().out
-    assert re.search(rf"^status +{rule}$", told, re.M) and f'"status": "{rule}"' in told
+    cli("run", config, *options)
+    assert f"({rule}) in " in cli.err
+    cli("run", config, *options, "--resume")
+    assert cli.err == f"{output} {rule}: nothing to do.\n"
+    assert re.search(rf"^status +{rule}$", cli("info", output), re.M)
+    assert cli.json("info", output)["status"] == rule
     assert facts_title(load(output).attributes).endswith(f",  {rule}")
 
 
-def test_stationary_run_says_so(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stationary_run_says_so(config, cli):
     """The user would look for the mistake in flat figures."""
-    assert run(config, "--set", "initial={name='uniform'}") == 0
-    said = capsys.readouterr().err.splitlines()
+    cli("run", config, "--set", "initial={name='uniform'}")
+    said = cli.err.splitlines()
     assert said[0].startswith(f"meanfield: {config}: uniform is stationary: nothing will happen.")
     assert len(said) == 2
 
 
-def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_output_is_kept(config, cli):
     """A second run would destroy the first one."""
-    output = config.with_suffix(".h5")
+    output, other = config.with_suffix(".h5"), ("--set", "problem.beta=5")
     assert run(config, "--quiet") == 0
     before = output.read_bytes()
-    assert run(config, "--set", "problem.beta=5") == 2
-    assert "small.h5 exists: use --overwrite to replace it or --resume" in capsys.readouterr().err
+    said = cli.refused("run", config, *other)
+    assert "small.h5 exists: use --overwrite to replace it or --resume" in said
     assert output.read_bytes() == before
-    assert run(config, "--quiet", "--overwrite", "--set", "problem.beta=5") == 0
+    assert run(config, "--quiet", "--overwrite", *other) == 0
     assert load(output).attributes["beta"] == 5.0
 
 
-def test_link_to_an_output_stays_a_link(config: Path, tmp_path: Path) -> None:
+def test_link_to_an_output_stays_a_link(config, tmp_path):
     """The result would replace the link, and the place it points to stay empty."""
     (tmp_path / "big").mkdir()
     link, target = tmp_path / "link.h5", tmp_path / "big" / "target.h5"
@@ -94,59 +83,50 @@ def test_link_to_an_output_stays_a_link(config: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    "line",
     [
-        ["--set", "problem.beta=nine"],
-        ["--set", "time.save=[0, 75]"],
-        ["--set", "initial.modes=[[1, 2.0, 0.0]]"],
-        ["-o", "nodir/x.h5"],
-        ["--set", "output.path=."],
-        ["--set", "representation.name=particles", "--set", "representation.tokens=9999999999"],
+        "--set problem.beta=nine",
+        "--set time.save=[0,75]",
+        "--set initial.modes=[[1,2.0,0.0]]",
+        "-o nodir/x.h5",
+        "--set output.path=.",
+        "--set representation.name=particles --set representation.tokens=9999999999",
     ],
 )
-def test_mistake_is_status_2_before_anything_is_written(
-    config: Path, options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistake_is_status_2_before_anything_is_written(config, line, cli):
     """A mistake would cost time, or leave files about."""
-    assert run(config, *options) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("meanfield: ") and captured.err.count("\n") == 1
-    assert captured.out == ""
+    assert cli.refused("run", config, *line.split()).startswith("meanfield: ")
     assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
 
-def test_under_resolved_run_fails_and_keeps_what_is_valid(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_under_resolved_run_fails_and_keeps_what_is_valid(config, cli):
     """A run would go on with garbage, or throw away what was good."""
-    options = ["--set", "representation.max_degree=24", "--set", "time.end=300", "--set"]
-    options += ["time.save=301", "--set", "representation.name=density"]
-    assert run(config, *options) == 1
-    line = capsys.readouterr().err
-    assert line.count("\n") == 1
+    output, other = config.with_suffix(".h5"), config.with_name("finer.h5")
+    long = ["--set", "time.end=300", "--set", "time.save=301"]
+    coarse = [*long, "--set", "representation={name='density', max_degree=24, tolerance=1e-8}"]
+    line = cli.refused("run", config, *coarse, status=1)
     assert line.startswith("meanfield: under-resolved: spectral tail ")
-    assert '; raise max_degree, or take "characteristics"' in line
-    assert "small.h5 is valid up to then" in line
-    assert "(stopped at t = " in line
-    output = config.with_suffix(".h5")
+    for words in (
+        '; raise max_degree, or take "characteristics"',
+        "small.h5 is valid up to then",
+        "(stopped at t = ",
+    ):
+        assert words in line
     stopped = load(output)
     assert stopped.status.startswith("under-resolved at t = ")
     assert 1 < len(stopped.time) < 301
     # Valid: a finer run agrees to the tolerance of both.
-    other = config.with_name("finer.h5")
-    finer = ["--set", "time.end=300", "--set", "time.save=301", "-o", str(other)]
-    assert run(config, "--quiet", *finer) in (0, 1)
+    assert run(config, "--quiet", *long, "-o", str(other)) in (0, 1)
     fine = load(other)
     n = min(len(stopped.time), len(fine.time))
     assert np.abs(stopped.moments[:n] - fine.moments[:n]).max() < 1e-6
     # Going on fails at the same place and adds nothing.
-    before = load(output)
-    assert run(config, *options, "--resume") == 1
+    assert run(config, *coarse, "--resume") == 1
     after = load(output)
-    assert np.array_equal(after.time, before.time) and after.status == before.status
+    assert np.array_equal(after.time, stopped.time) and after.status == stopped.status
 
 
-def test_second_process_is_refused(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_second_process_is_refused(config, capsys):
     """Two runs would write one file in turns."""
     code = (
         "import sys, time\nfrom pathlib import Path\n"
@@ -169,7 +149,7 @@ def test_second_process_is_refused(config: Path, capsys: pytest.CaptureFixture[s
     assert run(config, "--quiet") == 0
 
 
-def test_lock_of_a_dead_process_is_no_lock(config: Path) -> None:
+def test_lock_of_a_dead_process_is_no_lock(config):
     """A killed run could never be resumed."""
     (config.parent / ".small.h5.meanfield-lock").write_text("")
     (config.parent / ".small.h5.meanfield-0123456789abcdef").write_text("half a file")
@@ -182,7 +162,7 @@ def test_lock_of_a_dead_process_is_no_lock(config: Path) -> None:
 # Every day tests/faults/test_disk.py limits the file of a run once.
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit of the file size")
-def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
+def test_full_disk_is_a_failed_run_with_a_valid_file(config):
     """A run would show HDF5's traceback, or leave a broken file."""
     code = (
         "import resource, sys\nfrom meanfield.commands.main import main\n"
@@ -203,7 +183,7 @@ def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
     assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
 
 
-def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config: Path) -> None:
+def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config):
     """A user's kernel would be another one than the file says."""
     (config.parent / "k.py").write_text("def f(s):\n    return 1.0 + 0.8 * s\n")
     own = ["--set", "problem.kernel=zonal", "--quiet"]
@@ -214,13 +194,12 @@ def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config: Path) -> No
     assert np.abs(load(first).moments - load(second).moments).max() < 1e-12
 
 
-def test_large_run_file_fits_the_output(config: Path) -> None:
+def test_large_run_file_fits_the_output(config):
     """An attribute of more than 64 KiB would break the file."""
-    angles = np.linspace(0, 6, 6000).tolist()
     config.write_text(
-        '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 4.0\n'
-        f'[initial]\nname = "atoms"\nangles = {angles}\n[time]\nend = 0.1\nsave = 2\n'
-        '[representation]\nname = "particles"\n'
+        "problem = {normalization = 'none', manifold = 'circle', beta = 4.0}\n"
+        f"initial = {{name = 'atoms', angles = {np.linspace(0, 6, 6000).tolist()}}}\n"
+        "time = {end = 0.1, save = 2}\nrepresentation = {name = 'particles'}\n"
     )
     assert run(config, "--quiet") == 0
     with h5py.File(config.with_suffix(".h5")) as file:
@@ -228,28 +207,21 @@ def test_large_run_file_fits_the_output(config: Path) -> None:
     assert run(config, "--quiet", "--resume") == 0
 
 
-def test_output_that_is_deleted_meanwhile_is_not_called_valid(
-    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_that_is_deleted_meanwhile_is_not_called_valid(config, cli, monkeypatch):
     """The line would praise a file that is not there."""
     output = config.with_suffix(".h5")
     monkeypatch.setattr("meanfield.runs.observe", lambda *_, **__: output.unlink() or {})
-    assert run(config, "--quiet") == 1
+    error = cli.refused("run", config, "--quiet", status=1)
     told = f"meanfield: {output} is gone: it was moved or deleted meanwhile (stopped at t = 0, "
-    error = capsys.readouterr().err
-    assert error.startswith(told) and error.count("\n") == 1 and "valid" not in error
+    assert error.startswith(told) and "valid" not in error
     assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
 
 @pytest.mark.parametrize("command", ["run", "ensemble", "compare"])
-def test_file_of_the_user_is_not_replaced(
-    config: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_file_of_the_user_is_not_replaced(config, command, cli):
     """A run file from somebody else, or a slip, would destroy any file."""
     notes = config.parent / "notes.h5"
     notes.write_text("mine")
-    assert main([command, str(config), "-o", str(notes), "--overwrite"]) == 2
     told = f"meanfield: {notes} was not written by meanfield and is not replaced. Delete it, or"
-    error = capsys.readouterr().err
-    assert error.startswith(told) and error.count("\n") == 1
+    assert cli.refused(command, config, "-o", notes, "--overwrite").startswith(told)
     assert notes.read_text() == "mine"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,10 @@ from meanfield.finite import fluctuations
 from meanfield.finite.results import Fluctuations
 
 CONFIG = """\
-[problem]
-manifold = "circle"
-beta = 4.0
-normalization = "softmax"
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[time]
-end = 1.0
-unit = "growth"
-save = 3
-[fluctuations]
-degree = 2
-tokens = 500
+problem = { manifold = "circle", beta = 4.0, normalization = "softmax" }
+initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]] }
+time = { end = 1.0, unit = "growth", save = 3 }
+fluctuations = { degree = 2, tokens = 500 }
 """
 
 
@@ -39,7 +28,7 @@ def run(config: Path, *options: str) -> int:
     return main(["run", str(config), "--quiet", *options])
 
 
-def test_file_holds_what_the_function_finds(config: Path) -> None:
+def test_file_holds_what_the_function_finds(config):
     """Of the same problem at the same times; read, saved and shown again."""
     assert run(config) == 0
     made = mf.load(config.with_suffix(".h5"))
@@ -67,46 +56,30 @@ def test_file_holds_what_the_function_finds(config: Path) -> None:
     assert plain.attributes["result_hash"] == made.attributes["result_hash"]
 
 
-def test_python_doors_have_them_too(config: Path, tmp_path: Path) -> None:
+def test_python_doors_have_them_too(config, tmp_path):
     """In memory, in a file, and of a run file: the same."""
     made = mf.run(config)
-    assert made.fluctuations is not None and made.fluctuations.tokens == 500
+    assert made.fluctuations.tokens == 500
+    asked = {"until": 1.0, "unit": "growth", "save": 3, "fluctuations": 2, "tolerance": 1e-8}
     for options in ({}, {"output": tmp_path / "made.h5"}):
-        run = mf.simulate(
-            made.problem,
-            until=1.0,
-            unit="growth",
-            save=3,
-            fluctuations=2,
-            tolerance=1e-8,
-            **options,
-        )
-        assert run.fluctuations is not None
-        np.testing.assert_allclose(
-            run.fluctuations.covariance, made.fluctuations.covariance, atol=1e-12
-        )
-    data = run.to_xarray()
-    assert np.array_equal(data.fluctuations_shift, run.fluctuations.shift)
+        run = mf.simulate(made.problem, **asked, **options)
+        found = run.fluctuations.covariance
+        np.testing.assert_allclose(found, made.fluctuations.covariance, atol=1e-12)
+    assert np.array_equal(run.to_xarray().fluctuations_shift, run.fluctuations.shift)
     with pytest.raises(ValueError, match="degree must be at least 1"):
         mf.simulate(made.problem, until=1.0, fluctuations=0)
 
 
-def test_info_and_check_tell_of_them(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_and_check_tell_of_them(config, cli):
     """The size before, the numbers after."""
-    assert main(["check", str(config), "--set", "fluctuations.max_degree=50"]) == 0
-    told = capsys.readouterr().out
+    told = cli("check", config, "--set", "fluctuations.max_degree=50")
     assert "linearised, moments to degree 2; a covariance of up to 100 x 100" in told
     assert told.rstrip().endswith("finding fluctuations comes on top")
     assert run(config) == 0
-    output = config.with_suffix(".h5")
-    assert main(["info", str(output)]) == 0
-    assert "fluctuations of N tokens at t = 1: sizes of moments, sd with N = 500" in (
-        capsys.readouterr().out
-    )
-    assert main(["info", str(output), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["fluctuations"]
-    found = stored(config)
-    assert found is not None and told["tokens"] == 500 and told["resolved_until"] == 1.0
+    output, words = config.with_suffix(".h5"), "sizes of moments, sd with N = 500"
+    assert f"fluctuations of N tokens at t = 1: {words}" in cli("info", output)
+    told, found = cli.json("info", output)["fluctuations"], stored(config)
+    assert told["tokens"] == 500 and told["resolved_until"] == 1.0
     variance = np.diag(found.covariance[-1]).real[1:]
     np.testing.assert_allclose(told["variance"], variance, rtol=1e-12)
     np.testing.assert_allclose(told["shift"], np.abs(found.shift[-1, 1:]), rtol=1e-12)
@@ -119,9 +92,7 @@ def stored(config: Path) -> Fluctuations | None:
     return made.fluctuations
 
 
-def test_interrupted_fluctuations_leave_a_whole_run(
-    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys):
     """--resume finds them, once; of a longer run again; of other tokens without work."""
     shown = command.with_progress
 
@@ -150,7 +121,7 @@ def test_interrupted_fluctuations_leave_a_whole_run(
     assert known is not None and known.tokens == 50
 
 
-def test_run_to_clusters_says_up_to_when(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_to_clusters_says_up_to_when(config, capsys):
     """Later rows are NaN, and never silently so."""
     options = ["--set", "time.end=4", "--set", "fluctuations.max_degree=40"]
     assert main(["run", str(config), *options]) == 0
@@ -173,11 +144,7 @@ def test_run_to_clusters_says_up_to_when(config: Path, capsys: pytest.CaptureFix
         ("problem.mask=causal", "not for masks and frequencies."),
     ],
 )
-def test_what_has_no_fluctuations_is_refused_at_once(
-    config: Path, capsys: pytest.CaptureFixture[str], changed: str, told: str
-) -> None:
+def test_what_has_no_fluctuations_is_refused_at_once(config, cli, changed, told):
     """After hours of a run the mistake would be found."""
-    assert run(config, "--set", changed) == 2
-    captured = capsys.readouterr().err
-    assert captured.count("\n") == 1 and told in captured
+    assert told in cli.refused("run", config, "--quiet", "--set", changed)
     assert not config.with_suffix(".h5").exists()

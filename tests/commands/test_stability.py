@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from parameters import together
 from scipy.special import ive
 
-from meanfield.commands.main import main
 
-
-def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
+@pytest.fixture
+def answer(cli):
     """The JSON object of a command line."""
-    assert main(["stability", *line.split(), "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return dict(json.loads(captured.out))
+    return lambda line: cli.json("stability", *line.split())
 
 
-def test_json_holds_linear_theory(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_linear_theory(answer):
     """A program would find other names or numbers than promised."""
-    found = answer(capsys, "--manifold circle --beta 9 --normalization none --tokens 1000")
+    found = answer("--manifold circle --beta 9 --normalization none --tokens 1000")
     l = np.arange(13)
     # lambda_l = l^2 e^{-beta} I_l(beta) / beta on the circle.
     rates = l**2 * ive(l, 9.0) / 9.0
@@ -36,23 +28,18 @@ def test_json_holds_linear_theory(capsys: pytest.CaptureFixture[str]) -> None:
     assert [round(beta, 4) for beta in found["thresholds"]] == [1.0445, 3.1654, 6.2113]
 
 
-def test_nothing_that_grows_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_that_grows_is_null(answer):
     """Infinity is no JSON."""
-    found = answer(
-        capsys, "--manifold sphere --beta 3 --normalization none --strength -1 --tokens 10"
-    )
+    found = answer("--manifold sphere --beta 3 --normalization none --strength -1 --tokens 10")
     assert found["dominant_degree"] is None and found["onset_time"] is None
-    assert found["critical_diffusivity"] == 0.0
-    assert found["thresholds"] == []
+    assert found["critical_diffusivity"] == 0.0 and found["thresholds"] == []
 
 
 @pytest.mark.parametrize("degree", [1, 60])
-def test_max_degree_is_that_asked_for(capsys: pytest.CaptureFixture[str], degree: int) -> None:
+def test_max_degree_is_that_asked_for(answer, degree):
     """The list would end elsewhere."""
-    found = answer(
-        capsys, f"--manifold sphere:5 --beta 2 --normalization none --max-degree {degree}"
-    )
-    assert len(found["growth_rates"]) == degree + 1
+    line = f"--manifold sphere:5 --beta 2 --normalization none --max-degree {degree}"
+    assert len(answer(line)["growth_rates"]) == degree + 1
 
 
 @pytest.mark.parametrize(
@@ -66,15 +53,10 @@ def test_max_degree_is_that_asked_for(capsys: pytest.CaptureFixture[str], degree
         "--manifold circle --beta 0 --normalization none --max-degree 50",
     ],
 )
-def test_extremes_are_printed_without_a_warning(
-    capsys: pytest.CaptureFixture[str], line: str
-) -> None:
+def test_extremes_are_printed_without_a_warning(answer, cli, line):
     """NumPy's warnings would stand between the numbers."""
-    assert main(["stability", *line.split()]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    assert "growth rate (scaled time)" in captured.out
-    answer(capsys, line)
+    assert "growth rate (scaled time)" in cli.quiet("stability", *line.split())
+    answer(line)
 
 
 @together(
@@ -92,86 +74,64 @@ def test_extremes_are_printed_without_a_warning(
         ("--manifold circle --beta 3 --plot x.gif", "x.gif"),
     ],
 )
-def test_mistake_is_one_line(
-    capsys: pytest.CaptureFixture[str], line: str, message: str, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
     """A mistake would be a traceback, or half an answer."""
     monkeypatch.chdir(tmp_path)
-    assert main(["stability", *line.split(), "--json"]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1
-    assert captured.out == ""
+    assert message in cli.refused("stability", *line.split(), "--json")
 
 
-RUN_FILE = """
-[problem]
-manifold = "circle"
-beta = 4.0
-normalized = true
-diffusivity = 0.02
-[time]
-end = 1.0
+RUN_FILE = """\
+problem = { manifold = "circle", beta = 4.0, normalization = "softmax", diffusivity = 0.02 }
+time = { end = 1.0 }
 """
 
 
-def test_run_file_of_a_kernel_has_its_eigenvalues(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_run_file_of_a_kernel_has_its_eigenvalues(answer, tmp_path):
     """A program would have to know which run files have heads before it asks."""
     path = tmp_path / "kernel.toml"
     path.write_text(RUN_FILE, encoding="utf-8")
-    found = answer(capsys, f"--config {path} --set problem.beta=5")
+    found = answer(f"--config {path} --set problem.beta=5")
     rates = np.sort(np.repeat(found["growth_rates"][1:], 2))[::-1]
     assert found["beta"] == 5.0 and found["stationary"] is True and found["drift"] < 1e-12
     # Degrees above those listed decay by diffusion, faster than the first dozen of these.
     values = np.array(found["eigenvalues"])
     assert values[:20] == pytest.approx(np.column_stack([rates[:20], 0 * rates[:20]]), abs=1e-12)
     assert found["growth_rate_max"] == pytest.approx(values[0, 0])
-    assert len(answer(capsys, f"--config {path} --modes 3")["eigenvalues"]) == 3
+    assert len(answer(f"--config {path} --modes 3")["eigenvalues"]) == 3
 
 
-def of_heads(folder: Path, value: str) -> Path:
+def of_heads(folder, value):
     """Run file of one head with this value."""
     path = folder / "heads.toml"
-    text = RUN_FILE.replace("diffusivity = 0.02", f"[[heads]]\nvalue = {value}")
-    path.write_text(text.replace("normalized = true", "normalization = 'softmax'"), "utf-8")
+    path.write_text(RUN_FILE.replace(", diffusivity = 0.02", "") + f"heads = [{{value = {value}}}]")
     return path
 
 
-def test_heads_that_turn_are_rotating_waves(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_heads_that_turn_are_rotating_waves(answer, cli, tmp_path):
     """Complex eigenvalues would be lost between the operator and its reader."""
-    path = of_heads(tmp_path, "[[0.8, -0.6], [0.6, 0.8]]")
-    found = answer(capsys, f"--config {path}")
+    path, figure = of_heads(tmp_path, "[[0.8, -0.6], [0.6, 0.8]]"), tmp_path / "x.png"
+    found = answer(f"--config {path}")
     (rate, frequency), (again, opposite) = found["eigenvalues"][:2]
     assert rate == again == found["growth_rate_max"] > 0 and frequency == -opposite > 0
-    assert found["stationary"] is True and found["drift"] == pytest.approx(
-        0.6 * ive(1, 4.0) / ive(0, 4.0)
-    )
-    figure = tmp_path / "x.png"
-    assert main(["stability", "--config", str(path), "--modes", "2", "--plot", str(figure)]) == 0
+    drift = pytest.approx(0.6 * ive(1, 4.0) / ive(0, 4.0))
+    assert found["stationary"] is True and found["drift"] == drift
+    text = cli("stability", "--config", path, "--modes", 2, "--plot", figure)
     assert figure.stat().st_size > 10_000
-    text = capsys.readouterr().out
     assert "carried by a rotation with |v| up to 0.5181" in text
     assert "grows, rotating wave, angular velocity " in text and "more: --modes N" in text
 
 
-def test_uniform_that_heads_move_has_no_rates(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_uniform_that_heads_move_has_no_rates(answer, cli, tmp_path):
     """Numbers that mean nothing would be printed."""
     path = of_heads(tmp_path, "[2.0, 1.0]")
-    found = answer(capsys, f"--config {path}")
+    found = answer(f"--config {path}")
     assert found["stationary"] is False and found["eigenvalues"] == []
     assert found["growth_rate_max"] is None
     assert found["drift"] == pytest.approx(0.5 * ive(1, 4.0) / ive(0, 4.0), rel=1e-9)
-    assert main(["stability", "--config", str(path)]) == 0
-    assert "not stationary: |v| up to 0.4317" in capsys.readouterr().out
+    assert "not stationary: |v| up to 0.4317" in cli("stability", "--config", path)
     for line, message in (
         ("--plot x.png", "the density is not stationary"),
         ("--tokens 5", "this problem has heads"),
         ("--beta 2", "--beta is in the run file: leave it out, or --set problem.beta="),
     ):
-        assert main(["stability", "--config", str(path), *line.split()]) == 2
-        assert message in capsys.readouterr().err
+        assert message in cli.refused("stability", "--config", path, *line.split())

@@ -16,19 +16,11 @@ from meanfield.commands.streams import Forgiving
 from meanfield.store.run_file import load
 
 CONFIG = """\
-title = "Gr\u00f6\u00dfe"
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "atoms"
-angles = [0.0, 1.0]
-[time]
-end = 1.0
-save = 1000
-[output]
-state = "none"
+title = "Gr\xf6\xdfe"
+problem = { normalization = "none", manifold = "circle", beta = 4.0 }
+initial = { name = "atoms", angles = [0.0, 1.0] }
+time = { end = 1.0, save = 1000 }
+output = { state = "none" }
 """
 COMMAND = f"{sys.executable} -m meanfield"
 # Both ways: with a buffer the error comes with the last flush, without one at once.
@@ -71,9 +63,7 @@ def shell(folder: Path, line: str, **environment: str) -> subprocess.CompletedPr
         ("meanfield info nothing.h5 2>&1 >/dev/null | true", 2),
     ],
 )
-def test_closed_streams_are_quiet(
-    folder: Path, line: str, status: int, environment: dict[str, str]
-) -> None:
+def test_closed_streams_are_quiet(folder, line, status, environment):
     """`| head` would show a traceback, or hang."""
     done = shell(folder, line, **environment)
     assert (done.returncode, done.stderr) == (status, "")
@@ -83,7 +73,7 @@ def test_closed_streams_are_quiet(
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 # Few characters, which end in the buffer, and many; JSON is as many.
 @pytest.mark.parametrize("form", ["", "--csv", pytest.param("--json", marks=pytest.mark.slow)])
-def test_full_disk_is_one_line(folder: Path, form: str, environment: dict[str, str]) -> None:
+def test_full_disk_is_one_line(folder, form, environment):
     """A result that was not written would count as done."""
     done = shell(folder, f"meanfield info run.h5 {form} > /dev/full", **environment)
     assert done.returncode == 1
@@ -98,20 +88,20 @@ def test_full_disk_is_one_line(folder: Path, form: str, environment: dict[str, s
         pytest.param("2>/dev/full", marks=pytest.mark.slow),
     ],
 )
-def test_run_goes_on_without_anyone_listening(folder: Path, streams: str, tmp_path: Path) -> None:
+def test_run_goes_on_without_anyone_listening(folder, streams, tmp_path):
     """A run of a day would end because a terminal was closed."""
     output = tmp_path / "x.h5"
     assert shell(folder, f"meanfield run run.toml -o {output} {streams}").returncode == 0
     assert load(output).status == "completed"
 
 
-def test_characters_that_an_encoding_lacks_are_escaped(folder: Path) -> None:
+def test_characters_that_an_encoding_lacks_are_escaped(folder):
     """A title would be a traceback on an old terminal."""
     done = shell(folder, "meanfield info run.h5 | head -1", PYTHONIOENCODING="ascii")
     assert done.stdout.split() == ["title", r"Gr\xf6\xdfe"]
 
 
-def test_progress_bar_leaves_the_terminal_clean(folder: Path, tmp_path: Path) -> None:
+def test_progress_bar_leaves_the_terminal_clean(folder, tmp_path):
     """The bar would break on a terminal, where no other test looks."""
     terminal, end = os.openpty()
     output = tmp_path / "x.h5"
@@ -134,7 +124,7 @@ def test_progress_bar_leaves_the_terminal_clean(folder: Path, tmp_path: Path) ->
     assert shown.splitlines()[-1].strip().split(b"\r")[-1].startswith(str(output).encode())
 
 
-def test_broken_terminal_does_not_end_progress() -> None:
+def test_broken_terminal_does_not_end_progress():
     """The bar would end the run with the terminal."""
 
     class Broken:
@@ -180,7 +170,7 @@ def started(folder: Path, output: Path, *prefix: str) -> subprocess.Popen[str]:
         pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
     ],
 )
-def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: Path) -> None:
+def test_signal_is_status_130_and_one_line(folder, number, tmp_path):
     """A script, or a queue, would take an interrupted run for a failed one."""
     process = started(folder, tmp_path / "x.h5")
     process.send_signal(number)
@@ -192,7 +182,7 @@ def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: 
 
 # `test_interrupts` sees every day that ignored signals stay ignored.
 @pytest.mark.slow
-def test_nohup_is_respected(folder: Path, tmp_path: Path) -> None:
+def test_nohup_is_respected(folder, tmp_path):
     """A run that was to outlive its terminal would end with it."""
     process = started(folder, tmp_path / "x.h5", "nohup")
     process.send_signal(signal.SIGHUP)

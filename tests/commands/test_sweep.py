@@ -40,9 +40,7 @@ def hashes(folder: Path) -> list[str | None]:
     return [member.result_hash for member in mf.load_sweep(folder).members]
 
 
-def test_members_are_the_runs_of_the_product(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_members_are_the_runs_of_the_product(config, tmp_path, capsys):
     """A value would go to another member; arrays, table or a figure would not be the runs'."""
     folder, figure = tmp_path / "x", tmp_path / "x.png"
     assert sweep(config, folder, "--json", "--plot", str(figure)) == 0
@@ -86,9 +84,7 @@ class Elsewhere(Executor):
         return done
 
 
-def test_other_processes_make_the_same(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_processes_make_the_same(config, tmp_path, monkeypatch):
     """A task would hold the whole product, or what it makes depend on where that is."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
@@ -100,14 +96,14 @@ def test_other_processes_make_the_same(
 
 
 @pytest.mark.slow
-def test_a_cluster_makes_the_same(cluster: Any, config: Path, tmp_path: Path) -> None:
+def test_a_cluster_makes_the_same(cluster, config, tmp_path):
     """Workers would not find run file or folder, or differ."""
     assert sweep(config, tmp_path / "here") == 0
     assert sweep(config, tmp_path / "there", "--scheduler", cluster.address) == 0
     assert hashes(tmp_path / "here") == hashes(tmp_path / "there")
 
 
-def test_resuming_runs_what_is_missing(config: Path, tmp_path: Path) -> None:
+def test_resuming_runs_what_is_missing(config, tmp_path):
     """Members that ended would be run again, those that did not be left, or come out different."""
     folder, whole = tmp_path / "x", tmp_path / "whole"
     assert sweep(config, whole) == sweep(config, folder) == 0
@@ -127,7 +123,7 @@ def test_resuming_runs_what_is_missing(config: Path, tmp_path: Path) -> None:
     assert mf.load_sweep(folder).attributes["sessions"] == 2
 
 
-def test_a_file_of_another_run_is_told(config: Path, tmp_path: Path) -> None:
+def test_a_file_of_another_run_is_told(config, tmp_path):
     """A table would give values at parameters that they are not of."""
     folder = tmp_path / "x"
     assert sweep(config, folder) == 0
@@ -140,7 +136,7 @@ def test_a_file_of_another_run_is_told(config: Path, tmp_path: Path) -> None:
     assert len(set(mf.load_sweep(folder).values("energy").ravel())) == 4
 
 
-def test_a_refused_sweep_leaves_the_run_file(tmp_path: Path) -> None:
+def test_a_refused_sweep_leaves_the_run_file(tmp_path):
     """A sweep of a problem that is there, and may be running, would lose what it is of."""
     law = mf.perturbed_uniform([[2, 0.0, 0.2]])
     ones = [mf.Problem(mf.Circle(), mf.linear(), flow, law) for flow in (mf.USA, mf.SA)]
@@ -154,7 +150,7 @@ def test_a_refused_sweep_leaves_the_run_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_loses_nothing(config: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_loses_nothing(config, tmp_path):
     """A kill would leave an index or a run that is broken, or another result."""
     folder, whole = tmp_path / "x", tmp_path / "whole"
     over = ("problem.beta=1:6:12",)
@@ -173,9 +169,7 @@ def test_killed_at_any_moment_loses_nothing(config: Path, tmp_path: Path) -> Non
     assert hashes(folder) == hashes(whole)
 
 
-def test_members_that_end_early_stop_no_others(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_members_that_end_early_stop_no_others(config, tmp_path, capsys):
     """A sweep would end at the first that fails, or call it done; its values would hide it."""
     folder = tmp_path / "x"
     fixed = ("--set", "representation.name=density", "--set", "representation.max_degree=32")
@@ -195,7 +189,7 @@ def test_members_that_end_early_stop_no_others(
     assert (folder / "002.h5").stat().st_mtime_ns == before
 
 
-def test_times_that_differ_leave_the_last_values(config: Path, tmp_path: Path) -> None:
+def test_times_that_differ_leave_the_last_values(config, tmp_path):
     """Values of different times would stand in one column."""
     assert sweep(config, tmp_path / "x", over=("time.end=1,3",)) == 0
     dataset = mf.load_sweep(tmp_path / "x").to_xarray()
@@ -223,10 +217,7 @@ def test_times_that_differ_leave_the_last_values(config: Path, tmp_path: Path) -
         (("problem.beta=1:2:999", "problem.strength=1:2:999"), "998001 runs are more than 100000"),
     ],
 )  # fmt: skip
-def test_a_wrong_product_is_refused(
-    over: tuple[str, ...], message: str, config: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_a_wrong_product_is_refused(over, message, config, tmp_path, capsys):
     """A slip would be noticed after hours, or be swept as something else."""
     assert sweep(config, tmp_path / "x", "--set", "time.save=2", over=over) == 2
     said = capsys.readouterr().err
@@ -238,33 +229,32 @@ def test_a_wrong_product_is_refused(
     ("over", "options", "message"),
     [
         (
-            ("problem.beta=1:2:3",),
+            "problem.beta=1:2:3",
             (),
             "holds a sweep: use --overwrite to replace it or --resume to go on",
         ),
-        (("problem.beta=1:3:3",), ("--resume",), "--over problem.beta has other values than that"),
-        (("problem.strength=1,2",), ("--resume",), "--over problem.strength is not problem.beta"),
+        ("problem.beta=1:3:3", ("--resume",), "--over problem.beta has other values than that"),
+        ("problem.strength=1,2", ("--resume",), "--over problem.strength is not problem.beta"),
         (
-            ("problem.beta=1:2:3",),
+            "problem.beta=1:2:3",
             ("--resume", "--set", "time.end=3"),
             "[time] end differs from that of",
         ),
     ],
 )
 def test_another_sweep_is_neither_replaced_nor_continued(
-    over: tuple[str, ...], options: tuple[str, ...], message: str, config: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    over, options, message, config, tmp_path, capsys
+):
     """Runs of two sweeps would stand in one table."""
     folder = tmp_path / "x"
     assert sweep(config, folder, "--set", "time.save=2", over=("problem.beta=1:2:3",)) == 0
     before = (folder / "sweep.json").read_bytes()
-    assert sweep(config, folder, "--set", "time.save=2", *options, over=over) == 2
+    assert sweep(config, folder, "--set", "time.save=2", *options, over=(over,)) == 2
     assert message in capsys.readouterr().err
     assert (folder / "sweep.json").read_bytes() == before
 
 
-def test_overwriting_leaves_no_earlier_run(config: Path, tmp_path: Path) -> None:
+def test_overwriting_leaves_no_earlier_run(config, tmp_path):
     """Runs of a larger sweep would stay in the folder; what is no sweep would be written into."""
     folder = tmp_path / "x"
     assert sweep(config, folder, over=("problem.beta=1:2:3",)) == 0

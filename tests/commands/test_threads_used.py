@@ -40,9 +40,7 @@ def ticks(process: int) -> list[int]:
         ([], {"OMP_NUM_THREADS": "1"}, 1),
     ],
 )
-def test_as_many_threads_are_busy_as_were_asked_for(
-    tmp_path: Path, options: list[str], environment: dict[str, str], expected: int
-) -> None:
+def test_as_many_threads_are_busy_as_were_asked_for(tmp_path, options, environment, expected):
     """A job would take cores that a queue gave to others, or leave its own idle."""
     (tmp_path / "run.toml").write_text(RUN)
     known = {k: v for k, v in os.environ.items() if "NUM_THREADS" not in k}

@@ -1,0 +1,49 @@
+"""The command line in this process, for tests of what commands print and refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from meanfield.commands.main import main
+
+
+class CommandLine:
+    """Runs commands; `err` holds what the last one wrote to standard error."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys, self.err = capsys, ""
+
+    def __call__(self, *words: object, status: int = 0) -> str:
+        """Standard output of a command that ends with this status."""
+        self._capsys.readouterr()
+        found = main([str(word) for word in words])
+        out, err = self._capsys.readouterr()
+        # The first run on a machine says that it compiles.
+        lines = [line for line in err.splitlines(keepends=True) if "compiling kernels" not in line]
+        self.err = "".join(lines)
+        assert found == status, (found, err)
+        return out
+
+    def quiet(self, *words: object) -> str:
+        """Standard output of a command that does not complain."""
+        out = self(*words)
+        assert self.err == ""
+        return out
+
+    def json(self, *words: object) -> dict[str, Any]:
+        """The JSON object of a command that does not complain."""
+        return dict(json.loads(self.quiet(*words, "--json")))
+
+    def facts(self, *words: object) -> dict[str, str]:
+        """Facts of the first table, by name."""
+        first = self(*words).split("\n\n")[0]
+        return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in first.splitlines())
+
+    def refused(self, *words: object, status: int = 2) -> str:
+        """The one line with which a command refuses what is wrong."""
+        assert self(*words, status=status) == "" and self.err.count("\n") == 1, self.err
+        return self.err
