@@ -1,7 +1,5 @@
 """Runs of axial densities in files: a run file that names a sphere, resumed, loaded, shown."""
 
-from pathlib import Path
-
 import pytest
 
 import meanfield as mf
@@ -13,7 +11,7 @@ time = {{end = {end}, save = {save}}}
 """
 
 
-def test_a_run_on_a_sphere_is_resumed_loaded_and_drawn(tmp_path: Path) -> None:
+def test_a_run_on_a_sphere_is_resumed_loaded_and_drawn(tmp_path):
     """The file would forget the axis, the cells of its nodes, or the names of its axes."""
     path, file = tmp_path / "run.toml", tmp_path / "run.h5"
     path.write_text(RUN.format(end=3.0, save=4))
@@ -36,7 +34,7 @@ def test_a_run_on_a_sphere_is_resumed_loaded_and_drawn(tmp_path: Path) -> None:
     assert loaded.measures[0].plot().axes[0].get_ylabel().startswith("density of the angle")
 
 
-def test_tokens_of_a_sphere_are_drawn_from_its_axial_density() -> None:
+def test_tokens_of_a_sphere_are_drawn_from_its_axial_density():
     """Angles would be stored in the place of tokens, or moved as rings."""
     law = mf.von_mises_fisher(8.0)
     problem = mf.Problem(mf.Sphere(8), mf.exponential(5.0), mf.SA, law)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -21,28 +21,28 @@ from meanfield.studies.study import Runs
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
-EXACT = (
-    "times",
-    "tokens",
-    "distances",
-    "widths",
-    "onset_times",
-    "mean_distance",
-    "exponent_intervals",
-    "certified_exponents",
-    "certified_distance",
-)
+EXACT = ("times", "tokens", "distances", "widths", "onset_times", "mean_distance",
+         "exponent_intervals", "certified_exponents", "certified_distance")  # fmt: skip
+
+
+@pytest.fixture
+def changed(study, tmp_path):
+    """The file of the study after a change."""
+
+    def change(how):
+        write_result(tmp_path / "c.h5", study)
+        with h5py.File(tmp_path / "c.h5", "a") as file:
+            how(file)
+        return tmp_path / "c.h5"
+
+    return change
 
 
 @pytest.fixture(scope="module")
 def plan() -> Comparison:
     """Four small systems."""
     return comparison(
-        PROBLEM,
-        np.array([0.0, 1.0]),
-        StudyOptions((5, 8), runs=2),
-        tolerance=1e-6,
-        max_degree=64,
+        PROBLEM, np.array([0.0, 1.0]), StudyOptions((5, 8), runs=2), tolerance=1e-6, max_degree=64
     )
 
 
@@ -52,7 +52,7 @@ def study(plan: Comparison) -> ConvergenceStudy:
     return plan.completed()
 
 
-def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
+def test_study_comes_back(study, tmp_path):
     """A figure from a file would not be that of the study."""
     noted = replace(
         study, note="something fell short", attributes=study.attributes | {"title": "t"}
@@ -67,7 +67,7 @@ def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
     assert back.attributes["beta"] == 5.0
 
 
-def test_other_programs_read_axes(study: ConvergenceStudy, tmp_path: Path) -> None:
+def test_other_programs_read_axes(study, tmp_path):
     """Without dimension scales nobody else knows which axis is which."""
     xarray = pytest.importorskip("xarray")
     write_result(tmp_path / "c.h5", study)
@@ -79,7 +79,7 @@ def test_other_programs_read_axes(study: ConvergenceStudy, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
-def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseException) -> None:
+def test_what_is_finished_is_kept(plan, tmp_path, error):
     """Whatever ends a study would lose the systems that were finished."""
 
     def broken() -> Iterator[tuple[Runs, np.ndarray]]:
@@ -97,7 +97,7 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
     assert back.attributes["status"] == f"{cause} with 3 of 4 particle systems finished"
 
 
-def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
+def test_finished_study_is_completed(plan, tmp_path):
     """A finished file would be resumed for ever."""
     found = plan.empty()
     results = finished(plan.run, plan.missing(found))
@@ -109,33 +109,30 @@ def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     assert plan.missing(found) == []
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path):
     """A run file, or no HDF5 file at all, would be read as a study."""
-    import h5py
-
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file.attrs["format_version"] = 1
-    with pytest.raises(ValueError, match="run.h5 is not a comparison of format 2"):
-        read_result(tmp_path / "run.h5", "comparison")
     (tmp_path / "text.h5").write_text("nothing")
-    with pytest.raises(ValueError, match="text.h5 is not a readable HDF5 file"):
-        read_result(tmp_path / "text.h5", "comparison")
-    with pytest.raises(ValueError, match="none.h5: no such file"):
-        read_result(tmp_path / "none.h5", "comparison")
+    for name, message in (
+        ("run", "run.h5 is not a comparison of format 2"),
+        ("text", "text.h5 is not a readable HDF5 file"),
+        ("none", "none.h5: no such file"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_result(tmp_path / f"{name}.h5", "comparison")
 
 
-def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
-    """The user would meet a KeyError."""
-    import h5py
-
-    write_result(tmp_path / "c.h5", study)
-    with h5py.File(tmp_path / "c.h5", "a") as file:
-        del file["distances"]
+def test_damaged_file_is_refused(changed):
+    """The user would meet a KeyError; exponents be fitted to logarithms of negative numbers."""
     with pytest.raises(ValueError, match="c.h5 is damaged"):
-        read_result(tmp_path / "c.h5", "comparison")
+        read_result(changed(lambda file: file.__delitem__("distances")), "comparison")
+    negative = changed(lambda file: file["distances"].__setitem__((0, 0, 0), -1.0))
+    with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
+        read_result(negative, "comparison")
 
 
-def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
+def test_comparison_is_told_from_a_run(study, tmp_path):
     """Whoever needs a run would read a comparison; `mf.load` would refuse it."""
     write_result(tmp_path / "c.h5", study)
     with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: open it"):
@@ -145,26 +142,12 @@ def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) 
     np.testing.assert_array_equal(back.distances, study.distances)
 
 
-def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
-    """Exponents would be fitted to their logarithms."""
-    import h5py
-
-    write_result(tmp_path / "c.h5", study)
-    with h5py.File(tmp_path / "c.h5", "a") as file:
-        file["distances"][0, 0, 0] = -1.0
-    with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
-        read_result(tmp_path / "c.h5", "comparison")
-
-
-def test_files_without_certified_distances_are_read(
-    study: ConvergenceStudy, tmp_path: Path
-) -> None:
+def test_files_without_certified_distances_are_read(study, changed):
     """Those of versions that had none."""
-    import h5py
 
-    write_result(tmp_path / "c.h5", study)
-    with h5py.File(tmp_path / "c.h5", "a") as file:
+    def earlier(file):
         del file["certified_exponent"], file["certified_distance"]
-    back = read_result(tmp_path / "c.h5", "comparison")
+
+    back = read_result(changed(earlier), "comparison")
     assert np.isnan(back.certified_distance).all()
     np.testing.assert_array_equal(back.mean_distance, study.mean_distance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,17 +16,8 @@ from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_p
 from meanfield.studies.ensemble_results import ClusterTable, Ensemble
 from meanfield.studies.study import Runs
 
-EXACT = (
-    "times",
-    "tokens",
-    "onset_times",
-    "counts",
-    "mass",
-    "centre",
-    "predicted",
-    "mean_count",
-    "standard_error",
-)
+EXACT = ("times", "tokens", "onset_times", "counts", "mass", "centre", "predicted", "mean_count",
+         "standard_error")  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=[mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
@@ -44,7 +34,7 @@ def made(plan: EnsemblePlan) -> Ensemble:
     return plan.completed()
 
 
-def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
+def test_ensemble_comes_back(made, tmp_path):
     """A report or figure from a file would not be that of the ensemble."""
     write_result(tmp_path / "e.h5", replace(made, attributes=made.attributes | {"title": "t"}))
     back = read_result(tmp_path / "e.h5", "ensemble")
@@ -54,7 +44,7 @@ def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
     assert {name: back.attributes[name] for name in expected} == expected
 
 
-def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
+def test_other_programs_read_axes(made, tmp_path):
     """Without dimension scales nobody else knows which axis is which."""
     xarray = pytest.importorskip("xarray")
     write_result(tmp_path / "e.h5", made)
@@ -69,7 +59,7 @@ def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
         np.testing.assert_allclose(mean, data.mean_count, rtol=1e-14)
 
 
-def test_an_ensemble_without_runs_comes_back(plan: EnsemblePlan, tmp_path: Path) -> None:
+def test_an_ensemble_without_runs_comes_back(plan, tmp_path):
     """A process killed in its first second would leave a file that nobody can continue."""
     write_result(tmp_path / "e.h5", plan.results(plan.empty()))
     back = read_result(tmp_path / "e.h5", "ensemble")
@@ -78,9 +68,7 @@ def test_an_ensemble_without_runs_comes_back(plan: EnsemblePlan, tmp_path: Path)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
-def test_what_is_finished_is_kept(
-    plan: EnsemblePlan, made: Ensemble, tmp_path: Path, error: BaseException
-) -> None:
+def test_what_is_finished_is_kept(plan, made, tmp_path, error):
     """Whatever ends an ensemble would lose the runs that were finished."""
     blocks = plan.missing(plan.empty())
 
@@ -100,7 +88,7 @@ def test_what_is_finished_is_kept(
     assert (back.counts >= 0).sum() == 2 * len(runs)
 
 
-def test_other_files_are_no_ensembles(made: Ensemble, tmp_path: Path) -> None:
+def test_other_files_are_no_ensembles(made, tmp_path):
     """A run would be read as an ensemble, or an ensemble as a run."""
     write_result(tmp_path / "e.h5", made)
     with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: open it"):

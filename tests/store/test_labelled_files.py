@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ import meanfield as mf
 
 
 @pytest.mark.parametrize("where", ["circle", "sphere"])
-def test_labelled_runs_go_on_equal_to_the_bit(where: str, tmp_path: Path) -> None:
+def test_labelled_runs_go_on_equal_to_the_bit(where, tmp_path):
     """A part, a label or the time of the turning frames that were lost would change the run."""
     if where == "circle":
         problem = mf.Problem(
@@ -45,7 +43,7 @@ def test_labelled_runs_go_on_equal_to_the_bit(where: str, tmp_path: Path) -> Non
         )
 
 
-def test_datasets_have_an_axis_of_labels() -> None:
+def test_datasets_have_an_axis_of_labels():
     """Names of axes and labels would have to be guessed."""
     causal = mf.Attention([mf.Head()], beta=3.0, mask="causal")
     problem = mf.Problem(mf.Circle(), causal, initial=mf.von_mises_fisher(0.5))
@@ -58,7 +56,7 @@ def test_datasets_have_an_axis_of_labels() -> None:
     )
 
 
-def test_files_hold_the_mean_over_labels_that_are_not_stored(tmp_path: Path) -> None:
+def test_files_hold_the_mean_over_labels_that_are_not_stored(tmp_path):
     """The mean of the stored densities alone would be taken for the limit; or labels change."""
     problem = mf.Problem(
         mf.Circle(),

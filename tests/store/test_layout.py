@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -48,13 +47,13 @@ def file(tmp_path: Path) -> Iterator[h5py.File]:
         *[("anything", value) for value in (1j, b"text", np.arange(2), h5py.Empty("f8"))],
     ],
 )
-def test_attribute_of_another_kind_is_named(name: str, value: Any) -> None:
+def test_attribute_of_another_kind_is_named(name, value):
     """A command would stumble over it later, without a word about the file."""
     with pytest.raises(ValueError, match=rf"attribute {name} is .*, expected "):
         checked_attribute(name, value)
 
 
-def test_attributes_become_plain_values() -> None:
+def test_attributes_become_plain_values():
     """JSON knows no numbers of NumPy's."""
     given = (np.float64(2.0), np.int64(3), np.bool_(True), "a\nb", "f" * 64)
     names = ("beta", "seed", "normalized", "config", "result_hash")
@@ -64,7 +63,7 @@ def test_attributes_become_plain_values() -> None:
         assert plain == value and type(plain) in (float, int, bool, str)
 
 
-def test_texts_are_one_short_line_each() -> None:
+def test_texts_are_one_short_line_each():
     """A title would clear the terminal, forge lines, or be laid out for minutes."""
     assert checked_attribute("title", "\x1b]0;pwned\x07 a\nb") == r"\x1b]0;pwned\x07 a\nb"
     assert checked_attribute("note", "\u202e abc") == r"\u202e abc"
@@ -72,7 +71,7 @@ def test_texts_are_one_short_line_each() -> None:
     assert checked_attribute("changes", "t = 1\n\x1b[2J") == "t = 1\n" + r"\x1b[2J"
 
 
-def test_an_attribute_has_one_kind() -> None:
+def test_an_attribute_has_one_kind():
     """The second kind of a name would win unseen."""
     names = [name for group in ATTRIBUTES.values() for name in group.split()]
     assert len(names) == len(set(names))
@@ -90,9 +89,7 @@ def test_an_attribute_has_one_kind() -> None:
         ("table", "f", (None,), r"table has shape \(3, 2\), expected \(any,\)"),
     ],
 )
-def test_dataset_of_another_kind_is_named(
-    file: h5py.File, name: str, kinds: str, shape: tuple[int | None, ...], message: str
-) -> None:
+def test_dataset_of_another_kind_is_named(file, name, kinds, shape, message):
     """Numbers of another kind or shape would be computed with."""
     with pytest.raises(ValueError, match=message):
         dataset(file, name, kinds, shape)
@@ -101,7 +98,7 @@ def test_dataset_of_another_kind_is_named(
 @pytest.mark.parametrize(
     "values", [[0.0, 2.0, 1.0], [-1.0, 0.0, 1.0], [0.0, np.nan, 1.0], [0.0, 1.0, np.inf]]
 )
-def test_times_that_do_not_increase_are_refused(file: h5py.File, values: list[float]) -> None:
+def test_times_that_do_not_increase_are_refused(file, values):
     """A run would be drawn, and continued, from a time that is none."""
     assert increasing_times(file).tolist() == [0.0, 1.0, 2.0]
     file["time"][...] = values
@@ -109,7 +106,7 @@ def test_times_that_do_not_increase_are_refused(file: h5py.File, values: list[fl
         increasing_times(file)
 
 
-def test_times_that_are_nothing_but_gaps_are_refused(file: h5py.File) -> None:
+def test_times_that_are_nothing_but_gaps_are_refused(file):
     """A file of kilobytes would take all memory."""
     file["time"].resize((10**12,))
     with pytest.raises(ValueError, match="time has 1000000000000 rows, more than the file can"):
@@ -127,9 +124,7 @@ def test_times_that_are_nothing_but_gaps_are_refused(file: h5py.File) -> None:
         (check_increasing, [2, 3], "x holds other numbers than finite ones, increasing from 3"),
     ],
 )
-def test_numbers_out_of_range_are_named(
-    check: Callable[[str, Any, int], None], values: list[int], message: str
-) -> None:
+def test_numbers_out_of_range_are_named(check, values, message):
     """An index would point elsewhere, or a count take all memory."""
     check("x", np.arange(2), 3 if check is not check_increasing else 0)
     check("x", np.zeros(0, int), 3)
@@ -137,14 +132,14 @@ def test_numbers_out_of_range_are_named(
         check("x", np.array(values), 3)
 
 
-def test_numbers_of_tokens_stand_once() -> None:
+def test_numbers_of_tokens_stand_once():
     """A fit over sizes that are all the same would divide by zero."""
     check_distinct("tokens", np.array([1, 2]))
     with pytest.raises(ValueError, match="tokens holds the same number twice"):
         check_distinct("tokens", np.array([5, 5]))
 
 
-def test_arrays_fit_their_axes(file: h5py.File) -> None:
+def test_arrays_fit_their_axes(file):
     """A table would be read with the rows of another study."""
     found = arrays(file, {"counts": ("time",)}, {"counts": "i"})
     assert found["counts"].tolist() == [0, 1, 2] and found["time"].tolist() == [0.0, 1.0, 2.0]
@@ -154,7 +149,7 @@ def test_arrays_fit_their_axes(file: h5py.File) -> None:
         arrays(file, {"table": ("time", "pair")}, {})
 
 
-def test_file_that_cannot_grow_is_not_continued(tmp_path: Path) -> None:
+def test_file_that_cannot_grow_is_not_continued(tmp_path):
     """A resumed run would fail in the middle of its first write."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("series/energy", data=np.arange(3.0), maxshape=(None,))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import h5py
 import pytest
 
@@ -17,7 +15,7 @@ def named(file: h5py.File) -> None:
     file.attrs["meanfield_version"] = "0.1.0"
 
 
-def test_results_may_be_made_anew(tmp_path: Path) -> None:
+def test_results_may_be_made_anew(tmp_path):
     """A damaged run, or one that another program has annotated, could not be made anew."""
     path = tmp_path / "x.h5"
     check_results(path)
@@ -33,7 +31,7 @@ def test_results_may_be_made_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"text", b"\x89HDF\r\n\x1a\n" + bytes(100)])
-def test_other_files_are_no_results(tmp_path: Path, content: bytes) -> None:
+def test_other_files_are_no_results(tmp_path, content):
     """`--overwrite` of somebody else's run file would replace any file of the user's."""
     path = tmp_path / "x.h5"
     path.write_bytes(content)
@@ -41,7 +39,7 @@ def test_other_files_are_no_results(tmp_path: Path, content: bytes) -> None:
         check_results(path)
 
 
-def test_only_figures_are_replaced_by_figures(tmp_path: Path) -> None:
+def test_only_figures_are_replaced_by_figures(tmp_path):
     """A link run.png in an archive would lead a figure into a file of the user's."""
     (tmp_path / "notes").write_text("a user's own notes")
     for ending in (".png", ".pdf", ".svg", ".gif", ".mp4"):
@@ -56,9 +54,7 @@ def test_only_figures_are_replaced_by_figures(tmp_path: Path) -> None:
     check_figure_place(tmp_path / "y.mp4")
 
 
-def test_file_that_cannot_be_read_is_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_that_cannot_be_read_is_not_replaced(tmp_path, monkeypatch):
     """What cannot be recognised would be replaced unseen."""
     (tmp_path / "x.png").write_bytes(b"something")
     monkeypatch.setattr("os.access", lambda path, mode: False)

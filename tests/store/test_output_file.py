@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import threading
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,29 @@ def numbers(path: Path) -> dict[str, int]:
         return {name: int(item[()]) for name, item in file.items()}
 
 
-def test_new_version_begins_as_a_copy_or_empty(tmp_path: Path) -> None:
+def names(folder):
+    """Names of the files of a folder."""
+    return {file.name for file in folder.iterdir()}
+
+
+def failing(code, message="", real=None, chosen=lambda *arguments: True):
+    """Function that fails with an error of the system, or is the real one."""
+
+    def call(*arguments):
+        if chosen(*arguments):
+            raise OSError(code, message)
+        return real(*arguments)
+
+    return call
+
+
+WRITES = {
+    "figure": lambda path: replace_bytes(path, b"new"),
+    "HDF5": lambda path: replace_file(path, None, put("b", 2)),
+}
+
+
+def test_new_version_begins_as_a_copy_or_empty(tmp_path):
     """A flush would lose what was written before."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1))
@@ -45,39 +68,31 @@ def test_new_version_begins_as_a_copy_or_empty(tmp_path: Path) -> None:
     assert numbers(path) == {"a": 1, "b": 2}
     replace_file(path, None, put("c", 3))
     assert numbers(path) == {"c": 3}
-    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+    assert names(tmp_path) == {"x.h5"}
 
 
-def test_failed_write_leaves_the_old_version(tmp_path: Path) -> None:
-    """A failure would cost what was there."""
+def test_old_version_is_there_until_the_new_one_is_whole(tmp_path):
+    """Whoever reads during a flush would see half a file; a failure would cost what was there."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1))
 
-    def fail(file: h5py.File) -> None:
-        file["b"] = 2
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        replace_file(path, path, fail)
-    assert numbers(path) == {"a": 1}
-    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
-
-
-def test_old_version_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    """Whoever reads during a flush would see half a file."""
-    path = tmp_path / "x.h5"
-    replace_file(path, None, put("a", 1))
-
-    def look(file: h5py.File) -> None:
+    def look(file):
         file["b"] = 2
         file.flush()
         assert numbers(path) == {"a": 1}
 
+    def fail(file):
+        look(file)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        replace_file(path, path, fail)
+    assert numbers(path) == {"a": 1} and names(tmp_path) == {"x.h5"}
     replace_file(path, path, look)
     assert numbers(path) == {"a": 1, "b": 2}
 
 
-def test_impossible_place_is_an_output_error(tmp_path: Path) -> None:
+def test_impossible_place_is_an_output_error(tmp_path):
     """A folder that does not exist would be a traceback."""
     with pytest.raises(OutputError, match=r"x\.h5 cannot be written: No such file or directory\."):
         replace_file(tmp_path / "nodir" / "x.h5", None, put("a", 1))
@@ -85,29 +100,29 @@ def test_impossible_place_is_an_output_error(tmp_path: Path) -> None:
         pass
 
 
-def test_bytes_take_the_place_of_a_file_at_once(tmp_path: Path) -> None:
+def test_bytes_take_the_place_of_a_file_at_once(tmp_path):
     """A full disk would leave half a figure, and nothing of the one before."""
     path, link = tmp_path / "x.png", tmp_path / "link.png"
     replace_bytes(path, b"old")
     link.symlink_to(path)
     replace_bytes(link, b"new")
     assert path.read_bytes() == b"new" and link.is_symlink()
-    assert {file.name for file in tmp_path.iterdir()} == {"x.png", "link.png"}
+    assert names(tmp_path) == {"x.png", "link.png"}
 
 
 @pytest.mark.parametrize("name", ["itself.png", "other.png"])
-def test_link_that_leads_nowhere_is_replaced(tmp_path: Path, name: str) -> None:
+def test_link_that_leads_nowhere_is_replaced(tmp_path, name):
     """A link to itself, or two to each other, would be a traceback."""
     link = tmp_path / "itself.png"
     link.symlink_to(name)
     (tmp_path / "other.png").symlink_to("itself.png")
     replace_bytes(link, b"new")
     assert link.read_bytes() == b"new" and not link.is_symlink()
-    assert {file.name for file in tmp_path.iterdir()} == {"itself.png", "other.png"}
+    assert names(tmp_path) == {"itself.png", "other.png"}
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_pipe_stays_a_pipe(tmp_path: Path, linked: bool) -> None:
+def test_pipe_stays_a_pipe(tmp_path, linked):
     """What reads from a pipe, or a device, would wait for ever beside a file of its name."""
     pipe, link = tmp_path / "pipe.png", tmp_path / "link.png"
     os.mkfifo(pipe)
@@ -119,21 +134,21 @@ def test_pipe_stays_a_pipe(tmp_path: Path, linked: bool) -> None:
     with pytest.raises(OutputError, match=refusal):
         replace_file(path, None, put("a", 1))
     assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink()
-    assert {file.name for file in tmp_path.iterdir()} == {"pipe.png", "link.png"}
+    assert names(tmp_path) == {"pipe.png", "link.png"}
 
 
-def test_lock_clears_away_what_a_killed_writer_left(tmp_path: Path) -> None:
+def test_lock_clears_away_what_a_killed_writer_left(tmp_path):
     """A file half written would stay beside the run for ever."""
     (tmp_path / ".x.h5.meanfield-0123456789abcdef").touch()
     theirs = {"x.h5.partial", "x.h5.lock", ".x.h5.meanfield-notes", ".y.h5.meanfield-" + 16 * "0"}
     for name in theirs:
         (tmp_path / name).write_text("a user's own")
     with writer_lock(tmp_path / "x.h5"):
-        assert {file.name for file in tmp_path.iterdir()} == {*theirs, ".x.h5.meanfield-lock"}
-    assert {file.name for file in tmp_path.iterdir()} == theirs
+        assert names(tmp_path) == {*theirs, ".x.h5.meanfield-lock"}
+    assert names(tmp_path) == theirs
 
 
-def test_lock_is_exclusive_and_leaves_nothing(tmp_path: Path) -> None:
+def test_lock_is_exclusive_and_leaves_nothing(tmp_path):
     """Two runs would write one file; or the folder would fill with locks."""
     path = tmp_path / "x.h5"
     refused = pytest.raises(OutputError, match=r"x\.h5 is being written by another process\.")
@@ -144,9 +159,7 @@ def test_lock_is_exclusive_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lock_that_was_taken_away_meanwhile_is_taken_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_that_was_taken_away_meanwhile_is_taken_anew(tmp_path, monkeypatch):
     """A process that opened the lock of one that is just leaving would hold a lock of nothing."""
     path, real, opened = tmp_path / "x.h5", os.open, []
 
@@ -164,46 +177,30 @@ def test_lock_that_was_taken_away_meanwhile_is_taken_anew(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupt_waits_for_the_end_of_the_block(number: int) -> None:
+def test_interrupt_waits_for_the_end_of_the_block(number, seen):
     """An interrupt would tear a flush in two, and rows be written twice."""
-    seen = []
-    before = signal.signal(number, lambda n, frame: seen.append(n))
-    try:
+    arrived = seen(number)
+    with uninterrupted():
         with uninterrupted():
-            with uninterrupted():
-                os.kill(os.getpid(), number)
-            assert seen == []
-        assert seen == [number]
-        os.kill(os.getpid(), number)
-        assert seen == [number, number]
-    finally:
-        signal.signal(number, before)
+            os.kill(os.getpid(), number)
+        assert arrived == []
+    assert arrived == [number]
+    os.kill(os.getpid(), number)
+    assert arrived == [number, number]
 
 
-def test_keyboard_interrupt_comes_after_the_block() -> None:
-    """Ctrl-C during a flush would be forgotten."""
-    done = []
+def test_no_signal_of_several_is_lost(seen):
+    """Ctrl-C during a flush would be forgotten, or make the process forget another signal."""
+    arrived, done = seen(signal.SIGTERM), []
     with pytest.raises(KeyboardInterrupt), uninterrupted():
         os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
         done.append(1)
-    assert done == [1]
+    assert (arrived, done) == ([signal.SIGTERM], [1])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_no_signal_of_several_is_lost() -> None:
-    """Ctrl-C inside a write would make the process forget what another signal asks for."""
-    seen = []
-    before = signal.signal(signal.SIGTERM, lambda n, frame: seen.append(n))
-    try:
-        with pytest.raises(KeyboardInterrupt), uninterrupted():
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGTERM)
-        assert seen == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def test_other_threads_may_write(tmp_path: Path) -> None:
+def test_other_threads_may_write(tmp_path):
     """Signals belong to the main thread: a run in another one would fail."""
     thread = threading.Thread(target=replace_file, args=(tmp_path / "x.h5", None, put("a", 1)))
     thread.start()
@@ -212,7 +209,7 @@ def test_other_threads_may_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [replace_bytes, replace_file])
-def test_planted_links_are_not_followed(tmp_path: Path, write: Any) -> None:
+def test_planted_links_are_not_followed(tmp_path, write):
     """A link in a folder from somebody else would lead into any file of the user's."""
     (tmp_path / "victim").write_text("a user's own")
     for name in ("x.png.partial", ".x.png.partial", ".x.png.meanfield-" + 16 * "0"):
@@ -222,7 +219,7 @@ def test_planted_links_are_not_followed(tmp_path: Path, write: Any) -> None:
     assert not (tmp_path / "x.png").is_symlink() and (tmp_path / "x.png").stat().st_size > 0
 
 
-def test_link_in_place_of_a_lock_is_refused(tmp_path: Path) -> None:
+def test_link_in_place_of_a_lock_is_refused(tmp_path):
     """A lock would make an empty file wherever the link points to."""
     path, lock = tmp_path / "x.h5", tmp_path / ".x.h5.meanfield-lock"
     lock.symlink_to("victim")
@@ -231,7 +228,7 @@ def test_link_in_place_of_a_lock_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(OutputError, match=refusal), writer_lock(path):
         pass
-    assert [file.name for file in tmp_path.iterdir()] == [lock.name]
+    assert names(tmp_path) == {lock.name}
     # A pipe would be opened and locked for ever.
     for make in (lock.mkdir, partial(os.mkfifo, lock)):
         shutil.rmtree(lock) if lock.is_dir() and not lock.is_symlink() else lock.unlink()
@@ -240,21 +237,17 @@ def test_link_in_place_of_a_lock_is_refused(tmp_path: Path) -> None:
             pass
 
 
-def test_name_that_is_taken_is_not_written_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_name_that_is_taken_is_not_written_through(tmp_path, monkeypatch):
     """Even a name that was guessed would only end the write."""
     monkeypatch.setattr("secrets.token_hex", lambda count: "0" * 2 * count)
     planted = tmp_path / (".x.png.meanfield-" + 16 * "0")
     planted.symlink_to("victim")
     with pytest.raises(OutputError, match=r"x\.png cannot be written: File exists"):
         replace_bytes(tmp_path / "x.png", b"new")
-    assert [file.name for file in tmp_path.iterdir()] == [planted.name]
+    assert names(tmp_path) == {planted.name}
 
 
-def test_full_disk_is_found_before_hdf5_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_found_before_hdf5_writes(tmp_path, monkeypatch):
     """HDF5 would be left with a file that it can neither write nor close, and crash at the end."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1))
@@ -269,10 +262,10 @@ def test_full_disk_is_found_before_hdf5_writes(
         replace_file(path, path, put("b", 2), room=1000)
     assert asked[0] >= path.stat().st_size + 1000
     assert numbers(path) == {"a": 1}
-    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+    assert names(tmp_path) == {"x.h5"}
 
 
-def test_reserved_space_is_given_back(tmp_path: Path) -> None:
+def test_reserved_space_is_given_back(tmp_path):
     """A file would keep the room that it might have needed."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1), room=10**7)
@@ -280,45 +273,17 @@ def test_reserved_space_is_given_back(tmp_path: Path) -> None:
     assert path.stat().st_size < 10**5
 
 
-def test_file_systems_that_cannot_reserve_are_written_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_systems_that_cannot_reserve_are_written_all_the_same(tmp_path, monkeypatch):
     """Runs would be impossible on some network disks."""
-
-    def unsupported(descriptor: int, offset: int, size: int) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(os, "posix_fallocate", unsupported)
-    replace_file(tmp_path / "x.h5", None, put("a", 1))
+    path = tmp_path / "x.h5"
+    monkeypatch.setattr(os, "posix_fallocate", failing(95, "Operation not supported"))
+    replace_file(path, None, put("a", 1))
     monkeypatch.delattr(os, "posix_fallocate")
-    replace_file(tmp_path / "x.h5", tmp_path / "x.h5", put("b", 2))
-    assert numbers(tmp_path / "x.h5") == {"a": 1, "b": 2}
+    replace_file(path, path, put("b", 2))
+    assert numbers(path) == {"a": 1, "b": 2}
 
 
-class Failing:
-    """File whose k-th write or cut fails, once."""
-
-    def __init__(self, raw: Any, chosen: int) -> None:
-        self._raw, self._left = raw, chosen
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything of the file, and two things that may fail."""
-        method = getattr(self._raw, name)
-        if name not in ("write", "truncate"):
-            return method
-
-        def maybe(argument: Any) -> Any:
-            self._left -= 1
-            if self._left == -1:
-                raise OSError(5, "Input/output error")
-            return method(argument)
-
-        return maybe
-
-
-def test_no_failure_of_the_disk_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_failure_of_the_disk_is_forgotten(tmp_path, monkeypatch):
     """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
     path, real, failing = tmp_path / "x.h5", output_file._Disk, 0
     replace_file(path, None, put("a", 1))
@@ -327,7 +292,7 @@ def test_no_failure_of_the_disk_is_forgotten(
         file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
         file["b"] = 2
 
-    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Failing(raw, failing)))
+    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Faulty(raw, failing)))
     while True:
         try:
             replace_file(path, path, write)
@@ -340,105 +305,99 @@ def test_no_failure_of_the_disk_is_forgotten(
     assert failing > 30
 
 
-class Sluggish:
-    """File that takes few bytes at a time."""
-
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else of the file."""
-        return getattr(self._raw, name)
-
-    def write(self, data: memoryview) -> int:
-        """Write at most 7 bytes."""
-        return int(self._raw.write(data[:7]))
-
-
-def test_disk_that_takes_few_bytes_at_a_time_gets_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_that_takes_few_bytes_at_a_time_gets_all(tmp_path, monkeypatch):
     """The end of a large write would be missing."""
     path, real, written = tmp_path / "x.h5", output_file._Disk, random.Random(1).randbytes(100)
     with (tmp_path / "x").open("w+b", buffering=0) as raw:
-        disk = real(Sluggish(raw))  # type: ignore[arg-type]
+        disk = real(Faulty(raw, most=7))
         assert disk.write(memoryview(written)) == 100 and disk.error is None
     assert (tmp_path / "x").read_bytes() == written
-    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Sluggish(raw)))
+    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Faulty(raw, most=7)))
     replace_file(path, None, put("a", 1))
     replace_file(path, path, put("b", 2))
     assert numbers(path) == {"a": 1, "b": 2} and not is_broken(path)
 
 
-def write_bytes(path: Path) -> None:
-    """Write a figure."""
-    replace_bytes(path, b"new")
-
-
-def write_hdf5(path: Path) -> None:
-    """Write an HDF5 file."""
-    replace_file(path, None, put("b", 2))
-
-
 @pytest.mark.skipif(os.name != "posix", reason="folders cannot be flushed")
-@pytest.mark.parametrize("write", [write_bytes, write_hdf5])
-def test_file_and_then_its_name_are_flushed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any
-) -> None:
+@pytest.mark.parametrize("write", WRITES)
+def test_file_and_then_its_name_are_flushed(tmp_path, monkeypatch, write):
     """A power cut would leave an empty file, or bring the older one back."""
-    path, done = tmp_path / "x", []
+    path, done, flush, rename = tmp_path / "x", [], os.fsync, os.replace
     path.write_bytes(b"old")
 
-    def seen(found: os.stat_result) -> tuple[int, int, int]:
-        return found.st_ino, found.st_size, found.st_mtime_ns
+    def noted(what, found):
+        done.append((what, found.st_ino, found.st_size, found.st_mtime_ns))
 
-    flush, rename = os.fsync, os.replace
-
-    def fsync(descriptor: int) -> None:
-        done.append(("flushed", *seen(os.fstat(descriptor))))
+    def fsync(descriptor):
+        noted("flushed", os.fstat(descriptor))
         flush(descriptor)
 
-    def replace(source: Any, target: Any) -> None:
-        done.append(("renamed", *seen(os.stat(source))))
+    def replace(source, target):
+        noted("renamed", os.stat(source))
         rename(source, target)
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "replace", replace)
-    write(path)
-    new = seen(path.stat())
-    assert done[:2] == [("flushed", *new), ("renamed", *new)]
-    assert [step[:2] for step in done[2:]] == [("flushed", tmp_path.stat().st_ino)]
+    WRITES[write](path)
+    noted("flushed", path.stat())
+    assert done[0] == done[-1] and done[1] == ("renamed", *done[0][1:])
+    assert [step[:2] for step in done[2:-1]] == [("flushed", tmp_path.stat().st_ino)]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders cannot be flushed")
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_what_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_what_cannot_be_flushed(tmp_path, monkeypatch, what):
     """A file that is not on the disk would be trusted; or one that is there be called lost."""
-    path, flush, is_chosen = tmp_path / "x", os.fsync, [stat.S_ISREG, stat.S_ISDIR][what != "file"]
+    path, is_chosen = tmp_path / "x", [stat.S_ISREG, stat.S_ISDIR][what != "file"]
     path.write_bytes(b"old")
-
-    def fsync(descriptor: int) -> None:
-        if is_chosen(os.fstat(descriptor).st_mode):
-            raise OSError(5, "Input/output error")
-        flush(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    if what == "folder":
-        write_bytes(path)
-    else:
-        with pytest.raises(OutputError, match="x cannot be written: Input/output error"):
-            write_bytes(path)
+    chosen = lambda descriptor: is_chosen(os.fstat(descriptor).st_mode)  # noqa: E731
+    monkeypatch.setattr(os, "fsync", failing(5, "Input/output error", os.fsync, chosen))
+    refused = pytest.raises(OutputError, match="x cannot be written: Input/output error")
+    with refused if what == "file" else nullcontext():
+        replace_bytes(path, b"new")
     assert path.read_bytes() == (b"new" if what == "folder" else b"old")
-    assert [file.name for file in tmp_path.iterdir()] == ["x"]
+    assert names(tmp_path) == {"x"}
 
 
-def test_file_that_hdf5_cannot_finish_is_told(tmp_path: Path) -> None:
+def test_file_that_hdf5_cannot_finish_is_told(tmp_path):
     """What the disk said would hide behind what HDF5 makes of it, or the other way round."""
-    path = tmp_path / "x.h5"
-
-    def fail(file: h5py.File) -> None:
-        raise OSError(28, "No space left on device")
-
     with pytest.raises(OutputError, match="No space left on device"):
-        replace_file(path, None, fail)
-    assert list(tmp_path.iterdir()) == []
+        replace_file(tmp_path / "x.h5", None, failing(28, "No space left on device"))
+    assert names(tmp_path) == set()
+
+
+@pytest.fixture
+def seen():
+    """Numbers of the signals that arrive, SIGINT among them if asked for."""
+    arrived, before = [], {}
+
+    def listen(*numbers):
+        for number in numbers:
+            before[number] = signal.signal(number, lambda n, frame: arrived.append(n))
+        return arrived
+
+    yield listen
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class Faulty:
+    """File whose k-th write or cut fails, once; or that takes few bytes at a time."""
+
+    def __init__(self, raw, chosen=None, most=None):
+        self._raw, self._left, self._most = raw, chosen, most
+
+    def __getattr__(self, name):
+        """Everything of the file, and two things that may fail."""
+        method = getattr(self._raw, name)
+        if name not in ("write", "truncate"):
+            return method
+
+        def maybe(argument):
+            if self._left is not None:
+                self._left -= 1
+                if self._left == -1:
+                    raise OSError(5, "Input/output error")
+            return method(argument[: self._most] if name == "write" else argument)
+
+        return maybe

@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -28,7 +27,7 @@ FRESH = "from meanfield.store.provenance import provenance; "
 FRESH += "print(provenance()['versions'])"
 
 
-def test_versions_are_those_installed() -> None:
+def test_versions_are_those_installed():
     """Somebody would repeat the run with other libraries."""
     found = parsed_versions(provenance()["versions"])
     assert found.pop("meanfield") == mf.__version__
@@ -36,7 +35,7 @@ def test_versions_are_those_installed() -> None:
     assert found == {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
-def test_versions_do_not_depend_on_what_is_loaded() -> None:
+def test_versions_do_not_depend_on_what_is_loaded():
     """The same installation would seem to differ from run to run."""
     import ducc0
     import h5py
@@ -52,13 +51,13 @@ def test_versions_do_not_depend_on_what_is_loaded() -> None:
     assert fresh.stdout.strip() == provenance()["versions"]
 
 
-def test_missing_library_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_left_out(monkeypatch):
     """An installation without an optional library could not run at all."""
     monkeypatch.setattr(module, "LIBRARIES", ("numpy", "no-such-library"))
     assert set(parsed_versions(provenance()["versions"])) == {"meanfield", "python", "numpy"}
 
 
-def test_machine_is_this_one() -> None:
+def test_machine_is_this_one():
     """A difference between machines could not be found."""
     facts = provenance()
     assert set(facts) == set(FACTS)
@@ -72,19 +71,19 @@ def test_machine_is_this_one() -> None:
     assert facts["threads"] == threads()
 
 
-def test_first_session_has_no_changes() -> None:
+def test_first_session_has_no_changes():
     """A run that was never resumed would seem to be made of parts."""
     assert (provenance()["sessions"], provenance()["changes"]) == (1, "")
 
 
-def test_same_again_is_no_change() -> None:
+def test_same_again_is_no_change():
     """Every resumed run would be suspected."""
     again = provenance(provenance(provenance()))
     assert (again["sessions"], again["changes"]) == (3, "")
 
 
 @pytest.mark.usefixtures("same_threads")
-def test_what_changes_on_the_way_is_kept() -> None:
+def test_what_changes_on_the_way_is_kept():
     """Half of a run would come from other libraries, and nobody could tell."""
     before = threads()
     first = provenance()
@@ -103,13 +102,13 @@ def test_what_changes_on_the_way_is_kept() -> None:
     ]
 
 
-def test_file_without_facts_can_go_on() -> None:
+def test_file_without_facts_can_go_on():
     """A file of an earlier version could not be resumed, or everything would have changed."""
     facts = provenance({"status": "interrupted at t = 1", "beta": 4.0})
     assert (facts["sessions"], facts["changes"]) == (2, "")
 
 
-def test_facts_can_be_attributes_of_a_file(tmp_path: Path) -> None:
+def test_facts_can_be_attributes_of_a_file(tmp_path):
     """A run would fail when it begins to write."""
     facts = provenance()
     with h5py.File(tmp_path / "x.h5", "w") as file:
@@ -117,7 +116,7 @@ def test_facts_can_be_attributes_of_a_file(tmp_path: Path) -> None:
         assert {name: file.attrs[name] for name in facts} == facts
 
 
-def test_processor_without_a_name_is_its_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processor_without_a_name_is_its_architecture(monkeypatch):
     """A machine without /proc could not run."""
 
     def closed(*arguments: object, **options: object) -> None:
@@ -129,7 +128,7 @@ def test_processor_without_a_name_is_its_architecture(monkeypatch: pytest.Monkey
     assert "glibc" not in provenance()["platform"]
 
 
-def test_file_of_another_kind_has_no_provenance(tmp_path: Path) -> None:
+def test_file_of_another_kind_has_no_provenance(tmp_path):
     """Any HDF5 file would be taken for a result."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["time"] = np.zeros(3)

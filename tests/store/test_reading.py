@@ -12,7 +12,6 @@ import h5py
 import numpy as np
 import pytest
 
-from meanfield.commands.main import main
 from meanfield.store.output_file import seal
 from meanfield.store.reading import FormatError, check_bounded, opened
 
@@ -26,13 +25,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "x.h5"
 
 
-def test_content_is_there(path: Path) -> None:
+def test_content_is_there(path):
     """No file could be read."""
     with opened(path) as file:
         assert file["a"][()] == 1
 
 
-def test_what_cannot_be_opened_is_named(path: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_named(path, tmp_path):
     """The user would see HDF5's own words."""
     other = tmp_path / "text.h5"
     other.write_text("text")
@@ -49,50 +48,25 @@ def test_what_cannot_be_opened_is_named(path: Path, tmp_path: Path) -> None:
         assert str(caught.value).startswith(str(file))
 
 
-@pytest.mark.parametrize("error", [KeyError("b"), OSError("x\ny"), ValueError("odd"), TypeError()])
-def test_failure_inside_is_damage(path: Path, error: Exception) -> None:
-    """A file that lacks something would be a traceback."""
-    with pytest.raises(FormatError, match=r"x\.h5 is damaged") as caught, opened(path):
-        raise error
-    assert str(caught.value).isprintable()
-
-
-def test_memory_that_is_missing_is_no_damage(path: Path) -> None:
-    """The advice would be to delete a good file."""
-    told = r"x\.h5 takes more memory to read than there is"
-    with pytest.raises(FormatError, match=told), opened(path):
-        raise MemoryError
-
-
-def test_own_complaint_and_interrupt_pass(path: Path) -> None:
-    """A clear message would be called damage, or Ctrl-C swallowed."""
-    with pytest.raises(FormatError, match="^mine$"), opened(path):
-        raise FormatError("mine")
-    with pytest.raises(KeyboardInterrupt), opened(path):
-        raise KeyboardInterrupt
-
-
-def test_file_that_cannot_be_read_says_why(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_cannot_be_read_says_why(path, monkeypatch):
     """No permission would be a failed run, or a traceback in a script."""
 
-    def refuse(name: object) -> bool:
+    def refuse(name):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("meanfield.store.reading.is_broken", refuse)
-    with (
-        pytest.raises(FormatError, match=r"x\.h5 cannot be read: Permission denied\."),
-        opened(path),
-    ):
+    told = r"x\.h5 cannot be read: Permission denied\."
+    with pytest.raises(FormatError, match=told), opened(path):
         pass
 
 
-def test_message_is_one_line_whatever_the_file_says() -> None:
+def test_message_is_one_line_whatever_the_file_says():
     """A file could print what it likes."""
     assert str(FormatError("two\n  lines")) == "two lines"
     assert str(FormatError("red \x1b[31m")) == r"red \x1b[31m"
 
 
-def test_file_that_another_program_writes_is_not_damaged(path: Path) -> None:
+def test_file_that_another_program_writes_is_not_damaged(path):
     """The advice would be to delete a good file."""
     told = r"x\.h5 is open for writing in another program\. Close it there\."
     holds = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
@@ -157,9 +131,7 @@ CLAIMS: dict[Callable[[h5py.File], None], str] = {
 
 
 @pytest.mark.parametrize("change", CLAIMS)
-def test_what_leads_elsewhere_or_claims_too_much_is_named(
-    tmp_path: Path, change: Callable[[h5py.File], None]
-) -> None:
+def test_what_leads_elsewhere_or_claims_too_much_is_named(tmp_path, change):
     """A file of kilobytes would make a command wait for ever, or take all memory."""
     path = tmp_path / "x.h5"
     with h5py.File(path, "w") as file:
@@ -170,7 +142,7 @@ def test_what_leads_elsewhere_or_claims_too_much_is_named(
         pass
 
 
-def test_what_runs_and_others_write_passes(tmp_path: Path) -> None:
+def test_what_runs_and_others_write_passes(tmp_path):
     """Runs of many times, compressed copies and notes of other programs would be refused."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         # Never written, as a diagnostic of a carrier that a long run never took.
@@ -187,9 +159,7 @@ def test_what_runs_and_others_write_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["info", "info --provenance", "plot", "run --resume", "check"])
-def test_no_command_follows_a_link(
-    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_command_follows_a_link(tmp_path, command, cli):
     """A link to a pipe, in a file from somebody else, would stop a command for ever."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.attrs["format_version"] = 2
@@ -201,7 +171,25 @@ def test_no_command_follows_a_link(
     )
     name, *options = command.split()
     file_name = "x.toml" if name in ("run", "check") else "x.h5"
-    assert main([name, str(tmp_path / file_name), *options]) == 2
-    error = capsys.readouterr().err
+    error = cli.refused(name, tmp_path / file_name, *options)
     assert "x.h5 is damaged: time is a link, which is not followed." in error
-    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "message"),
+    [
+        # A file that lacks something would be a traceback.
+        *[(error, FormatError, r"x\.h5 is damaged") for error in (KeyError("b"), OSError("x\ny"),
+          ValueError("odd"), TypeError())],
+        # The advice would be to delete a good file.
+        (MemoryError(), FormatError, r"x\.h5 takes more memory to read than there is"),
+        # A clear message would be called damage, or Ctrl-C swallowed.
+        (FormatError("mine"), FormatError, "^mine$"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
+    ],
+)  # fmt: skip
+def test_failure_inside_is_told_as_what_it_is(path, error, raised, message):
+    """A file that is damaged, large, or good would be called something else."""
+    with pytest.raises(raised, match=message) as caught, opened(path):
+        raise error
+    assert str(caught.value).isprintable()

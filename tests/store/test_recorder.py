@@ -61,7 +61,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
 
 
-def test_everything_is_passed_on_and_taken_down(path: Path) -> None:
+def test_everything_is_passed_on_and_taken_down(path):
     """Progress or the file would miss a time."""
     passed = [snapshot.time for snapshot in recording(path, snapshots(5))]
     run = load(path)
@@ -70,7 +70,7 @@ def test_everything_is_passed_on_and_taken_down(path: Path) -> None:
     assert run.attributes["title"] == "t"
 
 
-def test_file_is_there_before_the_first_row(path: Path) -> None:
+def test_file_is_there_before_the_first_row(path):
     """A run would compute for hours before it finds that it cannot write."""
 
     def stream() -> Iterator[Snapshot]:
@@ -82,7 +82,7 @@ def test_file_is_there_before_the_first_row(path: Path) -> None:
         next(recording(path.parent / "nodir" / "x.h5", snapshots(1)))
 
 
-def test_rows_reach_the_file_on_the_way(path: Path, eager: None) -> None:
+def test_rows_reach_the_file_on_the_way(path, eager):
     """A power cut would cost the whole run."""
     for snapshot in recording(path, snapshots(4)):
         run = load(path)
@@ -91,7 +91,7 @@ def test_rows_reach_the_file_on_the_way(path: Path, eager: None) -> None:
         assert read_checkpoint(path)[0].time == snapshot.time
 
 
-def test_writing_costs_a_share_of_the_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_costs_a_share_of_the_time(path, monkeypatch):
     """A long run would spend its time copying its file."""
     now, written = [0.0], []
     monkeypatch.setattr(recorder.clock, "perf_counter", lambda: now[0])
@@ -114,7 +114,7 @@ def test_writing_costs_a_share_of_the_time(path: Path, monkeypatch: pytest.Monke
     assert len(written) > 10
 
 
-def test_states_do_not_fill_the_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_do_not_fill_the_memory(path, monkeypatch):
     """Gigabytes of tokens would wait for their turn to be written."""
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 1e9)
     monkeypatch.setattr(recorder, "PENDING_BYTES", 100)
@@ -129,22 +129,15 @@ def test_states_do_not_fill_the_memory(path: Path, monkeypatch: pytest.MonkeyPat
     assert waiting == [4, 4, 4, 4, 4, 0]
 
 
-@pytest.mark.parametrize(("keep", "kept"), [("all", [0, 1, 2]), ("last", [2]), ("none", [])])
-def test_states_are_kept_as_asked(path: Path, keep: str, kept: list[int], eager: None) -> None:
-    """The disk would fill, or the last state be lost."""
-    list(recording(path, snapshots(3), keep_state=keep))
-    measures = load(path).measures
-    assert [i for i, measure in enumerate(measures) if measure is not None] == kept
+@pytest.mark.parametrize(("keep", "expected"), [("all", [0, 1, 2]), ("last", [2]), ("none", [])])
+def test_states_are_kept_as_asked(path, keep, expected, eager):
+    """The disk would fill, or the last state be lost: a run that is killed would have none."""
+    for snapshot in recording(path, snapshots(3), keep_state=keep):
+        assert keep != "last" or kept(path) == [snapshot.time]
+    assert kept(path) == expected
 
 
-def test_last_state_is_there_while_a_run_goes_on(path: Path, eager: None) -> None:
-    """A run that is killed would have saved times, but no state to look at or to start from."""
-    for snapshot in recording(path, snapshots(4), keep_state="last"):
-        kept = [i for i, measure in enumerate(load(path).measures) if measure is not None]
-        assert kept == [snapshot.time]
-
-
-def test_file_does_not_grow_by_the_states_it_drops(path: Path, eager: None) -> None:
+def test_file_does_not_grow_by_the_states_it_drops(path, eager):
     """Every flush of a run of many tokens would leave a hole of the size of its state."""
     state = np.zeros(20_000, complex)
     state[0] = 1.0
@@ -160,17 +153,17 @@ def test_file_does_not_grow_by_the_states_it_drops(path: Path, eager: None) -> N
     assert sizes[-1] - sizes[0] < 5 * 0.1 * state.nbytes
 
 
-def test_last_state_moves_on_when_a_run_is_continued(path: Path) -> None:
+def test_last_state_moves_on_when_a_run_is_continued(path):
     """A resumed run would keep states that an uninterrupted one has not."""
     stream = recording(path, snapshots(3), keep_state="last")
     next(stream), next(stream)
-    stream.close()  # type: ignore[attr-defined]
-    assert [measure is not None for measure in load(path).measures] == [False, True]
+    stream.close()
+    assert kept(path) == [1]
     list(recording(path, snapshots(2, first=2), keep_state="last", resume=True))
-    assert [measure is not None for measure in load(path).measures] == [False] * 3 + [True]
+    assert kept(path) == [3]
 
 
-def test_continued_file_holds_both_parts(path: Path) -> None:
+def test_continued_file_holds_both_parts(path):
     """Rows would be lost, doubled, or in another order."""
     list(recording(path, snapshots(3)))
     list(recording(path, snapshots(2, first=3), resume=True))
@@ -192,85 +185,61 @@ def test_continued_file_holds_both_parts(path: Path) -> None:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-def test_whatever_ends_a_run_is_its_status(path: Path, error: BaseException, status: str) -> None:
+def test_whatever_ends_a_run_is_its_status(path, error, status):
     """The file would not say how far it can be trusted."""
-
-    def stream() -> Iterator[Snapshot]:
-        yield from snapshots(3)
-        raise error
-
     with pytest.raises(type(error)):
-        list(recording(path, stream()))
+        list(recording(path, ended(snapshots(3), error)))
     run = load(path)
     assert (run.status, run.time.tolist()) == (status, [0.0, 1.0, 2.0])
 
 
-def test_closing_is_an_interruption(path: Path) -> None:
+def ended(stream, error):
+    """Snapshots, then an error."""
+    yield from stream
+    raise error
+
+
+def test_closing_is_an_interruption(path):
     """A consumer that stops early would leave a file that claims to be running."""
     stream = recording(path, snapshots(9))
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert load(path).status == "interrupted at t = 0"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
-def test_run_that_ends_before_its_first_new_row_says_where(
-    path: Path, error: BaseException
-) -> None:
+def test_run_that_ends_before_its_first_new_row_says_where(path, error):
     """A resumed run that is interrupted at once would claim to have reached nothing."""
     list(recording(path, snapshots(4)))
-
-    def stream() -> Iterator[Snapshot]:
-        raise error
-        yield
-
     with pytest.raises(type(error)):
-        list(recording(path, stream(), resume=True, reached=3.0))
+        list(recording(path, ended((), error), resume=True, reached=3.0))
     run = load(path)
     assert run.status.endswith(" at t = 3") and run.time.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_interrupt_while_writing_doubles_nothing(
-    path: Path, eager: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupt_while_writing_doubles_nothing(path, eager, monkeypatch):
     """Rows would be written twice when Ctrl-C comes between renaming and forgetting them."""
-    real, calls = os.replace, []
-
-    def interrupted(*arguments: Any) -> None:
-        real(*arguments)
-        calls.append(1)
-        if len(calls) == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(os, "replace", interrupted)
+    interrupted_after(monkeypatch, 3)
     with pytest.raises(KeyboardInterrupt):
         list(recording(path, snapshots(9)))
     run = load(path)
-    assert run.time.tolist() == [0.0, 1.0]
-    assert run.status == "interrupted at t = 1"
+    assert (run.time.tolist(), run.status) == ([0.0, 1.0], "interrupted at t = 1")
 
 
-def test_interrupt_of_the_last_write_leaves_a_completed_run(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupt_of_the_last_write_leaves_a_completed_run(path, monkeypatch):
     """A run that is all there would be called interrupted."""
-    real, calls = os.replace, []
-
-    def interrupted(*arguments: Any) -> None:
-        real(*arguments)
-        calls.append(1)
-        if len(calls) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(os, "replace", interrupted)
+    interrupted_after(monkeypatch, 2)
     with pytest.raises(KeyboardInterrupt):
         list(recording(path, snapshots(3)))
     assert load(path).status == "completed"
 
 
-def test_disk_that_fills_up_ends_the_run_with_its_reason(
-    path: Path, eager: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def kept(path):
+    """Numbers of the saved times whose state is kept."""
+    return [i for i, measure in enumerate(load(path).measures) if measure is not None]
+
+
+def test_disk_that_fills_up_ends_the_run_with_its_reason(path, eager, monkeypatch):
     """A full disk would look like a wrong input, or lose what was written."""
     real = recorder.replace_file
 
@@ -286,11 +255,11 @@ def test_disk_that_fills_up_ends_the_run_with_its_reason(
     assert load(path).time.tolist() == [0.0, 1.0]
 
 
-def test_nothing_missing_can_be_said(path: Path) -> None:
+def test_nothing_missing_can_be_said(path):
     """A run that has nothing left to do would stay interrupted, or change its numbers."""
     stream = recording(path, snapshots(2))
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     before = load(path).attributes
     conclude(OutputFile(path), {"title": "other"})
     run = load(path)
@@ -315,7 +284,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-def test_rows_go_into_no_other_file(tmp_path: Path, what: str, eager: None) -> None:
+def test_rows_go_into_no_other_file(tmp_path, what, eager):
     """Rows would be mixed with those of another run, and the mixture sealed as completed."""
     (tmp_path / "folder").mkdir()
     path, other = tmp_path / "folder" / "x.h5", tmp_path / "folder" / "other.h5"
@@ -336,7 +305,7 @@ def test_rows_go_into_no_other_file(tmp_path: Path, what: str, eager: None) -> N
     assert list(tmp_path.rglob(".*")) == []
 
 
-def test_copy_that_comes_back_is_the_file(path: Path, eager: None) -> None:
+def test_copy_that_comes_back_is_the_file(path, eager):
     """A run would end because its file was moved to another disk and back, or touched."""
     stream = recording(path, snapshots(4))
     next(stream)
@@ -349,10 +318,23 @@ def test_copy_that_comes_back_is_the_file(path: Path, eager: None) -> None:
     assert load(path).time.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_file_that_appears_before_the_first_write_is_kept(path: Path) -> None:
+def test_file_that_appears_before_the_first_write_is_kept(path):
     """What another program has made while a run was prepared would be replaced."""
     stream = recording(path, snapshots(2))
     path.write_text("made meanwhile")
     with pytest.raises(OutputError, match=r"x\.h5 appeared meanwhile"):
         next(stream)
     assert path.read_text() == "made meanwhile"
+
+
+def interrupted_after(monkeypatch, count):
+    """Have Ctrl-C come with a renaming of this number."""
+    real, calls = os.replace, []
+
+    def replace(*arguments):
+        real(*arguments)
+        calls.append(1)
+        if len(calls) == count:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", replace)

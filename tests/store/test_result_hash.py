@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import h5py
@@ -30,7 +29,7 @@ def changed(name: str, index: tuple[int, ...]) -> dict[str, Any]:
     return RESULTS | {name: array}
 
 
-def test_definition_can_be_followed_elsewhere() -> None:
+def test_definition_can_be_followed_elsewhere():
     """The recipe of the documentation would give another hash."""
     told = b"meanfield results 1\n"
     told += b"counts i8 2x3\n" + RESULTS["counts"].astype("<i8").tobytes()
@@ -43,12 +42,12 @@ def test_definition_can_be_followed_elsewhere() -> None:
     ("name", "index"),
     [("time", (0,)), ("time", (4,)), ("moments", (2, 1)), ("moments", (4, 3)), ("counts", (1, 2))],
 )
-def test_every_bit_counts(name: str, index: tuple[int, ...]) -> None:
+def test_every_bit_counts(name, index):
     """Two different results would be taken for the same."""
     assert result_hash(changed(name, index)) != result_hash(RESULTS)
 
 
-def test_names_and_shapes_count() -> None:
+def test_names_and_shapes_count():
     """The same bytes would mean something else and keep their hash."""
     renamed = {("Time" if name == "time" else name): array for name, array in RESULTS.items()}
     others = [renamed, RESULTS | {"moments": MOMENTS.reshape(4, 5)}]
@@ -57,7 +56,7 @@ def test_names_and_shapes_count() -> None:
     assert len(hashes) == 4
 
 
-def test_layout_in_memory_does_not_count() -> None:
+def test_layout_in_memory_does_not_count():
     """The same numbers would have another hash on another machine, or from another program."""
     reference = result_hash(RESULTS)
     turned = {name: RESULTS[name] for name in reversed(RESULTS)}
@@ -69,7 +68,7 @@ def test_layout_in_memory_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("chunks", [(1, 1), (3, 2), (5, 4)])
-def test_chunks_of_a_file_do_not_count(tmp_path: Path, chunks: tuple[int, int]) -> None:
+def test_chunks_of_a_file_do_not_count(tmp_path, chunks):
     """The hash would depend on how often the file was written."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         for name, array in RESULTS.items():
@@ -77,14 +76,14 @@ def test_chunks_of_a_file_do_not_count(tmp_path: Path, chunks: tuple[int, int]) 
         assert result_hash(file) == result_hash(RESULTS)
 
 
-def test_pieces_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_do_not_count(monkeypatch):
     """The hash would depend on the size of what is read at once."""
     reference = result_hash(RESULTS)
     monkeypatch.setattr(module, "_PIECE_BYTES", 100)
     assert result_hash(RESULTS) == reference
 
 
-def test_every_nan_is_the_same() -> None:
+def test_every_nan_is_the_same():
     """What is missing would have the sign that a processor gives it."""
     one, other = np.array([0.0, np.nan]), np.array([0.0, np.nan])
     other.view(np.uint64)[1] ^= 1 << 63 | 1
@@ -97,7 +96,7 @@ def test_every_nan_is_the_same() -> None:
 
 @pytest.mark.parametrize("padding", [0, 1, 4])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 3)])
-def test_padding_does_not_count(shape: tuple[int, ...], padding: int) -> None:
+def test_padding_does_not_count(shape, padding):
     """A resumed file that is padded to another width would have another hash."""
     narrow = np.arange(float(np.prod(shape))).reshape(shape)
     # A column that others follow stays, as does one with a single number.
@@ -117,7 +116,7 @@ def test_padding_does_not_count(shape: tuple[int, ...], padding: int) -> None:
     assert result_hash(found) == hashlib.sha256(told).hexdigest()
 
 
-def test_run_without_clusters_has_a_hash() -> None:
+def test_run_without_clusters_has_a_hash():
     """A file of which every column is NaN would be an error."""
     empty = {"clusters/mass": np.full((2, 3), np.nan)}
     none = {"clusters/mass": np.zeros((2, 0))}
@@ -126,7 +125,7 @@ def test_run_without_clusters_has_a_hash() -> None:
     assert len(hashes) == 1
 
 
-def test_words_are_refused() -> None:
+def test_words_are_refused():
     """Text would be hashed by its place in memory."""
     with pytest.raises(TypeError, match="status is of <U4, expected an array of numbers"):
         result_hash({"status": np.array(["done"])})

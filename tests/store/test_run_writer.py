@@ -41,31 +41,23 @@ def h5(tmp_path: Path) -> Any:
         yield file
 
 
-def test_portions_make_no_difference(tmp_path: Path) -> None:
+def test_portions_make_no_difference(tmp_path):
     """A run that is flushed more often would have another file."""
-    rows = [row(float(t), degree=2 + t, mass=np.arange(t % 3)) for t in range(7)]
-    found = []
-    for cuts in ([7], [1, 1, 1, 1, 1, 1, 1], [3, 4]):
+    rows, found = [row(float(t), degree=2 + t, mass=np.arange(t % 3)) for t in range(7)], []
+    names = ["time", "moments", "observables/mass", "density/coefficients", "density/degree"]
+    for cuts in ([7], [1] * 7, [3, 4]):
         with h5py.File(tmp_path / f"{len(cuts)}.h5", "w") as file:
             create(file, ATTRIBUTES, np.arange(4.0))
-            left = list(rows)
-            for cut in cuts:
-                append(file, left[:cut])
-                left = left[cut:]
-            names = (
-                "time",
-                "moments",
-                "observables/mass",
-                "density/coefficients",
-                "density/degree",
-            )
+            ends = np.cumsum([0, *cuts])
+            for begin, end in zip(ends[:-1], ends[1:], strict=True):
+                append(file, rows[begin:end])
             found.append([file[name][()] for name in names])
     for other in found[1:]:
         for mine, theirs in zip(found[0], other, strict=True):
             assert np.array_equal(mine, theirs, equal_nan=True)
 
 
-def test_rows_of_different_length_are_padded(h5: Any) -> None:
+def test_rows_of_different_length_are_padded(h5):
     """A shorter row would end in another one's numbers."""
     append(h5, [row(0.0, mass=[0.5, 0.25]), row(1.0, mass=[])])
     append(h5, [row(2.0, mass=[0.1, 0.2, 0.3])])
@@ -75,17 +67,20 @@ def test_rows_of_different_length_are_padded(h5: Any) -> None:
     assert h5["observables/mass_entry"][()].tolist() == [0, 1, 2]
 
 
-def test_series_that_come_and_go_are_filled(h5: Any) -> None:
+def test_series_that_come_and_go_are_filled(h5):
     """After a change of observables on resuming, series would be of different lengths."""
     append(h5, [row(0.0, energy=1.0, diagnostics={"tail": 1.0})])
     append(h5, [row(1.0, entropy=2.0, diagnostics={"degree": 3.0})])
-    assert np.array_equal(h5["observables/energy"], [1.0, np.nan], equal_nan=True)
-    assert np.array_equal(h5["observables/entropy"], [np.nan, 2.0], equal_nan=True)
-    assert np.array_equal(h5["diagnostics/tail"], [1.0, np.nan], equal_nan=True)
-    assert np.array_equal(h5["diagnostics/degree"], [np.nan, 3.0], equal_nan=True)
+    for name, expected in {
+        "observables/energy": [1.0, np.nan],
+        "observables/entropy": [np.nan, 2.0],
+        "diagnostics/tail": [1.0, np.nan],
+        "diagnostics/degree": [np.nan, 3.0],
+    }.items():
+        assert np.array_equal(h5[name], expected, equal_nan=True)
 
 
-def test_vectors_fill_a_third_axis(h5: Any) -> None:
+def test_vectors_fill_a_third_axis(h5):
     """Rows that are tables, as points on the sphere, could not be written."""
     tables = [np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)]
     run_writer._put(h5, "points", 0, tables[:1], "time", "token", "component")
@@ -97,7 +92,7 @@ def test_vectors_fill_a_third_axis(h5: Any) -> None:
     assert names == ["time", "token", "component"]
 
 
-def test_dropped_states_are_gone(h5: Any) -> None:
+def test_dropped_states_are_gone(h5):
     """`state = "last"` would keep the state of every interruption."""
     append(h5, [row(0.0), row(1.0)])
     drop_states(h5)
@@ -109,14 +104,14 @@ def test_dropped_states_are_gone(h5: Any) -> None:
     assert h5["measure/weights"][()].tolist() == [[0.5, 0.5]]
 
 
-def test_nothing_appended_changes_nothing(h5: Any) -> None:
+def test_nothing_appended_changes_nothing(h5):
     """A flush without rows would make empty datasets."""
     append(h5, [])
     assert sorted(h5) == ["diagnostics", "observables", "stability", "time"]
     assert sorted(h5["observables"]) == ["clusters", "time"]
 
 
-def test_room_is_enough_for_the_rows(tmp_path: Path) -> None:
+def test_room_is_enough_for_the_rows(tmp_path):
     """The disk would fill up under HDF5's hands."""
     rows = [row(float(t), degree=200, mass=np.zeros(5)) for t in range(3000)]
     with h5py.File(tmp_path / "x.h5", "w") as file:

@@ -24,7 +24,7 @@ def sealed(path: Path, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**20 + 1])
-def test_seal_is_one_line_after_the_content(tmp_path: Path, size: int) -> None:
+def test_seal_is_one_line_after_the_content(tmp_path, size):
     """The content would change, or nobody could tell what was appended."""
     content = random.Random(size).randbytes(size)
     found = sealed(tmp_path / "x", content)
@@ -33,7 +33,7 @@ def test_seal_is_one_line_after_the_content(tmp_path: Path, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 + 1, 3 * 2**20])
-def test_checksum_is_that_of_all_blocks(tmp_path: Path, size: int) -> None:
+def test_checksum_is_that_of_all_blocks(tmp_path, size):
     """Only a part of a large file would be looked at, or nobody else could check it."""
     path, content = tmp_path / "x", np.random.default_rng(1).bytes(size)
     good = sealed(path, content)
@@ -49,7 +49,7 @@ def test_checksum_is_that_of_all_blocks(tmp_path: Path, size: int) -> None:
     assert not is_broken(path)
 
 
-def test_every_flipped_bit_breaks_it(tmp_path: Path) -> None:
+def test_every_flipped_bit_breaks_it(tmp_path):
     """Damage would go unnoticed."""
     path = tmp_path / "x"
     good = sealed(path, b"some content")
@@ -62,13 +62,13 @@ def test_every_flipped_bit_breaks_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 100])
-def test_file_without_seal_is_not_broken(tmp_path: Path, content: bytes) -> None:
+def test_file_without_seal_is_not_broken(tmp_path, content):
     """A file that another program wrote would be refused."""
     (tmp_path / "x").write_bytes(content)
     assert not is_broken(tmp_path / "x")
 
 
-def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(tmp_path: Path) -> None:
+def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(tmp_path):
     """Other programs could not read a run, or a user's own note would look like damage."""
     path = tmp_path / "x.h5"
     with h5py.File(path, "w") as file:
@@ -85,9 +85,7 @@ def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(tmp_path: 
 
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 @pytest.mark.parametrize("size", [1, 26, 100, 512, 4096])
-def test_seal_that_is_lost_with_what_precedes_it_is_missed(
-    tmp_path: Path, size: int, libver: str
-) -> None:
+def test_seal_that_is_lost_with_what_precedes_it_is_missed(tmp_path, size, libver):
     """A last block that never reached the disk would be read as zeros."""
     path = tmp_path / "x.h5"
     with h5py.File(path, "w", libver=libver) as file:
@@ -105,7 +103,7 @@ def test_seal_that_is_lost_with_what_precedes_it_is_missed(
     assert not is_broken(path)
 
 
-def test_file_that_was_left_open_for_writing_is_whole(tmp_path: Path) -> None:
+def test_file_that_was_left_open_for_writing_is_whole(tmp_path):
     """A good result would be called damaged for ever: a program that was killed leaves flags."""
     path = tmp_path / "x.h5"
     with h5py.File(path, "w") as file:

@@ -12,16 +12,9 @@ from meanfield.commands.main import main
 from meanfield.runs import Run
 
 CONFIG = """\
-[problem]
-normalization = "none"
-manifold = "sphere"
-beta = 5.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0, 0.1], [3, -2, 0.3], [4, 4, 0.1]]
-[time]
-end = 15.0
-save = 4
+problem = { normalization = "none", manifold = "sphere", beta = 5.0 }
+initial = { name = "perturbed_uniform", modes = [[1, 0, 0.1], [3, -2, 0.3], [4, 4, 0.1]] }
+time = { end = 15.0, save = 4 }
 """
 PARTICLES = ["--set", "representation.name=particles", "--set", "representation.tokens=300"]
 
@@ -41,7 +34,7 @@ def run(file: Path) -> Run:
     return mf.load(file)
 
 
-def test_moments_are_those_of_the_states(run: Run) -> None:
+def test_moments_are_those_of_the_states(run):
     """Layout, orientation or normalisation of the two would differ."""
     degree = run.moments.shape[-1] - 1
     for moments, measure in zip(run.moments, run.measures, strict=True):
@@ -49,7 +42,7 @@ def test_moments_are_those_of_the_states(run: Run) -> None:
         np.testing.assert_allclose(moments, expected, rtol=0, atol=1e-14)
 
 
-def test_moments_are_means_of_real_harmonics(run: Run) -> None:
+def test_moments_are_means_of_real_harmonics(run):
     """Int Y_10, Y_11, Y_1-1 dmu are sqrt(3) times the mean of z, x, y, without Condon-Shortley."""
     measure = run.measures[-1]
     if isinstance(measure, mf.Measure):
@@ -61,7 +54,7 @@ def test_moments_are_means_of_real_harmonics(run: Run) -> None:
     np.testing.assert_allclose(found, np.sqrt(3.0) * mean, rtol=0, atol=1e-14)
 
 
-def test_other_programs_read_axes(file: Path, run: Run) -> None:
+def test_other_programs_read_axes(file, run):
     """Without dimension scales nobody else knows which axis is which."""
     xarray = pytest.importorskip("xarray")
     with xarray.open_dataset(file, engine="h5netcdf") as data:
@@ -76,14 +69,14 @@ def test_other_programs_read_axes(file: Path, run: Run) -> None:
         assert clusters.centre.shape[2] == 3
 
 
-def test_centres_are_unit_vectors_or_nan(run: Run) -> None:
+def test_centres_are_unit_vectors_or_nan(run):
     """Angles would have been stored, or sums of vectors."""
     lengths = np.linalg.norm(run.observables["clusters/centre"], axis=2)
     known = np.isfinite(lengths)
     np.testing.assert_allclose(lengths[known], 1.0, rtol=1e-12)
 
 
-def test_last_state_is_the_start_of_the_next_run(file: Path, run: Run, tmp_path: Path) -> None:
+def test_last_state_is_the_start_of_the_next_run(file, run, tmp_path):
     """`[initial] name = "file"` would start elsewhere."""
     (tmp_path / "next.toml").write_text(
         '[problem]\nnormalization = "none"\n'
@@ -95,7 +88,7 @@ def test_last_state_is_the_start_of_the_next_run(file: Path, run: Run, tmp_path:
     np.testing.assert_allclose(again.moments[0], run.moments[-1], rtol=0, atol=1e-14)
 
 
-def test_moments_where_there_are_none_are_refused(file: Path, tmp_path: Path) -> None:
+def test_moments_where_there_are_none_are_refused(file, tmp_path):
     """A file that another program changed would fail later, without a word about the file."""
     import h5py
 

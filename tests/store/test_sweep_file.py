@@ -6,13 +6,11 @@ import json
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.figures.data.sweep import sweep_picture
 from meanfield.figures.draw.sweep import sweep_figure
 from meanfield.store.reading import FormatError
@@ -39,7 +37,7 @@ def made(folder: Path, *parameters: Parameter) -> Sweep:
     return sweep
 
 
-def test_picture_has_each_value_at_its_place(tmp_path: Path) -> None:
+def test_picture_has_each_value_at_its_place(tmp_path):
     """Axes would be exchanged, unsorted values joined by a zigzag, an early end not be seen."""
     flow = Parameter("problem.normalization", ("softmax", "none"))
     noise = Parameter("problem.diffusivity", (1.0, 0.1, 0.01))
@@ -60,7 +58,7 @@ def test_picture_has_each_value_at_its_place(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.ravel(mesh.get_array()), np.arange(72.0))
 
 
-def test_seeds_are_points_and_their_mean(tmp_path: Path) -> None:
+def test_seeds_are_points_and_their_mean(tmp_path):
     """Lines would join runs that have nothing to do with each other, one over the other."""
     beta = Parameter("problem.beta", (1.0, 2.0))
     seed = Parameter("representation.seed", tuple(range(9)))
@@ -90,7 +88,7 @@ def test_seeds_are_points_and_their_mean(tmp_path: Path) -> None:
                        "result_hash": None}]}, "files of members are the same, or lie elsewhere"),
     ],
 )  # fmt: skip
-def test_a_damaged_index_is_told(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_a_damaged_index_is_told(change, message, tmp_path):
     """A table would be of another product, or a file outside of the folder be read."""
     sweep = Sweep(tmp_path, (Parameter("time.end", (1,)),), (Member("1.h5", {"time.end": 1}),))
     write_sweep(tmp_path / "sweep.json", sweep)
@@ -105,9 +103,7 @@ def test_a_damaged_index_is_told(change: dict[str, Any], message: str, tmp_path:
 
 
 @pytest.mark.parametrize("form", [(), ("--csv",), ("--json",)])
-def test_texts_of_an_index_do_not_reach_the_terminal_as_they_are(
-    form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_of_an_index_do_not_reach_the_terminal_as_they_are(form, tmp_path, cli):
     """A folder from somebody else would colour the terminal, or write its title, or hide lines."""
     value = "circle\x1b[31m"
     write_sweep(
@@ -119,7 +115,6 @@ def test_texts_of_an_index_do_not_reach_the_terminal_as_they_are(
             {"title": "\x1b]0;mine\x07", "created": "\x9b2J\r"},
         ),
     )
-    assert main(["info", str(tmp_path), *form]) == 0
-    said = capsys.readouterr().out
+    said = cli("info", tmp_path, *form)
     assert all(line.isprintable() for line in said.split("\n")) and "circle" in said
     assert r"\x1b" in said or r"\u001b" in said

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands.main import main
 
 RNG = np.random.default_rng(0)
 HEAD = mf.Head(score=np.diag([1.0, 0.5]), value=[[0.3, 0.2], [-0.1, 0.4]])
@@ -24,7 +21,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_runs_of_vectors_come_back_and_go_on(name: str, tmp_path: Path) -> None:
+def test_runs_of_vectors_come_back_and_go_on(name, tmp_path):
     """Points, moments, the problem; and a run that is resumed equals one at a stroke."""
     problem, path = PROBLEMS[name], tmp_path / "run.h5"
     whole = mf.simulate(problem, until=4.0, save=5)
@@ -44,30 +41,19 @@ def test_runs_of_vectors_come_back_and_go_on(name: str, tmp_path: Path) -> None:
 
 
 RUN = """\
-[problem]
-manifold = "space:2"
-beta = 1.0
-normalized = true
-[[heads]]
-value = [1.0, 0.4]
-[initial]
-name = "atoms"
-points = [[2, 0.3], [-1.5, 1.2], [-0.4, -1.8]]
-[time]
-end = 2.0
-save = 3
+problem = { manifold = "space:2", beta = 1.0, normalized = true }
+heads = [{ value = [1.0, 0.4] }]
+initial = { name = "atoms", points = [[2, 0.3], [-1.5, 1.2], [-0.4, -1.8]] }
+time = { end = 2.0, save = 3 }
 """
 
 
-def test_run_files_know_spaces_of_any_dimension(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_files_know_spaces_of_any_dimension(tmp_path, cli):
     """Checked, run and told of as others are."""
     file = tmp_path / "run.toml"
     file.write_text(RUN)
-    for command in (["check", str(file)], ["run", str(file)], ["info", str(tmp_path / "run.h5")]):
-        assert main(command) == 0, capsys.readouterr().err
-    assert "space:2" in capsys.readouterr().out
+    cli("check", file)
+    cli("run", file)
+    assert "space:2" in cli("info", tmp_path / "run.h5")
     file.write_text(RUN.replace("[2, 0.3]", "[2, 0.3, 1]"))
-    assert main(["check", str(file)]) == 2
-    assert "expected vectors of 2 numbers" in capsys.readouterr().err
+    assert "expected vectors of 2 numbers" in cli.refused("check", file)

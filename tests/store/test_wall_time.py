@@ -18,7 +18,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return time
 
 
-def test_phases_inside_others_count_once(now: list[float]) -> None:
+def test_phases_inside_others_count_once(now):
     """Phases would add up to more than the time that passed."""
     spent = WallTime()
     with spent.during("setup"):
@@ -32,7 +32,7 @@ def test_phases_inside_others_count_once(now: list[float]) -> None:
     assert spent.seconds == {"setup": 7.0, "writing": 10.0}
 
 
-def test_time_counts_that_ends_in_an_error(now: list[float]) -> None:
+def test_time_counts_that_ends_in_an_error(now):
     """An interrupted run would have spent nothing, or go on counting."""
     spent = WallTime()
     with pytest.raises(KeyboardInterrupt), spent.during("stepping"):
@@ -42,7 +42,7 @@ def test_time_counts_that_ends_in_an_error(now: list[float]) -> None:
     assert spent.attributes() == {"seconds_stepping": 3.0}
 
 
-def test_making_counts_and_consuming_does_not(now: list[float]) -> None:
+def test_making_counts_and_consuming_does_not(now):
     """Time of a progress bar, or of writing, would count as steps."""
     spent = WallTime()
 
@@ -60,7 +60,7 @@ def test_making_counts_and_consuming_does_not(now: list[float]) -> None:
     assert spent.seconds == {"stepping": 3.5}
 
 
-def test_phase_that_is_running_counts_until_now(now: list[float]) -> None:
+def test_phase_that_is_running_counts_until_now(now):
     """A file that tells its own time of writing would tell of none."""
     spent = WallTime()
     with spent.during("writing"):
@@ -70,7 +70,7 @@ def test_phase_that_is_running_counts_until_now(now: list[float]) -> None:
     assert spent.attributes() == {"seconds_writing": 5.0}
 
 
-def test_sessions_add_up(now: list[float]) -> None:
+def test_sessions_add_up(now):
     """A resumed run would forget what it took before."""
     spent = WallTime()
     spent.add(seconds_by_phase({"seconds_stepping": 40.0, "status": "running"}))
@@ -79,7 +79,7 @@ def test_sessions_add_up(now: list[float]) -> None:
     assert spent.attributes() == {"seconds_stepping": 42.0}
 
 
-def test_attributes_are_read_again() -> None:
+def test_attributes_are_read_again():
     """A phase would be written under a name that nobody reads."""
     seconds = {phase: float(i) for i, phase in enumerate(PHASES)}
     assert seconds_by_phase(WallTime(seconds).attributes()) == seconds
