@@ -11,15 +11,9 @@ from meanfield.runfile.config import check_continues
 
 TEXT = """\
 title = "a"
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 4.0
-[time]
-end = 1.0
-save = 3
-[output]
-path = "x.h5"
+problem = { normalization = "none", manifold = "circle", beta = 4.0 }
+time = { end = 1.0, save = 3 }
+output = { path = "x.h5" }
 """
 
 
@@ -45,9 +39,7 @@ FREE = {"time": ("end",), "output": None}
         ("initial={modes=[[1, 0.1, 0.0]]}", r"\[initial\] modes"),
     ],
 )
-def test_difference_is_refused_unless_free(
-    tmp_path: Path, override: str, refused: str | None
-) -> None:
+def test_difference_is_refused_unless_free(tmp_path, override, refused):
     """A run would be continued with another problem, or refused for a new title."""
     path = tmp_path / "run.toml"
     path.write_text(TEXT)
@@ -64,7 +56,7 @@ def test_difference_is_refused_unless_free(
     "stored",
     ["no TOML", "initial = 3", "time = 1", "heads = 3", "problem = {normalization = 'none yet'}"],
 )
-def test_stored_text_that_is_no_run_file_is_one_line(tmp_path: Path, stored: str) -> None:
+def test_stored_text_that_is_no_run_file_is_one_line(tmp_path, stored):
     """A file that another program changed would be a traceback when it is resumed."""
     path = tmp_path / "run.toml"
     path.write_text(TEXT)
@@ -72,14 +64,14 @@ def test_stored_text_that_is_no_run_file_is_one_line(tmp_path: Path, stored: str
         continues(load_config(path), stored)
 
 
-def test_keys_that_cannot_act_do_not_keep_a_run_from_going_on(tmp_path: Path) -> None:
+def test_keys_that_cannot_act_do_not_keep_a_run_from_going_on(tmp_path):
     """Older run files may have them: without them the same run could not be resumed."""
     path = tmp_path / "run.toml"
     path.write_text(TEXT)
-    stored = TEXT.replace("save = 3", "save = 3\nstep = 0.1\n[representation]\nseed = 3")
+    stored = TEXT.replace("save = 3", "save = 3, step = 0.1") + "representation = { seed = 3 }"
     continues(load_config(path), stored)
-    noisy = TEXT.replace("beta", "diffusivity = 0.1\nbeta") + "[compare]\n"
+    noisy = TEXT.replace("beta", "diffusivity = 0.1, beta") + "[compare]\n"
     path.write_text(noisy)
-    stored = noisy.replace("save = 3", "save = 3\nstep = 0.1")
+    stored = noisy.replace("save = 3", "save = 3, step = 0.1")
     with pytest.raises(ConfigError, match=r"\[time\] step differs"):
         continues(load_config(path), stored)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.stored import stored_problem
 
-FILE = """
-[problem]
-manifold = "circle"
-beta = 5.0
-normalization = "softmax"
-[initial]
-modes = [[2, 0.1, 0.0]]
-[representation]
-labels = 6
-[time]
-end = 0.5
-save = 2
+FILE = """\
+problem = { manifold = "circle", beta = 5.0, normalization = "softmax" }
+initial = { modes = [[2, 0.1, 0.0]] }
+representation = { labels = 6 }
+time = { end = 0.5, save = 2 }
 """
 SPREAD = '[frequencies]\nlaw = "lorentzian"\nwidth = 0.2\n'
 CAUSAL = ("problem.mask=causal", "initial.profile=1")
@@ -38,9 +29,9 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_run_file_with_frequencies_says_what_python_says(path: Path) -> None:
+def test_run_file_with_frequencies_says_what_python_says(path):
     """Another law, or other frequencies, would be run, or be resumed."""
-    path.write_text(FILE.replace("labels", "tolerance = 1e-2\nlabels") + SPREAD, encoding="utf-8")
+    path.write_text(FILE.replace("labels", "tolerance = 1e-2, labels") + SPREAD, encoding="utf-8")
     problem = load_config(path).problem
     law = mf.perturbed_uniform([[2.0, 0.1, 0.0]])
     spread = mf.Lorentzian(0.2)
@@ -54,7 +45,7 @@ def test_run_file_with_frequencies_says_what_python_says(path: Path) -> None:
     assert load_config(path).problem.frequencies == mf.GivenFrequencies([0.1, -0.2])
 
 
-def test_profile_of_a_run_file_is_that_of_python(path: Path) -> None:
+def test_profile_of_a_run_file_is_that_of_python(path):
     """The profile would be lost, or a run go on with another."""
     problem = load_config(path, CAUSAL).problem
     law = mf.with_profile(mf.perturbed_uniform([[2.0, 0.1, 0.0]]), 1.0)
@@ -63,7 +54,7 @@ def test_profile_of_a_run_file_is_that_of_python(path: Path) -> None:
     assert stored_problem(mf.simulate(problem, 0.1, save=2, labels=3)) == problem
 
 
-def test_laws_of_labels_are_known_from_the_file_of_their_run(tmp_path: Path) -> None:
+def test_laws_of_labels_are_known_from_the_file_of_their_run(tmp_path):
     """Functions are in no file: the first state is."""
     causal = mf.Attention([mf.Head()], beta=0.0, mask="causal")
     law = mf.from_labels(lambda s: mf.from_density([1.0, 0.4 * s]))
@@ -83,50 +74,40 @@ def test_laws_of_labels_are_known_from_the_file_of_their_run(tmp_path: Path) -> 
         ('[frequencies]\nlaw = "given"', (), r"needs values = \[\.\.\.\]"),
         ("", ("initial.profile=1",), r"\[initial\] profile is over positions"),
         (SPREAD, CAUSAL[:1], r"this problem has two"),
+        # The key is not `power`.
+        ("", ("problem.mask=causal", "initial.profile=-1"),
+         r"\[initial\] profile must be at least 0, got -1"),
+        # Modes in flat space are refused as densities are, not for their degree.
+        ("", ("problem.manifold=space:2", "initial.modes=[[2,0.1]]", "representation="),
+         "Start from tokens"),
     ],
-)
-def test_mistake_has_its_line(
-    path: Path, text: str, changes: tuple[str, ...], message: str
-) -> None:
+)  # fmt: skip
+def test_mistake_has_its_line(path, text, changes, message):
     """A mistake would be run, or end in a traceback."""
     path.write_text(FILE + text, encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
         load_config(path, changes)
 
 
-def test_stability_knows_the_onset(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stability_knows_the_onset(path, cli):
     """Rates without frequencies would be told; and of a mask not whose they are."""
     path.write_text(FILE + SPREAD, encoding="utf-8")
-    assert main(["stability", "--config", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json("stability", "--config", path)
     assert found["dominant_degree"] == 2
     assert found["growth_rate_max"] == pytest.approx(0.5141173961458927 - 0.4, abs=1e-12)
     assert max(found["critical_widths"]) == pytest.approx(0.25705870, abs=1e-8)
     path.write_text(FILE, encoding="utf-8")
-    assert main(["stability", "--config", str(path), "--set", "problem.mask=causal"]) == 0
-    assert "rates are those without it" in capsys.readouterr().out
+    masked = cli("stability", "--config", path, "--set", "problem.mask=causal")
+    assert "rates are those without it" in masked
 
 
-def test_frequencies_that_are_given_are_counted_against_the_tokens(path: Path) -> None:
+def test_frequencies_that_are_given_are_counted_against_the_tokens(path):
     """Five would be refused, as too many for the two tokens of a trial."""
     path.write_text(
-        FILE.replace("labels = 6", 'name = "particles"\ntokens = 5')
+        FILE.replace("labels = 6", 'name = "particles", tokens = 5')
         + '[frequencies]\nlaw = "given"\nvalues = [0.1, 0.2, 0.3, 0.4, 0.5]\n',
         encoding="utf-8",
     )
     assert len(mf.run(path, output=path.with_suffix(".h5")).measures[0].points) == 5
     with pytest.raises(ConfigError, match="5 frequencies are given to 7 tokens"):
         load_config(path, ("representation.tokens=7",))
-
-
-def test_profile_that_is_negative_is_refused_by_its_name(path: Path) -> None:
-    """The key is not `power`."""
-    with pytest.raises(ConfigError, match=r"\[initial\] profile must be at least 0, got -1"):
-        load_config(path, ("problem.mask=causal", "initial.profile=-1"))
-
-
-def test_modes_in_flat_space_are_refused_as_densities_are(path: Path) -> None:
-    """Not for their degree."""
-    wanted = ("problem.manifold=space:2", "initial.modes=[[2,0.1]]", "representation=")
-    with pytest.raises(ConfigError, match="Start from tokens"):
-        load_config(path, wanted)

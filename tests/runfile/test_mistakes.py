@@ -17,10 +17,8 @@ def load(path: Path, *overrides: str) -> Config:
 
 
 MISTAKES = [
-    (
-        'problem={manifold="circle", betta=1}',
-        "[problem] 'betta' is not a key of this section. Did you mean beta? Known: ",
-    ),
+    ('problem={manifold="circle", betta=1}', "[problem] 'betta' is not a key of this section. Did "
+     "you mean beta? Known: "),
     ("problem.beta=nine", '[problem] beta = "nine" must be a number.'),
     ("problem.beta=nan", "[problem] beta = nan must be a finite number."),
     ("problem.beta=1e9", "[problem] beta must be 1e-300 to 1e+08"),
@@ -33,42 +31,30 @@ MISTAKES = [
     ("problem.kernel=zonal", '[problem] kernel = "zonal" needs either multipliers'),
     ("problem=1", "[problem] must be a table, got 1."),
     ("initial=1", "[initial] must be a table, got 1."),
-    (
-        "initial.name=gauss",
-        '[initial] name = "gauss" is not known. Known: atoms, configuration, file, function,',
-    ),
+    ("initial.name=gauss", '[initial] name = "gauss" is not known. Known: atoms, configuration, '
+     "file, function,"),
     ("initial.name=[1]", "[initial] name = [1] is not known."),
-    (
-        "initial.tokens=9",
-        "[initial] 'tokens' is not a key of this section. Known: modes, name, profile.",
-    ),
+    ("initial.tokens=9", "[initial] 'tokens' is not a key of this section. Known: modes, name, "
+     "profile."),
     ("initial.modes=[[1, 2.0, 0]]", "[initial] density is negative: -1 at 3.1416."),
     ("initial.modes=[[1, 2.0]]", "[initial] mode [1.0, 2.0] must be [k, cosine, sine]"),
     ("initial.modes=[[]]", "[initial] mode [] must be [k, cosine, sine]"),
-    (
-        "initial.modes=[[1e12, 0.1, 0]]",
-        "[initial] modes holds degree 1e+12, expected at most 131072",
-    ),
-    (
-        "initial.modes=[[1, nan, 0]]",
-        "[initial] modes = [[1, nan, 0]] holds [1, nan, 0], which holds",
-    ),
+    ("initial.modes=[[1e12, 0.1, 0]]", "[initial] modes holds degree 1e+12, expected at most "
+     "131072"),
+    ("initial.modes=[[1, nan, 0]]", "[initial] modes = [[1, nan, 0]] holds [1, nan, 0], which "
+     "holds"),
     ("representation.name=atoms", "[representation] representation 'atoms' needs points"),
     ("representation={step=0.1}", "[representation] 'step' is not a key of this section. Known:"),
-    (
-        "representation.tolerance=-1e-9",
-        "[representation] tolerance must lie between 1e-13 and 0.01",
-    ),
+    ("representation.tolerance=-1e-9", "[representation] tolerance must lie between 1e-13 and "
+     "0.01"),
     ("representation.tolerance=0", "[representation] tolerance must lie between 1e-13 and 0.01"),
     ("representation.max_degree=0", "[representation] max_degree must be at least 1, got 0."),
     ("representation.max_degree=9", "[representation] max_degree = 9 is below degree"),
     ("representation.seed=-1", "[representation] seed must not be negative, got -1."),
     ("representation.tokens=0", "[representation] tokens must be at least 1, got 0."),
     ("representation.tokens=10000000001", "[representation] tokens must be at most 10000000000"),
-    (
-        "representation.name=particles",
-        "[representation] particles drawn from a density need tokens",
-    ),
+    ("representation.name=particles", "[representation] particles drawn from a density need "
+     "tokens"),
     ("time.end=soon", '[time] end = "soon" must be a number.'),
     ("time.end=0", "[time] end must be positive and finite, got 0."),
     ("time.unit=years", '[time] unit = "years" is not known. Known: growth, paper, scaled.'),
@@ -78,17 +64,14 @@ MISTAKES = [
     ("time.save=2.5", "[time] save = 2.5 must be an integer or must be a list."),
     ("time.save=[]", "[time] save = [] must be an integer or must be a list of at least 1."),
     ("time.save=[1, 75]", "[time] save holds 75, later than end = 3."),
-    ("time.save=[2, 1]", "[time] save times must be increasing and not negative."),
-    ("time.save=[1, 1]", "[time] save times must be increasing and not negative."),
-    ("time.save=[-1, 1]", "[time] save times must be increasing and not negative."),
+    *[(f"time.save={times}", "[time] save times must be increasing and not negative.")
+      for times in ([2, 1], [1, 1], [-1, 1])],
     ("time.spacing=log", '[time] spacing = "log" needs save = COUNT'),
     ("time.first=1", '[time] first needs spacing = "log".'),
     ("time.stop=never", '[time] stop = "never" is not known. Known: one_cluster.'),
     ("output.state=some", '[output] state = "some" is not known. Known: all, last, none.'),
-    (
-        'output.observables=["mass"]',
-        '[output] observables = ["mass"] holds "mass", which is not known',
-    ),
+    ('output.observables=["mass"]', '[output] observables = ["mass"] holds "mass", which is not '
+     "known"),
     ("output.path=3", "[output] path = 3 must be a string."),
     ("compare.tokens=[1, 5]", "[compare] tokens must all be at least 2, got [1, 5]."),
     ("compare.tokens=[5, 3]", "[compare] tokens must be increasing, got [5, 3]."),
@@ -97,11 +80,21 @@ MISTAKES = [
     ("compare.seed=-2", "[compare] seed must not be negative, got -2."),
     ("compare.metric=W3", '[compare] metric = "W3" is not known. Known: W1, W2, mmd, sobolev.'),
     ("title=3", "title = 3 must be a string of one printable line."),
-]
+]  # fmt: skip
+
+
+def law(name, keys=""):
+    """Section of an initial law."""
+    return f'[initial]\nname = "{name}"\n{keys}\n'
+
+
+def circle(keys):
+    """Section of a problem on the circle."""
+    return f'[problem]\nmanifold = "circle"\n{keys}\n'
 
 
 @together(("override", "message"), MISTAKES)
-def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
+def test_mistake_has_its_line(path, override, message):
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(f"run.toml: {message}")):
         load(path, override)
@@ -110,10 +103,7 @@ def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
 @together(
     ("text", "message"),
     [
-        (
-            "[problm]\nbeta = 1\n",
-            r"\[problm\] is not a known section\. Did you mean problem\? ",
-        ),
+        ("[problm]\nbeta = 1\n", r"\[problm\] is not a known section\. Did you mean problem\? "),
         ("beta = 1\n", r"run\.toml: beta belongs into a section\. Did you mean problem\.beta\?"),
         ("nonsense = 1\n", r"nonsense belongs into a section\. Expected title, or a section\."),
         (
@@ -123,79 +113,69 @@ def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
         ),
     ],
 )
-def test_mistake_points_at_what_was_meant(path: Path, text: str, message: str) -> None:
+def test_mistake_points_at_what_was_meant(path, text, message):
     """The user would search the documentation for a slip of the pen."""
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         load(path)
 
 
+ANGLES = "angles = [0, 1]\n"
+
+
 LAWS = {
-    "beta is missing.": '[problem]\nmanifold = "circle"\n',
+    "beta is missing.": circle(""),
     "manifold is missing.": "[problem]\nbeta = 1\n",
-    "beta = 0.0 must lie between 1e-08 and 1e+08: for a zonal": (
-        '[problem]\nmanifold = "circle"\nkernel = "zonal"\nmultipliers = [1]\nbeta = 0\n'
+    "beta = 0.0 must lie between 1e-08 and 1e+08: for a zonal": circle(
+        'kernel = "zonal"\nmultipliers = [1]\nbeta = 0'
     ),
-    "a normalised flow needs a positive kernel; 'zonal' falls to -0.6": (
-        '[problem]\nmanifold = "circle"\nkernel = "zonal"\nmultipliers = [0.2, 0.5, 0.1]\n'
-        "normalized = true\n"
+    "a normalised flow needs a positive kernel; 'zonal' falls to -0.6": circle(
+        'kernel = "zonal"\nmultipliers = [0.2, 0.5, 0.1]\nnormalized = true'
     ),
-    "weights sum to 0.75, expected 1 within 1e-9.": (
-        '[initial]\nname = "atoms"\nangles = [0, 1]\nweights = [0.5, 0.25]\n'
+    "weights sum to 0.75, expected 1 within 1e-9.": law("atoms", ANGLES + "weights = [0.5, 0.25]"),
+    "weights have shape (1,), expected (2,), one a point.": law("atoms", ANGLES + "weights = [1]"),
+    "weights must be finite and not negative.": law("atoms", ANGLES + "weights = [2, -1]"),
+    "atoms on the circle are given by angles = [...] alone.": law("atoms"),
+    "weights of a mixture sum to 0.5, expected 1.": law(
+        "mixture", "components = [{weight = 0.5, concentration = 1}]"
     ),
-    "weights have shape (1,), expected (2,), one a point.": (
-        '[initial]\nname = "atoms"\nangles = [0, 1]\nweights = [1]\n'
+    "holds { weight = 1 }, which is wrong: component concentration is missing.": law(
+        "mixture", "components = [{weight = 1}]"
     ),
-    "weights must be finite and not negative.": (
-        '[initial]\nname = "atoms"\nangles = [0, 1]\nweights = [2, -1]\n'
+    "holds 1, which is wrong: component must be a table, got 1.": law(
+        "mixture", "components = [1]"
     ),
-    "atoms on the circle are given by angles = [...] alone.": '[initial]\nname = "atoms"\n',
-    "weights of a mixture sum to 0.5, expected 1.": (
-        '[initial]\nname = "mixture"\ncomponents = [{weight = 0.5, concentration = 1}]\n'
+    "concentration = -1 must lie between 0 and 1e+08.": law(
+        "von_mises_fisher", "concentration = -1"
     ),
-    "holds { weight = 1 }, which is wrong: component concentration is missing.": (
-        '[initial]\nname = "mixture"\ncomponents = [{weight = 1}]\n'
+    "tokens = 0 must lie between 1 and 100000000.": law("sampled", "tokens = 0"),
+    "max_degree = 140000 must lie between 1 and 131072.": law(
+        "sampled", "tokens = 5\nmax_degree = 140000"
     ),
-    "holds 1, which is wrong: component must be a table, got 1.": (
-        '[initial]\nname = "mixture"\ncomponents = [1]\n'
-    ),
-    "concentration = -1 must lie between 0 and 1e+08.": (
-        '[initial]\nname = "von_mises_fisher"\nconcentration = -1\n'
-    ),
-    "tokens = 0 must lie between 1 and 100000000.": '[initial]\nname = "sampled"\ntokens = 0\n',
-    "max_degree = 140000 must lie between 1 and 131072.": (
-        '[initial]\nname = "sampled"\ntokens = 5\nmax_degree = 140000\n'
-    ),
-    "seed = -1 must not be negative.": '[initial]\nname = "sampled"\ntokens = 5\nseed = -1\n',
-    "density is negative": '[initial]\nname = "sampled"\ntokens = 5\nmax_degree = 8\n',
-    "representation 'density' needs an initial density, got points.": (
-        '[initial]\nname = "atoms"\nangles = [0]\n[representation]\nname = "density"\n'
+    "seed = -1 must not be negative.": law("sampled", "tokens = 5\nseed = -1"),
+    "density is negative": law("sampled", "tokens = 5\nmax_degree = 8"),
+    "representation 'density' needs an initial density, got points.": law(
+        "atoms", 'angles = [0]\n[representation]\nname = "density"'
     ),
 }
 
 
+PLAIN = circle('normalization = "none"\nbeta = 2')
+
+
 @together("message", LAWS)
-def test_impossible_section_has_its_line(tmp_path: Path, message: str) -> None:
+def test_impossible_section_has_its_line(tmp_path, message):
     """An impossible measure or kernel would be computed with."""
     text, path = LAWS[message], tmp_path / "run.toml"
-    problem = (
-        ""
-        if "[problem]" in text
-        else ('[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 2\n')
-    )
-    path.write_text(problem + text + "[time]\nend = 1\n")
+    path.write_text(("" if "[problem]" in text else PLAIN) + text + "[time]\nend = 1\n")
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load_config(path)
     assert re.search(r"run\.toml: \[(problem|initial|representation)\] ", str(caught.value))
 
 
-@pytest.mark.parametrize("section", ["problem", "time"])
-def test_missing_section_has_its_line(tmp_path: Path, section: str) -> None:
+@pytest.mark.parametrize(("section", "text"), [("problem", ""), ("time", PLAIN)])
+def test_missing_section_has_its_line(tmp_path, section, text):
     """An empty run file would fail somewhere."""
-    text = {
-        "problem": "",
-        "time": ('[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 2\n'),
-    }[section]
     (tmp_path / "run.toml").write_text(text)
     with pytest.raises(ConfigError, match=rf"run\.toml: \[{section}\] is missing\.$"):
         load_config(tmp_path / "run.toml")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from parameters import together
 
@@ -28,14 +26,14 @@ SECTIONS = {"s": ["k", "other"], "problem": ["beta"], "output": ["path"]}
         ("s.k=" + "[" * 5000, "[" * 5000),
     ],
 )
-def test_override_takes_toml_or_a_string(argument: str, expected: object) -> None:
+def test_override_takes_toml_or_a_string(argument, expected):
     """--set would set another value than the user typed."""
     tables = {"s": {"k": 0, "other": 1}}
     override(tables, [argument], SECTIONS)
     assert tables == {"s": {"k": expected, "other": 1}}
 
 
-def test_override_makes_a_section_and_sets_the_title() -> None:
+def test_override_makes_a_section_and_sets_the_title():
     """--set could not add what the file leaves out."""
     tables: dict[str, object] = {}
     override(tables, ["output.path=x.h5", "title=My run"], SECTIONS)
@@ -43,25 +41,25 @@ def test_override_makes_a_section_and_sets_the_title() -> None:
 
 
 @together("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
-def test_malformed_override_is_refused(argument: str) -> None:
+def test_malformed_override_is_refused(argument):
     """A slip in --set would be ignored."""
     with pytest.raises(ConfigError, match=r"--set .* must be SECTION\.KEY=VALUE"):
         override({}, [argument], SECTIONS)
 
 
-def test_override_inside_a_value_is_refused() -> None:
+def test_override_inside_a_value_is_refused():
     """--set would replace a value by a section."""
     with pytest.raises(ConfigError, match="title is not a section"):
         override({"title": "x"}, ["title.k=1"], SECTIONS)
 
 
-def test_override_that_is_no_text_is_refused() -> None:
+def test_override_that_is_no_text_is_refused():
     """Bytes that are no text would break the file that keeps the run file's text."""
     with pytest.raises(ConfigError, match="not text in UTF-8"):
         override({}, ["title=\udcff"], SECTIONS)
 
 
-def test_key_or_section_without_a_value_is_taken_out() -> None:
+def test_key_or_section_without_a_value_is_taken_out():
     """There would be no way back to a default."""
     tables = {"title": "x", "s": {"k": 1, "other": 2}, "output": {"path": "x.h5"}}
     override(tables, ["s.k=", "output=", "title="], SECTIONS)
@@ -81,7 +79,7 @@ def test_key_or_section_without_a_value_is_taken_out() -> None:
         ("problem.zzz=1", r"zzz is not a key of \[problem\]. Known: beta\.$"),
     ],
 )
-def test_mistake_points_at_the_right_key(argument: str, message: str) -> None:
+def test_mistake_points_at_the_right_key(argument, message):
     """The user would be told of a section that nobody meant."""
     with pytest.raises(ConfigError, match=message):
         override({}, [argument], SECTIONS)
@@ -97,8 +95,6 @@ def test_mistake_points_at_the_right_key(argument: str, message: str) -> None:
         (["initial.name=uniform"], {"name": "uniform"}),
     ],
 )
-def test_another_law_replaces_the_law_of_the_file(
-    path: Path, overrides: list[str], law: dict[str, object]
-) -> None:
+def test_another_law_replaces_the_law_of_the_file(path, overrides, law):
     """The keys of the file's law would be refused as those of no law."""
     assert load_config(path, overrides).tables["initial"] == law

@@ -64,7 +64,7 @@ def stored(config: Config) -> mf.Problem:
     return stored_problem(run)
 
 
-def test_run_file_says_what_python_says_and_its_result_too(path: Path) -> None:
+def test_run_file_says_what_python_says_and_its_result_too(path):
     """A run, or whoever reads its result, would have another mask, other weights, other tokens."""
     config = load_config(path)
     assert config.problem == GIVEN
@@ -96,9 +96,7 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
         ),
     ],
 )
-def test_problem_of_python_is_read_again_from_what_is_written(
-    path: Path, problem: mf.Problem
-) -> None:
+def test_problem_of_python_is_read_again_from_what_is_written(path, problem):
     """Files of runs made in Python would tell of another problem."""
     import tomli_w
 
@@ -108,9 +106,7 @@ def test_problem_of_python_is_read_again_from_what_is_written(
 
 
 @pytest.mark.parametrize("space", [mf.Sphere(6), mf.Euclidean(6)])
-def test_run_in_many_dimensions_is_kept_and_read(
-    path: Path, space: mf.Sphere | mf.Euclidean
-) -> None:
+def test_run_in_many_dimensions_is_kept_and_read(path, space):
     """Results would be lost in files that nobody can read."""
     problem = mf.Problem(space, mf.linear(), mf.SA, mf.normal_tokens(4), drift=mf.LinearDrift(3.0))
     run = mf.simulate(problem, 1.0, save=2)
@@ -146,7 +142,7 @@ MISTAKES = [
 
 
 @together(("changes", "message"), MISTAKES)
-def test_mistake_has_its_line(path: Path, changes: list[str], message: str) -> None:
+def test_mistake_has_its_line(path, changes, message):
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load_config(path, changes)

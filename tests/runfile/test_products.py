@@ -21,18 +21,18 @@ SECTIONS = {"problem": ["beta", "normalization"], "initial": ["modes"]}
         ("0,1:2:3,5", [0, 1, 1.5, 2, 5]),
     ],
 )
-def test_numbers_are_those_of_the_decimals(text: str, values: list[float]) -> None:
+def test_numbers_are_those_of_the_decimals(text, values):
     """Sums of rounded steps would make 0.30000000000000004 of 0.3."""
     assert list(parameters_of([f"problem.beta={text}"], SECTIONS)[0].values) == values
 
 
-def test_range_has_two_ends() -> None:
+def test_range_has_two_ends():
     """A slip would be one value again and again."""
     with pytest.raises(ConfigError, match="LO and HI are the same, 1"):
         parameters_of(["problem.beta=1:1:3"], SECTIONS)
 
 
-def test_lists_and_words_stay_whole() -> None:
+def test_lists_and_words_stay_whole():
     """A comma in brackets or quotes would part a value; it would not come back from TOML."""
     modes = parameters_of(["initial.modes=[[1, 0.1, 0]],[[2, 0.1, 0], [3, 0, 1]]"], SECTIONS)
     assert modes[0].values == ([[1, 0.1, 0]], [[2, 0.1, 0], [3, 0, 1]])

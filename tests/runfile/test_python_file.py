@@ -33,13 +33,13 @@ def named(folder: Folder, reference: str) -> FileFunction:
     return found
 
 
-def test_good_kernel_is_the_users_function(tmp_path: Path) -> None:
+def test_good_kernel_is_the_users_function(tmp_path):
     """The run would use another kernel than the user's."""
     s = np.linspace(-1, 1, 7).reshape(7, 1)
     assert np.array_equal(function(tmp_path, GOOD)(s), np.exp(s - 1))
 
 
-def test_kernel_is_plain_data(tmp_path: Path) -> None:
+def test_kernel_is_plain_data(tmp_path):
     """Workers would execute a file that has changed since, or take equal kernels for two."""
     kernel = zonal(function(tmp_path, GOOD))
     sent = pickle.dumps(kernel)
@@ -53,13 +53,13 @@ def test_kernel_is_plain_data(tmp_path: Path) -> None:
     assert repr(kernel) == "zonal(k.py:f, beta=1.0, name='zonal')"
 
 
-def test_integers_become_floats(tmp_path: Path) -> None:
+def test_integers_become_floats(tmp_path):
     """A kernel that answers integers would break the transforms."""
     ones = function(tmp_path, HEADER + "def f(s):\n    return np.ones(s.shape, int)\n")
     assert zonal(ones).attention(np.zeros(3)).dtype == np.float64
 
 
-def test_dataclasses_work_in_the_users_file(tmp_path: Path) -> None:
+def test_dataclasses_work_in_the_users_file(tmp_path):
     """Postponed annotations look their module up by name and would fail."""
     code = (
         "from __future__ import annotations\nfrom dataclasses import dataclass\n"
@@ -68,9 +68,7 @@ def test_dataclasses_work_in_the_users_file(tmp_path: Path) -> None:
     assert function(tmp_path, code)(np.zeros(2)).tolist() == [1.0, 1.0]
 
 
-def test_what_the_user_prints_stays_off_standard_output(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_user_prints_stays_off_standard_output(tmp_path, capsys):
     """One print would spoil the JSON of a command."""
     function(tmp_path, "print('loading')\n" + GOOD + "    print('never')\n")
     captured = capsys.readouterr()
@@ -98,10 +96,7 @@ def test_what_the_user_prints_stays_off_standard_output(
         ("def f(s):\n    return 1.0\n", r"the kernel gave shape \(\) for .*: write a constant as"),
         ("def f(s):\n    return s[:2]\n", r"the kernel gave shape \(2,\)"),
         ("def f(s):\n    return s + 1j\n", "must give real numbers, got complex128: give np.real"),
-        (
-            "import math\ndef f(s):\n    return math.exp(s)\n",
-            "takes single numbers only, .*np.exp",
-        ),
+        ("import math\ndef f(s):\n    return math.exp(s)\n", "takes single numbers only, .*np.exp"),
         ("def f(s):\n    return s > 0\n", "must give real numbers, got bool"),
         ("def f(s):\n    return ['a'] * len(s)\n", "must give real numbers, got <U1"),
         ("def f(s):\n    return None\n", "must give real numbers, got object"),
@@ -109,7 +104,7 @@ def test_what_the_user_prints_stays_off_standard_output(
         (HEADER + "def f(s):\n    return 1 / (s - s)\n", "gave values that are not finite"),
     ],
 )
-def test_bad_kernel_is_one_line(tmp_path: Path, code: str, message: str) -> None:
+def test_bad_kernel_is_one_line(tmp_path, code, message):
     """Whatever the user's code does would reach the user as our traceback."""
     with pytest.raises(ConfigError, match=message) as caught:
         function(tmp_path, code)
@@ -117,9 +112,7 @@ def test_bad_kernel_is_one_line(tmp_path: Path, code: str, message: str) -> None
     assert str(caught.value).isprintable()
 
 
-def test_code_cannot_close_standard_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_code_cannot_close_standard_error(tmp_path, capsys):
     """The next line of ours would be a traceback."""
     code = "import sys\nsys.stdout.close()\nprint('still')\n" + GOOD
     function(tmp_path, code)
@@ -127,9 +120,7 @@ def test_code_cannot_close_standard_error(
     assert not sys.stderr.closed
 
 
-def test_code_is_announced_before_it_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_code_is_announced_before_it_runs(tmp_path, capsys):
     """Whoever checks somebody else's run file would not know that it executed something."""
     function(tmp_path, "print('running')\n" + GOOD)
     told = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
@@ -137,9 +128,7 @@ def test_code_is_announced_before_it_runs(
 
 
 @pytest.mark.parametrize("way", ["absolute", "above", "link"])
-def test_code_elsewhere_needs_a_word(
-    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_code_elsewhere_needs_a_word(way, tmp_path, capsys):
     """A run file from a stranger would execute any Python file of the machine."""
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -154,13 +143,13 @@ def test_code_elsewhere_needs_a_word(
 
 
 @pytest.mark.parametrize("reference", ["k.py", "k.py:", ":f", "none.py:f", ".:f", ""])
-def test_malformed_reference_is_refused(tmp_path: Path, reference: str) -> None:
+def test_malformed_reference_is_refused(tmp_path, reference):
     """The user would not learn how to name a function."""
     with pytest.raises(ConfigError, match='must be "file.py:function" of an existing file'):
         function(tmp_path, GOOD, reference)
 
 
-def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path: Path) -> None:
+def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path):
     """An observable that answers three numbers would be refused as a kernel is."""
     (tmp_path / "k.py").write_text("def f(measure):\n    return [measure, 2]\n")
     given = file_function("observables", Folder(tmp_path), "k.py:f")
@@ -168,14 +157,14 @@ def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path: Pat
     assert pickle.loads(pickle.dumps(given)) == given
 
 
-def test_other_files_are_no_kernels(tmp_path: Path) -> None:
+def test_other_files_are_no_kernels(tmp_path):
     """A data file given as a kernel would show the import machinery."""
     (tmp_path / "k.txt").write_text(GOOD)
     with pytest.raises(ConfigError, match="is no Python file"):
         named(Folder(tmp_path), "k.txt:f")
 
 
-def test_late_failure_is_one_line(tmp_path: Path) -> None:
+def test_late_failure_is_one_line(tmp_path):
     """A kernel that fails at some similarities only would show a traceback in the middle."""
     kernel = function(
         tmp_path, GOOD + "    \ndef g(s):\n    assert len(s) < 9000\n    return s\n", "k.py:g"
@@ -184,14 +173,14 @@ def test_late_failure_is_one_line(tmp_path: Path) -> None:
         kernel(np.zeros(9000))
 
 
-def test_kernel_file_does_not_shadow_modules(tmp_path: Path) -> None:
+def test_kernel_file_does_not_shadow_modules(tmp_path):
     """A kernel in a file called numpy.py would break the program."""
     (tmp_path / "numpy.py").write_text("def f(s):\n    return s\n")
     named(Folder(tmp_path), "numpy.py:f")
     assert sys.modules["numpy"] is np
 
 
-def test_kernel_that_is_not_smooth_is_refused_before_the_run(tmp_path: Path) -> None:
+def test_kernel_that_is_not_smooth_is_refused_before_the_run(tmp_path):
     """The run would start with multipliers that are no kernel's."""
     (tmp_path / "k.py").write_text(HEADER + "def f(s):\n    return np.abs(s)\n")
     (tmp_path / "run.toml").write_text(

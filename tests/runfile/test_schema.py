@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from meanfield.commands.main import main
 from meanfield.runfile.keys import keys_of
 from meanfield.runfile.schema import key_table, meanings, run_file_keys, run_file_schema
 from meanfield.terms.flows import USUAL_NORMALIZATION
@@ -38,7 +37,7 @@ def errors(document: dict[str, Any]) -> list[str]:
     return [error.message for error in validator.iter_errors(document)]
 
 
-def test_every_key_has_a_meaning() -> None:
+def test_every_key_has_a_meaning():
     """A key would stand in the tables without a word, or a word without a key."""
     keys = {section: list(keys) for section, keys in run_file_keys().items()}
     assert {section: sorted(texts) for section, texts in meanings().items()} == {
@@ -46,7 +45,7 @@ def test_every_key_has_a_meaning() -> None:
     }
 
 
-def test_table_has_type_default_and_words() -> None:
+def test_table_has_type_default_and_words():
     """The page would promise a default or a value that the program does not take."""
     rows = key_table("compare").splitlines()
     assert rows[2].startswith("| `tokens` | list of integers | `[100, 1000, 10000]` | Sizes")
@@ -54,12 +53,12 @@ def test_table_has_type_default_and_words() -> None:
     assert '`"mean_cosine"`' in key_table("output") and "or string" in key_table("output")
 
 
-def test_usual_normalization_is_named() -> None:
+def test_usual_normalization_is_named():
     """The default of two keys stands in no signature: its text would grow old."""
     assert f'`"{USUAL_NORMALIZATION}"`, the default' in meanings()["problem"]["normalization"]
 
 
-def test_schema_is_one_of_its_dialect() -> None:
+def test_schema_is_one_of_its_dialect():
     """Editors would refuse it, or ignore a word that is misspelt."""
     jsonschema = pytest.importorskip("jsonschema")
     schema = run_file_schema()
@@ -67,7 +66,7 @@ def test_schema_is_one_of_its_dialect() -> None:
     assert json.loads(json.dumps(schema)) == schema
 
 
-def test_descriptions_have_words_in_place_of_links() -> None:
+def test_descriptions_have_words_in_place_of_links():
     """An editor would show addresses of pages that it does not have, or lose brackets."""
     sections = run_file_schema()["properties"]
     assert "](" not in json.dumps(sections)
@@ -76,7 +75,7 @@ def test_descriptions_have_words_in_place_of_links() -> None:
     assert sections["time"]["properties"]["end"]["description"].count("`[layers]`") == 1
 
 
-def test_schema_takes_every_run_file() -> None:
+def test_schema_takes_every_run_file():
     """An editor would underline what is right."""
     found = documents()
     assert len(found) > 20
@@ -102,17 +101,17 @@ def test_schema_takes_every_run_file() -> None:
         ("tim", {"end": 1.0}),
     ],
 )
-def test_schema_refuses_what_is_wrong(section: str, table: Any) -> None:
+def test_schema_refuses_what_is_wrong(section, table):
     """An editor would say nothing of a slip."""
     assert errors({**VALID, section: table})
 
 
-def test_law_without_a_name_is_the_usual_one() -> None:
+def test_law_without_a_name_is_the_usual_one():
     """An editor would ask for a name that the program does not need."""
     assert not errors({**VALID, "initial": {"modes": [[1, 0.1, 0.0]]}})
 
 
-def test_keys_after_a_slash_are_those_of_the_file() -> None:
+def test_keys_after_a_slash_are_those_of_the_file():
     """Arguments of the program would look like keys."""
 
     def times(problem: str, /, end: float) -> None: ...
@@ -120,19 +119,8 @@ def test_keys_after_a_slash_are_those_of_the_file() -> None:
     assert [*keys_of(times)] == ["end"]
 
 
-def test_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_schema_and_tables(cli):
     """The shell would write something else into the file that editors read."""
-    assert main(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == run_file_schema()
-
-
-def test_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A user without the pages would have no list of keys."""
-    assert main(["schema", "initial.mixture"]) == 0
-    assert capsys.readouterr().out == key_table("initial.mixture") + "\n"
-
-
-def test_command_refuses_an_unknown_section(capsys: pytest.CaptureFixture[str]) -> None:
-    """A slip would be a traceback."""
-    assert main(["schema", "tim"]) == 2
-    assert "section tim is not known. Did you mean time?" in capsys.readouterr().err
+    assert json.loads(cli("schema")) == run_file_schema()
+    assert cli("schema", "initial.mixture") == key_table("initial.mixture") + "\n"
+    assert "section tim is not known. Did you mean time?" in cli.refused("schema", "tim")

@@ -13,15 +13,9 @@ import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
 
 TEXT = """\
-[problem]
-normalization = "none"
-manifold = "sphere"
-beta = 5.0
-[initial]
-name = "perturbed_uniform"
-modes = [[2, -1, 0.1], [3, 0, 0.05]]
-[time]
-end = 1.0
+problem = { normalization = "none", manifold = "sphere", beta = 5.0 }
+initial = { name = "perturbed_uniform", modes = [[2, -1, 0.1], [3, 0, 0.05]] }
+time = { end = 1.0 }
 """
 VMF = 'initial={{name="von_mises_fisher", concentration={}, mean={}}}'
 ATOMS = 'initial={{name="atoms", {}}}'
@@ -39,10 +33,7 @@ MISTAKES = [
     ),
     (VMF.format(3, 0.3), "mean = 0.3 must be a vector [x, y, z] on the sphere."),
     (VMF.format(3, [0, 1]), "must be a vector [x, y, z] on the sphere"),
-    (
-        VMF.format(3, [0, 0, 0]),
-        "mean = (0.0, 0.0, 0.0) must be a vector [x, y, z], not zero",
-    ),
+    (VMF.format(3, [0, 0, 0]), "mean = (0.0, 0.0, 0.0) must be a vector [x, y, z], not zero"),
     (VMF.format(1e8, [0, 0, 1]), "concentration = 1e+08 needs degree"),
     (ATOMS.format("angles=[0.1]"), "atoms on the sphere are given by points = [...] alone."),
     (ATOMS.format("points=[[0, 0, 0]]"), "point 0 is [0.0, 0.0, 0.0], expected a finite vector"),
@@ -59,7 +50,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @together("override, message", MISTAKES)
-def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
+def test_mistake_has_its_line(path, override, message):
     """A mistake would fail later, or not at all."""
     with pytest.raises(ConfigError, match=re.escape(message)) as raised:
         load_config(path, [override])
@@ -67,7 +58,7 @@ def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
     assert "run.toml: [" in str(raised.value)
 
 
-def test_modes_are_real_harmonics(path: Path) -> None:
+def test_modes_are_real_harmonics(path):
     """Y_{2,-1} = sqrt(15) y z and Y_30 = sqrt(7) (5 z^3 - 3 z) / 2 have mean square 1."""
     measure = load_config(path).problem.initial_measure()
     points = mf.Sphere().random_points(20, np.random.default_rng(0))
@@ -77,7 +68,7 @@ def test_modes_are_real_harmonics(path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_mean_has_any_length_and_is_the_north_pole_by_default(path: Path) -> None:
+def test_mean_has_any_length_and_is_the_north_pole_by_default(path):
     """The density would be centred elsewhere, or a vector of length 2 refused."""
     default = 'initial={name="von_mises_fisher", concentration=3}'
     laws = [load_config(path, [text]) for text in (VMF.format(3, [0, 0, 2]), default)]
@@ -86,7 +77,7 @@ def test_mean_has_any_length_and_is_the_north_pole_by_default(path: Path) -> Non
     assert mf.Sphere().order_parameter(first) == pytest.approx(1 / np.tanh(3) - 1 / 3, rel=1e-13)
 
 
-def test_vectors_in_a_file_are_normalised(path: Path) -> None:
+def test_vectors_in_a_file_are_normalised(path):
     """Tokens saved by another program have any length."""
     vectors = np.array([[0.0, 0.0, 3.0], [1e-200, 0.0, 0.0], [2.0, 2.0, 1.0]])
     np.save(path.parent / "tokens.npy", vectors)
@@ -95,7 +86,7 @@ def test_vectors_in_a_file_are_normalised(path: Path) -> None:
     np.testing.assert_allclose(points, [[0, 0, 1], [1, 0, 0], [2 / 3, 2 / 3, 1 / 3]], rtol=1e-15)
 
 
-def test_zero_vector_in_a_file_is_refused(path: Path) -> None:
+def test_zero_vector_in_a_file_is_refused(path):
     """It has no direction."""
     np.save(path.parent / "tokens.npy", np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
     with pytest.raises(ConfigError, match=re.escape("point 1 is [0.0, 0.0, 0.0], expected a")):

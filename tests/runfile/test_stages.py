@@ -74,7 +74,7 @@ def stored(text: str) -> mf.Problem:
     return stored_problem(run)
 
 
-def test_run_file_says_what_python_says_and_its_result_too(path: Path) -> None:
+def test_run_file_says_what_python_says_and_its_result_too(path):
     """A stage would have other parameters, or those of the stage before."""
     config = load_config(path)
     assert config.problem == GIVEN
@@ -101,9 +101,7 @@ KERNEL = mf.Attention([mf.Head(query=[1.0, 2.0])], beta=3.0, strength=2.0)
         (mf.zonal(multipliers=[1.0, 0.5]), mf.USA, [mf.Stage(1.0), mf.Stage(kernel=MASKED)]),
     ],
 )
-def test_problem_of_python_is_read_again_from_what_is_written(
-    path: Path, first: mf.Kernel | mf.Attention, flow: mf.Flow, later: list[mf.Stage]
-) -> None:
+def test_problem_of_python_is_read_again_from_what_is_written(path, first, flow, later):
     """Files of runs made in Python would tell of another problem."""
     import tomli_w
 
@@ -137,7 +135,7 @@ MISTAKES = [
 
 
 @together(("change", "message"), MISTAKES)
-def test_mistake_has_its_line(path: Path, change: str, message: str) -> None:
+def test_mistake_has_its_line(path, change, message):
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load_config(path, [change])
@@ -180,7 +178,7 @@ def weights(path: Path) -> dict[str, Any]:
     return {**made, **extra}
 
 
-def test_stacked_weights_are_stages_of_one_layer(path: Path, weights: dict[str, Any]) -> None:
+def test_stacked_weights_are_stages_of_one_layer(path, weights):
     """A layer would have the weights of another, or all of them those of the first."""
     config = load_config(path)
     assert config.times.tolist() == [0.0, 1.0, 2.0, 3.0]
@@ -233,9 +231,7 @@ WEIGHTS_MISTAKES = [
 
 
 @together(("changes", "message"), WEIGHTS_MISTAKES)
-def test_mistake_of_layers_has_its_line(
-    path: Path, weights: dict[str, Any], changes: list[str], message: str
-) -> None:
+def test_mistake_of_layers_has_its_line(path, weights, changes, message):
     """Layers would be left out, or have weights that are not theirs."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load_config(path, changes)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.runfile import ConfigError, load_config
 from meanfield.store.run_file import load
 
@@ -28,18 +27,17 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "run.toml"
 
 
-def test_own_rule_ends_the_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_rule_ends_the_run(config, cli):
     """The run would go on to its end, or say that it completed."""
-    assert main(["run", str(config)]) == 0
+    cli("run", config)
     run = load(config.with_suffix(".h5"))
     assert run.time[-1] == pytest.approx(0.3) and run.status == "stopped: rules.py:late"
-    told = capsys.readouterr().err
-    assert "executing the Python of" in told and "(stopped: rules.py:late)" in told
-    assert main(["run", str(config), "--resume"]) == 0
-    assert "stopped: rules.py:late: nothing to do." in capsys.readouterr().err
+    assert "executing the Python of" in cli.err and "(stopped: rules.py:late)" in cli.err
+    cli("run", config, "--resume")
+    assert "stopped: rules.py:late: nothing to do." in cli.err
 
 
-def test_own_rule_is_that_of_python(config: Path) -> None:
+def test_own_rule_is_that_of_python(config):
     """A run file and a call would stop at different times."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
@@ -54,32 +52,26 @@ def test_own_rule_is_that_of_python(config: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (
-            "def late(time):\n    return True\n",
-            "called as stop.time, measure., which",
-        ),
+        ("def late(time):\n    return True\n", "called as stop.time, measure., which"),
         ("late = 3\n", "is no function"),
         ("def late(time, measure):\n    return 1\n", "must give True or False, got 1"),
         ("def late(time, measure):\n    return 1 / 0\n", "failed: ZeroDivisionError"),
     ],
 )
-def test_wrong_rule_is_one_line(config: Path, code: str, message: str) -> None:
+def test_wrong_rule_is_one_line(config, code, message):
     """The user's mistake would be a traceback of ours."""
     (config.parent / "rules.py").write_text(code)
     with pytest.raises(ConfigError, match=f'time. stop = "rules.py:late" .*{message}'):
         mf.run(config)
 
 
-def test_word_that_is_no_rule_is_refused(config: Path) -> None:
+def test_word_that_is_no_rule_is_refused(config):
     """A slip would run to the end."""
     with pytest.raises(ConfigError, match='stop = "one_clustre" is not known. Did you mean one_cl'):
         load_config(config, ["time.stop=one_clustre"])
 
 
-def test_check_does_not_execute_the_rule(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_does_not_execute_the_rule(config, cli):
     """Somebody else's Python would run where a file is only looked at."""
-    assert main(["check", str(config)]) == 0
-    captured = capsys.readouterr()
-    assert "not executed  rules.py:late" in captured.out and "executing" not in captured.err
-    assert main(["run", str(config), "--no-code"]) == 2
-    assert "is Python, which --no-code refuses" in capsys.readouterr().err
+    assert "not executed  rules.py:late" in cli("check", config) and "executing" not in cli.err
+    assert "is Python, which --no-code refuses" in cli.refused("run", config, "--no-code")

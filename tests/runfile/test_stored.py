@@ -35,19 +35,19 @@ def run_of(folder: Path, text: str, name: str = "x") -> Run:
         "[initial]\nname = 'sampled'\ntokens = 50\n",
     ],
 )
-def test_problem_is_that_of_the_run_file(tmp_path: Path, text: str) -> None:
+def test_problem_is_that_of_the_run_file(tmp_path, text):
     """Figures would show another physics than what was run."""
     run = run_of(tmp_path, text)
     assert run.problem == load_config(tmp_path / "x.toml").problem
 
 
-def test_run_made_here_holds_its_problem() -> None:
+def test_run_made_here_holds_its_problem():
     """It would be made again from less than what there was."""
     problem = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s)), mf.USA)
     assert mf.simulate(problem, 0.5, save=2).problem is problem
 
 
-def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path: Path) -> None:
+def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path):
     """A run file that names a file that is gone would have no problem."""
     np.save(tmp_path / "tokens.npy", np.array([0.1, 0.2, 3.0]))
     circle = "[problem]\nnormalization = 'none'\nmanifold = 'circle'\nbeta = 4.0\n"
@@ -62,7 +62,7 @@ def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path: Path) -> None:
         lost.problem.initial_measure()
 
 
-def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path: Path) -> None:
+def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path):
     """Files of other versions would have no token paths any more."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 0.5, 0.25))
     run = replace(mf.simulate(problem, 0.5, save=2), source_problem=None)
@@ -77,7 +77,7 @@ def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path: Path) -> None:
         assert found.initial_measure().coefficients.tolist() == first.coefficients.tolist()
 
 
-def test_function_of_ones_own_is_not_run(tmp_path: Path) -> None:
+def test_function_of_ones_own_is_not_run(tmp_path):
     """Looking at a file of somebody else would run his Python."""
     (tmp_path / "mine.py").write_text("import numpy\ndef f(s):\n    return numpy.exp(s)\n")
     text = (
