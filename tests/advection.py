@@ -1,23 +1,13 @@
 """Divergence of the flux f grad Phi / Z in a given field, by the compiled engines."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from meanfield.arrays import ComplexArray, ModalArray
 from meanfield.engines.harmonics import density as by_rings
 from meanfield.engines.harmonics.scratch import Scratch
 from meanfield.fields.circle import product_sizes
-from meanfield.spaces import Manifold
 
 
-def advection(
-    space: Manifold,
-    max_degree: int,
-    density: ModalArray,
-    potential: ModalArray,
-    partition: ModalArray | None = None,
-) -> ModalArray:
+def advection(space, max_degree, density, potential, partition=None):
     """Coefficients up to max_degree of div(f grad Phi / Z); Z = 1 if None."""
     if space.dimension == 1:
         sizes = product_sizes(max_degree)
@@ -25,13 +15,7 @@ def advection(
     return by_rings.advection(density, potential, partition, max_degree, Scratch())
 
 
-def circle_advection(
-    density: ComplexArray,
-    potential: ComplexArray,
-    partition: ComplexArray | None,
-    max_degree: int,
-    sizes: np.ndarray,
-) -> ComplexArray:
+def circle_advection(density, potential, partition, max_degree, sizes):
     """Divergence on the circle, by the kernels of `transport` with a field from outside."""
     # The second copy of the package has its own kernels, see tests/interpreted.
     from meanfield.engines.fourier import density as kernels

@@ -1,7 +1,5 @@
 """What tests of several rooms share."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -18,8 +18,6 @@ z = beta (1 - u^2), h = ln(u^2 / (1 - u^2)) has
     h' = 2 [1 - I_{nu+1}(z) / I_nu(z)]    under softmax; for USA times e^{-z} 0F1(nu + 1, z^2 / 4).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of tests: every value of every parameter, not every combination; many cases in one test."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any

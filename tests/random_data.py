@@ -1,7 +1,5 @@
 """Random fields and points, for tests of what is done with them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from meanfield.engines.harmonics import coefficients as packing

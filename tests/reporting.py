@@ -1,7 +1,5 @@
 """Lines of JSON that tests write down, and what the scripts that make pages of them share."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """A folder with a run file, for tests that run it in parts; and the run file of most of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,11 +1,8 @@
 """From Python as from the command: files, interrupts, stops, observables, what is told."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,7 +32,7 @@ def same(first: mf.Run, second: mf.Run) -> bool:
     )
 
 
-def test_file_of_a_call_is_the_run_in_memory(tmp_path: Path) -> None:
+def test_file_of_a_call_is_the_run_in_memory(tmp_path):
     """Whoever asks for a file would get another run."""
     memory = mf.simulate(PROBLEM, 20.0, save=5)
     kept = mf.simulate(PROBLEM, 20.0, save=5, output=tmp_path / "kept.h5")
@@ -51,7 +48,7 @@ def test_file_of_a_call_is_the_run_in_memory(tmp_path: Path) -> None:
         assert type(before) is type(after)
 
 
-def test_saved_file_is_gone_on_with_as_one_that_was_written(tmp_path: Path) -> None:
+def test_saved_file_is_gone_on_with_as_one_that_was_written(tmp_path):
     """What was computed in memory would have to be computed again."""
     path = tmp_path / "half.h5"
     mf.simulate(PROBLEM, 10.0, save=[0.0, 5.0, 10.0]).save(path)
@@ -61,7 +58,7 @@ def test_saved_file_is_gone_on_with_as_one_that_was_written(tmp_path: Path) -> N
     assert same(whole, again)
 
 
-def test_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_file_of_something_else_is_not_gone_on_with(tmp_path):
     """Two problems would stand in one file, or a result be lost."""
     path = tmp_path / "run.h5"
     mf.simulate(PROBLEM, 2.0, save=2, output=path)
@@ -82,7 +79,7 @@ def test_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", ["memory", "file"])
-def test_what_ends_a_run_early_hands_over_the_run_so_far(keep: str, tmp_path: Path) -> None:
+def test_what_ends_a_run_early_hands_over_the_run_so_far(keep, tmp_path):
     """Hours would be lost with an interrupt."""
     where: dict[str, Any] = {"output": tmp_path / "run.h5"} if keep == "file" else {}
 
@@ -108,7 +105,7 @@ def test_what_ends_a_run_early_hands_over_the_run_so_far(keep: str, tmp_path: Pa
     assert np.array_equal(run.moments, mf.simulate(PROBLEM, 60.0, save=61).moments[: len(run.time)])
 
 
-def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path: Path) -> None:
+def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path):
     """The way out of a failure would begin at time 0."""
     with pytest.raises(SimulationError) as failed:
         mf.simulate(PROBLEM, 60.0, save=61, representation="density", max_degree=64)
@@ -117,7 +114,7 @@ def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path: Path) -> 
     assert mf.load(path).status == failed.value.run.status  # type: ignore[attr-defined]
 
 
-def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path: Path) -> None:
+def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path):
     """A run would go on for ever, or a resumed one step on."""
 
     def grown(time: float, measure: mf.Density | mf.Measure) -> bool:
@@ -133,7 +130,7 @@ def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path: Path) -> N
     assert len(longer.time) == 101 and longer.status == "completed"
 
 
-def test_run_that_was_interrupted_where_its_rule_holds_is_stopped(tmp_path: Path) -> None:
+def test_run_that_was_interrupted_where_its_rule_holds_is_stopped(tmp_path):
     """Nothing but the last word is missing: it would be that of a run that reached its end."""
 
     def late(time: float, measure: mf.Density | mf.Measure) -> bool:
@@ -151,7 +148,7 @@ def test_run_that_was_interrupted_where_its_rule_holds_is_stopped(tmp_path: Path
     assert run.status == "stopped: late" and run.time[-1] == 0.5
 
 
-def test_resumed_run_obeys_its_new_rule(tmp_path: Path) -> None:
+def test_resumed_run_obeys_its_new_rule(tmp_path):
     """Another function of the same name would end the run where the first one did."""
     path = tmp_path / "run.h5"
     for end in (0.5, 0.8):
@@ -161,7 +158,7 @@ def test_resumed_run_obeys_its_new_rule(tmp_path: Path) -> None:
         assert run.status == "stopped: lambda" and run.time[-1] == pytest.approx(end)
 
 
-def test_stopped_run_without_states_is_done_at_once(tmp_path: Path) -> None:
+def test_stopped_run_without_states_is_done_at_once(tmp_path):
     """The rule cannot be asked again: the run would go on where it had ended."""
     path = tmp_path / "run.h5"
 
@@ -173,7 +170,7 @@ def test_stopped_run_without_states_is_done_at_once(tmp_path: Path) -> None:
         assert run.status == "stopped: late" and run.time[-1] == 0.5
 
 
-def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path: Path) -> None:
+def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
     """What run files can, Python could not."""
     call = mf.simulate(
         PROBLEM,
@@ -203,7 +200,7 @@ def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path: P
     assert other.problem.initial == mf.uniform()
 
 
-def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path: Path) -> None:
+def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path):
     """Files made in Python would not tell what they are."""
     laws = [
         LAW,
@@ -222,9 +219,7 @@ def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path: Path) -> None:
         assert np.array_equal(again.moments, made.moments)
 
 
-def test_progress_is_shown_and_happenings_are_logged(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_progress_is_shown_and_happenings_are_logged(capsys, caplog):
     """A notebook would be silent for minutes."""
     with caplog.at_level(logging.INFO, "meanfield"):
         mf.simulate(PROBLEM, 40.0, save=5, progress=True, tolerance=1e-8)
@@ -234,9 +229,7 @@ def test_progress_is_shown_and_happenings_are_logged(
     assert capsys.readouterr().err == ""
 
 
-def test_notebooks_show_a_bar_by_default(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
     """A cell would be silent for minutes; a script or a terminal would be flooded."""
     shells = {name: type(name, (), {}) for name in ("ZMQInteractiveShell", "TerminalShell")}
     for name, shell in shells.items():
@@ -250,9 +243,7 @@ def test_notebooks_show_a_bar_by_default(
         assert capsys.readouterr().err == ""
 
 
-def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(tmp_path, caplog):
     """That the run file in it cannot be run would show months later."""
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(2 * s), beta=2.0), mf.USA)
     own = replace(own, initial=mf.von_mises_fisher(1.0))
@@ -270,7 +261,7 @@ def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(
     assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
-def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> None:
+def test_uniform_is_told_to_be_stationary(caplog):
     """Nothing would happen without a word."""
     mf.simulate(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), 1.0, save=2)
     assert "uniform is stationary: nothing will happen" in caplog.text
@@ -290,13 +281,13 @@ def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> N
         ({"representation": "densty"}, "did you mean 'density'"),
     ],
 )
-def test_wrong_call_is_told(wrong: dict[str, Any], message: str) -> None:
+def test_wrong_call_is_told(wrong, message):
     """Each in the words of the call."""
     with pytest.raises((ValueError, TypeError), match=message):
         mf.simulate(PROBLEM, **{"until": 1.0, "save": 3, **wrong})
 
 
-def test_studies_show_how_far_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_studies_show_how_far_they_are(capsys):
     """A cell of a notebook would be silent for a minute."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
     mf.ensemble(problem, tokens=30, runs=2, progress=True)

@@ -1,7 +1,5 @@
 """The house: imports point downwards only, without circles, and names are listed."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
@@ -136,14 +134,14 @@ def circles(graph: Graph) -> list[str]:
             return found
 
 
-def test_imports_point_downwards_without_circles() -> None:
+def test_imports_point_downwards_without_circles():
     """An import from a higher floor, or in a circle, would let data flow back."""
     graph = imports({module(path): path.read_text(encoding="utf-8") for path in FILES})
     wrong = upwards(graph) + circles(graph)
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_core_imports_no_wing() -> None:
+def test_the_core_imports_no_wing():
     """A wing could not be removed."""
     core = {
         "arrays", "bases", "carriers", "engines", "events", "fields", "labels", "laws", "measures",
@@ -160,7 +158,7 @@ def test_the_core_imports_no_wing() -> None:
     assert not [(a, b) for a, b in arrows if room[a] in core and room[b] in wings]
 
 
-def test_imports_that_hide_are_seen() -> None:
+def test_imports_that_hide_are_seen():
     """An import in a function, or by a string, would lead upwards unseen; one for types may."""
     hidden = "def f():\n    from meanfield.{} import x\n"
     graph = imports(
@@ -178,7 +176,7 @@ def test_imports_that_hide_are_seen() -> None:
     assert set(circle.split(" -> ")) == {"meanfield.figures.draw", "meanfield.figures.style"}
 
 
-def test_design_page_names_the_rooms() -> None:
+def test_design_page_names_the_rooms():
     """The map of the house would lack a room, or have one that was torn down."""
     text = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
     section = text.split("## Rooms")[1].split("\n## ")[0]
@@ -188,7 +186,7 @@ def test_design_page_names_the_rooms() -> None:
     assert named <= FLOOR.keys()
 
 
-def test_public_names_are_listed() -> None:
+def test_public_names_are_listed():
     """A public name that is not listed, or listed and missing, would surprise its users."""
     assert sorted(meanfield.__all__) == sorted(set(meanfield.__all__))
     assert sorted(HOMES) == sorted(meanfield.__all__)
@@ -197,7 +195,7 @@ def test_public_names_are_listed() -> None:
         _ = meanfield.simulat
 
 
-def test_what_results_ask_for_is_there() -> None:
+def test_what_results_ask_for_is_there():
     """`.plot()` of a result would fail, or depend on what was imported before."""
     text = "".join(path.read_text("utf-8") for path in FILES)
     asked = re.findall(r'(?:VIEWS\[|    plot = plot_method\(\s*)"(\w+)\.(\w+)"', text)
@@ -213,7 +211,7 @@ def test_what_results_ask_for_is_there() -> None:
     assert not loaded(code) & {"numpy", "matplotlib", "meanfield.store"}
 
 
-def test_type_checkers_see_the_names_where_they_are() -> None:
+def test_type_checkers_see_the_names_where_they_are():
     """An editor would complete other names than there are, or with other arguments."""
     tree = ast.parse(Path(meanfield.__file__).read_text(encoding="utf-8"))
     blocks = [node for node in tree.body if isinstance(node, ast.If)]
@@ -235,20 +233,20 @@ def loaded(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_import_loads_nothing_but_lists_everything() -> None:
+def test_import_loads_nothing_but_lists_everything():
     """`import meanfield` would take as long as its first use, or hide names from completion."""
     code = "import meanfield as mf\nassert {'simulate', 'papers', '__version__'} <= {*dir(mf)}"
     assert not loaded(code) & {"numpy", "scipy", "numba", "meanfield.problem"}
 
 
-def test_first_names_are_few_and_there() -> None:
+def test_first_names_are_few_and_there():
     """Completion would offer a hundred names to who needs ten, or one that is not there."""
     listed = {*dir(meanfield)} - {"__version__"}
     assert listed - {*TOPICS} < {*meanfield.__all__}
     assert 50 <= len(listed) <= 65
 
 
-def test_topics_open_at_first_use() -> None:
+def test_topics_open_at_first_use():
     """`mf.papers` would be there only after something else had imported it."""
     code = (
         "import meanfield as mf\n"
@@ -265,21 +263,21 @@ def test_topics_open_at_first_use() -> None:
 
 
 @pytest.mark.parametrize("topic", ["papers", "finite", "certificates"])
-def test_topics_refuse_what_they_lack(topic: str) -> None:
+def test_topics_refuse_what_they_lack(topic):
     """A name that is misspelt would be an import error of somewhere else."""
     message = f"module 'meanfield.{topic}' has no attribute 'nonsense'"
     with pytest.raises(AttributeError, match=message):
         _ = getattr(meanfield, topic).nonsense
 
 
-def test_names_are_not_modules() -> None:
+def test_names_are_not_modules():
     """A function would be the module of its name, depending on what was loaded before."""
     names = "import pkgutil, meanfield\nfor _ in pkgutil.iter_modules(meanfield.__path__): "
     code = names + "assert _.name not in meanfield.__all__, _.name"
     assert "meanfield" in loaded(code)
 
 
-def test_all_names_load_nothing_heavy() -> None:
+def test_all_names_load_nothing_heavy():
     """The first line of a script would wait for what only some functions need."""
     heavy = (
         "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm "
@@ -288,7 +286,7 @@ def test_all_names_load_nothing_heavy() -> None:
     assert not loaded("from meanfield import *") & set(heavy.split())
 
 
-def test_kernels_are_compiled_without_flags_for_the_arithmetic() -> None:
+def test_kernels_are_compiled_without_flags_for_the_arithmetic():
     """Each copy of a kernel would be contracted or reordered in its own way, in its own process."""
     flags = {"fastmath", "contract", "reassoc", "fast"}
     for path in FILES:
@@ -297,7 +295,7 @@ def test_kernels_are_compiled_without_flags_for_the_arithmetic() -> None:
             assert not (isinstance(name, str) and name in flags), f"{path}: {name}"
 
 
-def test_theory_asks_one_object_what_is_zonal() -> None:
+def test_theory_asks_one_object_what_is_zonal():
     """Matrices would break theory in forty places, and not with one line of why."""
     # Studies of papers evolve problems; `isotropic` is that object.
     others = {PACKAGE / "spectrum/isotropic.py", PACKAGE / "papers/pair_correlation_study.py"}

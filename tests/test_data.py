@@ -1,7 +1,5 @@
 """Problems and their parts are plain data: they compare, hash, pickle, copy and print."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable
@@ -60,7 +58,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_data_are_equal_if_they_say_the_same(name: str) -> None:
+def test_data_are_equal_if_they_say_the_same(name):
     """Workers, caches and comparisons of runs would take one problem for two, or two for one."""
     make = THINGS[name]
     thing = make()
@@ -70,7 +68,7 @@ def test_data_are_equal_if_they_say_the_same(name: str) -> None:
     assert [other for other in THINGS if THINGS[other]() == thing] == [name]
 
 
-def test_data_print_what_makes_them_again() -> None:
+def test_data_print_what_makes_them_again():
     """A line of a notebook, pasted, is the same problem."""
     public = {name: getattr(mf, name) for name in mf.__all__}
     for name, make in THINGS.items():
@@ -81,7 +79,7 @@ def test_data_print_what_makes_them_again() -> None:
             assert repr(make()).endswith((shown, f"{shown})")), name
 
 
-def test_every_law_of_run_files_is_here() -> None:
+def test_every_law_of_run_files_is_here():
     """A law that somebody adds would be left out."""
     assert {name.removeprefix("law ") for name in LAWS} == set(INITIAL)
 
@@ -98,12 +96,12 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("words", PRINTED)
-def test_things_say_what_they_are(words: str) -> None:
+def test_things_say_what_they_are(words):
     """A notebook would print a thousand numbers, or an address in memory."""
     thing: Any = PRINTED[words]
     assert repr(thing).startswith(words)
 
 
-def test_bracket_is_a_number_where_one_is_wanted() -> None:
+def test_bracket_is_a_number_where_one_is_wanted():
     """float(wasserstein(...)) would fail on the sphere only."""
     assert float(Bracket(0.25, 0.75)) == 0.5

@@ -1,9 +1,6 @@
 """One default normalization, softmax, by whichever door a problem comes in."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -28,13 +25,13 @@ KERNEL = mf.exponential(3.0)
         Setting(),
     ],
 )
-def test_python_takes_softmax(described: mf.Problem | mf.Flow) -> None:
+def test_python_takes_softmax(described):
     """Two objects without a word on it would have two flows."""
     assert described.normalization == "softmax"
 
 
 @pytest.mark.parametrize("heads", ["", "[[heads]]\nvalue = [1.0, 2.0]\n"])
-def test_run_files_take_softmax_and_store_it(tmp_path: Path, heads: str) -> None:
+def test_run_files_take_softmax_and_store_it(tmp_path, heads):
     """A run file would not be the Python of the same words, or a later default would change it."""
     path = tmp_path / "x.toml"
     path.write_text(f'[problem]\nmanifold = "circle"\nbeta = 3.0\n{heads}[time]\nend = 1.0\n')
@@ -45,7 +42,7 @@ def test_run_files_take_softmax_and_store_it(tmp_path: Path, heads: str) -> None
 
 
 @pytest.mark.parametrize("command", ["stability", "phase"])
-def test_options_take_softmax(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_take_softmax(command, capsys):
     """A command would answer for another flow than Python."""
     line = [command, "--manifold", "circle", "--beta", "3"]
     assert main([*line, "--json"]) == 0
@@ -55,7 +52,7 @@ def test_options_take_softmax(command: str, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.splitlines()[1].split() == ["normalization", "none"]
 
 
-def test_template_and_options_say_softmax(tmp_path: Path) -> None:
+def test_template_and_options_say_softmax(tmp_path):
     """A newcomer would start from another flow than the help names."""
     path = tmp_path / "x.toml"
     assert main(["init", str(path)]) == 0

@@ -1,7 +1,5 @@
 """The documentation says what the code does: keys, options, dependencies, equations."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util
@@ -51,7 +49,7 @@ def key_rows(text: str) -> dict[str, list[str]]:
     return {cells[0].strip("`"): cells[1:] for cells in rows}
 
 
-def test_run_file_page_has_the_keys_of_every_section() -> None:
+def test_run_file_page_has_the_keys_of_every_section():
     """A user would look in vain for a section, or read keys of another one."""
     for name, keys in run_file_keys().items():
         brackets = f"[[{name}]]" if name in ("heads", "stages") else f"[{name}]"
@@ -60,19 +58,19 @@ def test_run_file_page_has_the_keys_of_every_section() -> None:
         assert (f"<!-- keys: {name} -->" in section("run-file.md", heading)) == bool(keys), name
 
 
-def test_run_file_page_names_every_initial_law() -> None:
+def test_run_file_page_names_every_initial_law():
     """A law would be in the program and not in the list."""
     listed = {name.strip('"') for name in key_rows(section("run-file.md", "`[initial]`"))}
     assert listed == set(sections.INITIAL)
 
 
-def test_commands_page_has_the_options_of_every_command() -> None:
+def test_commands_page_has_the_options_of_every_command():
     """A command would be missing from the reference, or have the options of another one."""
     for command in COMMANDS:
         assert f"<!-- options: {command} -->" in section("commands.md", f"`meanfield {command}`")
 
 
-def test_table_of_a_command_has_every_option() -> None:
+def test_table_of_a_command_has_every_option():
     """An option would exist that the reference does not know, or the reverse."""
     (commands,) = (each for each in parser()._actions if isinstance(each.choices, dict))
     for command, subparser in commands.choices.items():
@@ -94,7 +92,7 @@ def json_keys(command: str) -> set[str]:
     return {key for key in named if not key.startswith("-")}
 
 
-def test_commands_page_has_the_keys_of_stability_json() -> None:
+def test_commands_page_has_the_keys_of_stability_json():
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     turned = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
@@ -103,21 +101,21 @@ def test_commands_page_has_the_keys_of_stability_json() -> None:
     assert json_keys("stability") == set(promised)
 
 
-def test_commands_page_has_the_keys_of_compare_json() -> None:
+def test_commands_page_has_the_keys_of_compare_json():
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), runs=2)
     assert json_keys("compare") == set(comparison_report(study, "study.h5").data)
 
 
-def test_commands_page_has_the_keys_of_ensemble_json() -> None:
+def test_commands_page_has_the_keys_of_ensemble_json():
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     made = meanfield.ensemble(problem, tokens=10, runs=1)
     assert json_keys("ensemble") == set(ensemble_report(made, "made.h5").data)
 
 
-def test_commands_page_has_the_keys_of_predict_json() -> None:
+def test_commands_page_has_the_keys_of_predict_json():
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
     options: dict[str, Any] = {"samples": 2, "corrected": False}
@@ -130,13 +128,13 @@ def test_commands_page_has_the_keys_of_predict_json() -> None:
     assert json_keys("predict") == keys
 
 
-def test_commands_page_has_the_keys_of_provenance() -> None:
+def test_commands_page_has_the_keys_of_provenance():
     """A script would look for a key that is not there."""
     assert json_keys("info") == set(provenance_report({}, "").data)
 
 
 @pytest.mark.parametrize("kind", ["comparison", "ensemble"])
-def test_file_format_page_names_provenance_of_studies(kind: str, tmp_path: Path) -> None:
+def test_file_format_page_names_provenance_of_studies(kind, tmp_path):
     """A reader of files would find an attribute that nothing explains."""
     import h5py
 
@@ -157,9 +155,7 @@ def test_file_format_page_names_provenance_of_studies(kind: str, tmp_path: Path)
 @pytest.mark.parametrize(
     "law", ['name = "uniform"', 'name = "atoms"\nangles = [0, 3]\nweights = [0.3, 0.7]']
 )
-def test_file_format_page_names_everything_in_a_run_file(
-    law: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_format_page_names_everything_in_a_run_file(law, tmp_path, monkeypatch):
     """A reader of files would find a dataset or an attribute that nothing explains."""
     import h5py
 
@@ -178,14 +174,14 @@ def test_file_format_page_names_everything_in_a_run_file(
     assert found <= {word.strip(",") for word in words}
 
 
-def test_commands_page_lists_the_figures() -> None:
+def test_commands_page_lists_the_figures():
     """A kind of figure would be missing from the reference."""
     text = section("commands.md", "`meanfield plot`")
     for name, kind in PLOTS.items():
         assert re.search(rf"^ *{name} +{re.escape(kind.title)}$", text, re.M), name
 
 
-def test_design_page_has_every_dependency_and_no_other() -> None:
+def test_design_page_has_every_dependency_and_no_other():
     """A dependency would come without its reason and licence."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     required = [*project["dependencies"]]
@@ -195,7 +191,7 @@ def test_design_page_has_every_dependency_and_no_other() -> None:
     assert set(key_rows(section("design.md", "Dependencies"))) == names
 
 
-def test_docstrings_refer_to_equations_that_exist() -> None:
+def test_docstrings_refer_to_equations_that_exist():
     """A reader would follow a reference to nothing."""
     tags = {
         path.name: re.findall(r"\\tag\{(\d+)\}", path.read_text(encoding="utf-8"))
@@ -210,7 +206,7 @@ def test_docstrings_refer_to_equations_that_exist() -> None:
 
 
 @pytest.mark.parametrize("name", ["verification.md", "robustness.md"])
-def test_tests_that_a_page_names_are_there(name: str) -> None:
+def test_tests_that_a_page_names_are_there(name):
     """A reader of a row would look for its test in vain."""
     named = re.findall(r"`(?:tests/)?((?:\w+/)+test_\w+\.py)", page(name))
     assert named
@@ -218,7 +214,7 @@ def test_tests_that_a_page_names_are_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
-def test_pages_have_lines_of_at_most_120_characters(path: Path) -> None:
+def test_pages_have_lines_of_at_most_120_characters(path):
     """A change of one word would be a change of a whole paragraph, hard to review."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
     # A row of a table is one line, and so is an address.
@@ -230,7 +226,7 @@ def test_pages_have_lines_of_at_most_120_characters(path: Path) -> None:
     "path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))],
     ids=lambda path: path.name,
 )  # fmt: skip
-def test_links_lead_to_files_of_the_repository(path: Path) -> None:
+def test_links_lead_to_files_of_the_repository(path):
     """A reader on a code host would follow a link to a page or picture that is not there."""
     links = re.findall(r"\]\(([\w./-]+\.[a-z]+)[#)]", path.read_text(encoding="utf-8"))
     for link in links:
@@ -239,9 +235,7 @@ def test_links_lead_to_files_of_the_repository(path: Path) -> None:
             assert "gallery/" not in link and (path.parent / link).exists(), link
 
 
-def test_docs_make_only_the_figures_that_are_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_docs_make_only_the_figures_that_are_missing(tmp_path, monkeypatch):
     """Pages of `make gallery` would be replaced by short forms, or a page have no figure."""
     pytest.importorskip("latex2mathml")
     pytest.importorskip("sphinx_gallery")
@@ -271,7 +265,7 @@ def test_docs_make_only_the_figures_that_are_missing(
         conf.make_gallery(app)
 
 
-def test_pages_name_files_that_exist() -> None:
+def test_pages_name_files_that_exist():
     """A docstring or a page outside of docs/ would send a reader to a page that is gone."""
     paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     for folder in ("meanfield", "experiments"):
@@ -281,7 +275,7 @@ def test_pages_name_files_that_exist() -> None:
             assert (DOCS / name).exists(), (path, name)
 
 
-def test_api_pages_have_every_public_name() -> None:
+def test_api_pages_have_every_public_name():
     """A public name would have no documentation."""
     documented = []
     text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.rst"))
@@ -294,7 +288,7 @@ def test_api_pages_have_every_public_name() -> None:
         assert any(found is one for one in documented), f"docs/api/ lacks {name}"
 
 
-def test_extending_page_lists_the_members_of_protocols() -> None:
+def test_extending_page_lists_the_members_of_protocols():
     """A new member of a family would be written without what the package calls."""
     from meanfield.carriers import Representation
     from meanfield.fields.engines import Engines
@@ -314,7 +308,7 @@ def test_extending_page_lists_the_members_of_protocols() -> None:
         assert sorted(listed) == sorted(members(protocol)), protocol
 
 
-def test_numerics_page_has_the_crossovers_of_the_code() -> None:
+def test_numerics_page_has_the_crossovers_of_the_code():
     """The page would give sizes at which another method has taken over since."""
     from meanfield.engines import fourier as circle_points
     from meanfield.engines.fourier import density as circle_density
@@ -330,7 +324,7 @@ def test_numerics_page_has_the_crossovers_of_the_code() -> None:
         assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text), value
 
 
-def test_version_is_the_same_everywhere() -> None:
+def test_version_is_the_same_everywhere():
     """A release would cite or announce another version than it is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -341,7 +335,7 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"\n## [{version}]" in changelog
 
 
-def test_nobody_is_sent_to_another_project() -> None:
+def test_nobody_is_sent_to_another_project():
     """The name is taken on the public package index: its users would install something else."""
     files = [*DOCS.glob("*.md"), ROOT / "README.md", *(ROOT / "meanfield").rglob("*.py")]
     wrong = re.compile(r"pip install \S*meanfield")
@@ -355,7 +349,7 @@ def test_nobody_is_sent_to_another_project() -> None:
         assert project["name"] in told.read_text(encoding="utf-8")
 
 
-def test_notebook_is_the_tutorial_with_its_results() -> None:
+def test_notebook_is_the_tutorial_with_its_results():
     """The script would have moved on, or the notebook been committed without being run."""
     script = page("examples/plot_tutorial.py").split('\n"""\n', 1)[1]
     blocks = [re.sub(r"\A(#.*\n)+", "", block).strip() for block in script.split("\n# %%\n")]
@@ -371,7 +365,7 @@ def test_notebook_is_the_tutorial_with_its_results() -> None:
     assert (DOCS / "tutorial.ipynb").stat().st_size < 400_000
 
 
-def test_pages_load_nothing_from_the_network() -> None:
+def test_pages_load_nothing_from_the_network():
     """Without a network formulas would be raw LaTeX."""
     text = (DOCS / "conf.py").read_text(encoding="utf-8")
     assert 'html_math_renderer = "mathml"' in text

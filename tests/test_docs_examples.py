@@ -5,8 +5,6 @@ saved there, ```console runs the commands after "$", and ```pycon is a doctest; 
 the end of the page. Other blocks are for reading.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import io
@@ -58,9 +56,7 @@ CASES = [(name, True) for name in PAGES if name not in LONG] + [
 
 
 @pytest.mark.parametrize(("name", "whole"), CASES)
-def test_examples_of_a_page_give_what_it_shows(
-    name: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_of_a_page_give_what_it_shows(name, whole, tmp_path, monkeypatch):
     """A reader who repeats the page would see something else."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
@@ -142,7 +138,7 @@ def same_word(expected: str, got: str) -> bool:
     return abs(a - b) <= 1e-4 * abs(a) + 1e-9
 
 
-def test_first_example_of_the_readme_prints_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_example_of_the_readme_prints_its_answer(capsys):
     """The first thing that a reader tries would answer something else, or not at all."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     snippet = re.search(r"^```python\n(.*?)^```\n\nprints `(.*?)`", text, re.M | re.S)
@@ -153,15 +149,9 @@ def test_first_example_of_the_readme_prints_its_answer(capsys: pytest.CaptureFix
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "answer"),
-    [
-        (1, "1.0 0.03"),
-        (2, "grows, rotating wave, angular velocity 0.5478"),
-    ],
+    ("number", "answer"), [(1, "1.0 0.03"), (2, "grows, rotating wave, angular velocity 0.5478")]
 )
-def test_other_examples_of_the_readme_print_theirs(
-    number: int, answer: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_examples_of_the_readme_print_theirs(number, answer, capsys):
     """A reader would meet an exception, or other numbers of clusters."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)

@@ -3,11 +3,7 @@
 import ducc0
 import numpy as np
 import pytest
-from exact_solutions import (
-    hyperbolic_poisson_moments,
-    hyperbolic_poisson_radius,
-    poisson_radius,
-)
+from exact_solutions import hyperbolic_poisson_moments, hyperbolic_poisson_radius, poisson_radius
 from scipy.special import eval_legendre
 
 RADII = {"circle": poisson_radius, "sphere": hyperbolic_poisson_radius}
@@ -20,7 +16,7 @@ def mean_of(manifold: str, r: np.ndarray) -> np.ndarray:
     return (1 + r**2) / (2 * r) - (1 - r**2) ** 2 / (4 * r**2) * np.log((1 + r) / (1 - r))
 
 
-def test_solutions_equal_the_printed_values() -> None:
+def test_solutions_equal_the_printed_values():
     """Theory 1.4, r_0 = 0.1: radii, m_1 and m_2 to all ten printed digits."""
     slack = 0.51e-10
     assert poisson_radius(4.0, 0.1) == pytest.approx(0.5962054907, abs=slack)
@@ -33,7 +29,7 @@ def test_solutions_equal_the_printed_values() -> None:
 
 @pytest.mark.parametrize("manifold", RADII)
 @pytest.mark.parametrize("strength", [1.0, -1.0])
-def test_radius_satisfies_its_equation(manifold: str, strength: float) -> None:
+def test_radius_satisfies_its_equation(manifold, strength):
     """It is r' = strength (1 - r^2) m_1 / 2; a wrong sign of strength would go backwards."""
     t, h = np.linspace(0.5, 6.0, 12), 1e-3
     values = [RADII[manifold](t + j * h, 0.3, strength) for j in (-2, -1, 1, 2)]
@@ -46,7 +42,7 @@ def test_radius_satisfies_its_equation(manifold: str, strength: float) -> None:
 
 
 @pytest.mark.parametrize("radius", [0.01, 0.5, 0.97])
-def test_sphere_moments_equal_a_quadrature(radius: float) -> None:
+def test_sphere_moments_equal_a_quadrature(radius):
     """Gauss-Legendre by ducc0, whose weights are good to 1e-16 (NumPy's and SciPy's to 1e-13)."""
     u, w = np.cos(ducc0.misc.GL_thetas(1500)), ducc0.misc.GL_weights(1500, 1) / (4 * np.pi)
     density = ((1 - radius**2) / (1 - 2 * radius * u + radius**2)) ** 2

@@ -1,7 +1,5 @@
 """Labels: quadratures over positions and frequencies, and what each label sees."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from meanfield.labels import frequency_labels, positions
 
 @pytest.mark.parametrize("count", [48, 300])
 @pytest.mark.parametrize("rate", [0.0, 5.0, 200.0, 1e6])
-def test_positions_see_integrals_to_rounding(rate: float, count: int) -> None:
+def test_positions_see_integrals_to_rounding(rate, count):
     """Waves of a profile, and the layer of width 1 / rate at s = 0, want few positions."""
     labels = positions(count, rate)
     s = labels.values
@@ -23,7 +21,7 @@ def test_positions_see_integrals_to_rounding(rate: float, count: int) -> None:
 
 
 @pytest.mark.parametrize("refinement", [3, 9])
-def test_stored_labels_are_among_more(refinement: int) -> None:
+def test_stored_labels_are_among_more(refinement):
     """A run that takes more labels would go on with others than it has stored."""
     spread = mf.Gaussian(width=0.5)
     for rule in (lambda q: positions(8, 3.0, q), lambda q: frequency_labels(spread, 8, q)):
@@ -32,7 +30,7 @@ def test_stored_labels_are_among_more(refinement: int) -> None:
         np.testing.assert_allclose(many.stored_weights, few.weights, rtol=1e-12)
 
 
-def test_errors_of_labels_are_those_of_their_integrals() -> None:
+def test_errors_of_labels_are_those_of_their_integrals():
     """An error that is not watched is silent; the judge is the closed form e^{-tau^2 / 2}."""
     labels = frequency_labels(mf.Gaussian(width=1.0), 64)
     found, watched = [], []
@@ -48,7 +46,7 @@ def test_errors_of_labels_are_those_of_their_integrals() -> None:
     assert positions(64).error(np.sign(s - 0.3)[:, None])[0] > 1e-3
 
 
-def test_frequency_labels_are_a_quadrature_without_idle_nodes() -> None:
+def test_frequency_labels_are_a_quadrature_without_idle_nodes():
     """Nodes of no weight would ask for short steps."""
     labels = frequency_labels(mf.Gaussian(width=0.5), 50)
     assert np.abs(labels.values).max() < 5.0
@@ -57,7 +55,7 @@ def test_frequency_labels_are_a_quadrature_without_idle_nodes() -> None:
     assert labels.seen(labels.values[:, None] ** 2) == pytest.approx(np.array([[0.25]]), rel=1e-13)
 
 
-def test_labels_are_of_problems_that_have_them() -> None:
+def test_labels_are_of_problems_that_have_them():
     """Laws of labels would be averaged silently, and two labels make no list."""
     circle, law = mf.Circle(), mf.with_profile(mf.von_mises_fisher(1.0), 1.0)
     causal = mf.Attention([mf.Head()], beta=2.0, mask="causal")
@@ -76,7 +74,7 @@ def test_labels_are_of_problems_that_have_them() -> None:
         _ = mf.Problem(circle, mf.linear(), mf.USA, frequencies=spread).zonal
 
 
-def test_labelled_densities_say_what_does_not_fit() -> None:
+def test_labelled_densities_say_what_does_not_fit():
     """Parts and labels that do not belong together would be read as others."""
     given = {"parts": [[1.0, 0.1]], "labels": [0.5, 0.7], "label_weights": [1.0]}
     with pytest.raises(ValueError, match=r"expected \(M, number of coefficients\), \(M,\)"):

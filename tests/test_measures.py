@@ -8,21 +8,21 @@ import meanfield as mf
 CIRCLE = mf.Circle()
 
 
-def test_weights_are_normalised() -> None:
+def test_weights_are_normalised():
     """A sum of 1 + 5e-10 is rounding of a file: accepted and repaired."""
     measure = mf.Measure(CIRCLE, [0.0, 3.0], [0.25, 0.75 + 5e-10])
     assert measure.mass.sum() == pytest.approx(1.0, abs=1e-16)
     assert measure.mass[0] == pytest.approx(0.25, abs=2e-10)
 
 
-def test_equal_weights_have_mass_one_over_n() -> None:
+def test_equal_weights_have_mass_one_over_n():
     """No weights means 1/n each, without an array of them in the measure."""
     measure = mf.Measure(CIRCLE, np.zeros(4))
     assert measure.weights is None
     assert np.array_equal(measure.mass, np.full(4, 0.25))
 
 
-def test_moments_of_a_measure_are_plain_sums() -> None:
+def test_moments_of_a_measure_are_plain_sums():
     """c_k = sum_j w_j e^{-ik theta_j}, conjugation included."""
     x, w = np.array([0.3, 2.0, -1.0]), np.array([0.2, 0.5, 0.3])
     expected = np.exp(-1j * np.outer(np.arange(5), x)) @ w
@@ -30,7 +30,7 @@ def test_moments_of_a_measure_are_plain_sums() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=4e-16)
 
 
-def test_moments_of_a_density_are_its_coefficients() -> None:
+def test_moments_of_a_density_are_its_coefficients():
     """Cut or filled with zeros."""
     density = mf.Density(CIRCLE, [1.0, 0.1j, 0.2])
     assert density.max_degree == 2
@@ -39,26 +39,26 @@ def test_moments_of_a_density_are_its_coefficients() -> None:
 
 
 @pytest.mark.parametrize("weights", [[0.5], [[0.5, 0.5]], [0.2, 0.3, 0.5]])
-def test_weights_of_wrong_shape_are_refused(weights: list) -> None:
+def test_weights_of_wrong_shape_are_refused(weights):
     """One weight a point."""
     with pytest.raises(ValueError, match=r"weights have shape .*, expected \(2,\), one a point"):
         mf.Measure(CIRCLE, [0.0, 1.0], weights)
 
 
 @pytest.mark.parametrize("weights", [[-0.5, 1.5], [np.nan, 1.0], [np.inf, 0.0]])
-def test_weights_that_are_no_masses_are_refused(weights: list) -> None:
+def test_weights_that_are_no_masses_are_refused(weights):
     """Negative mass has no mean field that means anything."""
     with pytest.raises(ValueError, match="weights must be finite and not negative"):
         mf.Measure(CIRCLE, [0.0, 1.0], weights)
 
 
-def test_weights_that_do_not_sum_to_one_are_refused() -> None:
+def test_weights_that_do_not_sum_to_one_are_refused():
     """Beyond 1e-9 it is a mistake, not rounding; the sum is named."""
     with pytest.raises(ValueError, match="weights sum to 1.00000001, expected 1 within 1e-9"):
         mf.Measure(CIRCLE, [0.0, 1.0], [0.5, 0.50000001])
 
 
-def test_points_are_checked() -> None:
+def test_points_are_checked():
     """The manifold's own check is called."""
     with pytest.raises(ValueError, match="point 1 is inf"):
         mf.Measure(CIRCLE, [0.0, np.inf])
@@ -66,13 +66,13 @@ def test_points_are_checked() -> None:
         mf.Density(CIRCLE, [2.0])
 
 
-def test_measures_show_what_they_are() -> None:
+def test_measures_show_what_they_are():
     """A million numbers on the screen help nobody."""
     assert repr(mf.Measure(CIRCLE, np.zeros(3))) == "Measure(3 equal points on the circle)"
     assert repr(mf.Density(CIRCLE, [1.0, 0.0])) == "Density(degree 1 on the circle)"
 
 
-def test_changing_the_input_does_not_change_the_measure() -> None:
+def test_changing_the_input_does_not_change_the_measure():
     """Weights are normalised into an array of their own."""
     weights = np.array([0.5, 0.5])
     measure = mf.Measure(CIRCLE, [0.0, 1.0], weights)
@@ -81,7 +81,7 @@ def test_changing_the_input_does_not_change_the_measure() -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
-def test_measure_and_density_answer_alike(space: mf.Circle | mf.Sphere) -> None:
+def test_measure_and_density_answer_alike(space):
     """A loop over the measures of a run would have to ask of which class each is."""
     points = space.random_points(5, np.random.default_rng(0))
     tokens = mf.Measure(space, points)
@@ -98,7 +98,7 @@ def test_measure_and_density_answer_alike(space: mf.Circle | mf.Sphere) -> None:
     np.testing.assert_allclose(smooth(points, width=0.4), tokens(points, width=0.5), rtol=1e-12)
 
 
-def test_smoothed_point_is_a_wrapped_normal() -> None:
+def test_smoothed_point_is_a_wrapped_normal():
     """A width would be something else than the standard deviation of an angle."""
     point, at = mf.Measure(mf.Circle(), [1.0]), np.linspace(-3.0, 3.0, 50)
     turns = 2 * np.pi * np.arange(-3, 4)[:, None]
@@ -106,7 +106,7 @@ def test_smoothed_point_is_a_wrapped_normal() -> None:
     np.testing.assert_allclose(point(at, width=0.7), normal, atol=1e-14)
 
 
-def test_points_have_no_density_without_a_width() -> None:
+def test_points_have_no_density_without_a_width():
     """A histogram, or zero, would be taken for a density."""
     tokens = mf.Measure(mf.Circle(), [0.0, 1.0])
     with pytest.raises(ValueError, match="2 points have no density. Give width=, the angle"):

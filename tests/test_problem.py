@@ -7,20 +7,20 @@ import meanfield as mf
 
 
 @pytest.mark.parametrize("strength", [0.0, np.nan, np.inf])
-def test_flow_refuses_impossible_strength(strength: float) -> None:
+def test_flow_refuses_impossible_strength(strength):
     """Strength 0 would be a problem in which nothing happens."""
     with pytest.raises(ValueError, match="strength must be (finite and not 0|a finite number)"):
         mf.Flow("none", strength=strength)
 
 
 @pytest.mark.parametrize("diffusivity", [-0.1, np.nan, np.inf])
-def test_flow_refuses_impossible_diffusivity(diffusivity: float) -> None:
+def test_flow_refuses_impossible_diffusivity(diffusivity):
     """Backward heat is not well posed."""
     with pytest.raises(ValueError, match="diffusivity must be (finite and >= 0|a finite number)"):
         mf.Flow("none", diffusivity=diffusivity)
 
 
-def test_normalized_flow_refuses_kernels_that_change_sign() -> None:
+def test_normalized_flow_refuses_kernels_that_change_sign():
     """Division by Z = 0 on the way; the message says how low the kernel falls."""
     with pytest.raises(ValueError, match="needs a positive kernel; 'mine' falls to -1"):
         mf.Problem(mf.Circle(), mf.zonal(lambda s: s, name="mine"), mf.SA)
@@ -28,32 +28,32 @@ def test_normalized_flow_refuses_kernels_that_change_sign() -> None:
 
 
 @pytest.mark.parametrize("beta", [-1e6, -3.0, 3.0, 1e6])
-def test_normalized_flow_accepts_kernels_that_underflow(beta: float) -> None:
+def test_normalized_flow_accepts_kernels_that_underflow(beta):
     """Zero far from a narrow peak is no change of sign."""
     assert mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA).flow is mf.SA
 
 
 @pytest.mark.parametrize("kernel", [mf.linear(), mf.Attention([mf.Head()] * 2, beta=1.0)])
-def test_r_d_has_no_uniform_state(kernel: mf.Kernel | mf.Attention) -> None:
+def test_r_d_has_no_uniform_state(kernel):
     """Rates about a law that does not exist would be numbers all the same."""
     with pytest.raises(ValueError, match="rests on the uniform measure, and space:4 has none"):
         mf.growth_rates(mf.Problem(mf.Euclidean(4), kernel), 3)
 
 
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
-def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta: float, least: int) -> None:
+def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta, least):
     """What a run stores must be enough for its energy."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
     assert problem.moment_degree == max(problem.kernel_degree, 12) >= least
 
 
-def test_problem_is_uniform_unless_told() -> None:
+def test_problem_is_uniform_unless_told():
     """Stability needs no initial measure."""
     assert mf.Problem(mf.Circle(), mf.linear(), mf.USA).initial_measure().max_degree == 0
     assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear(), mf.USA))
 
 
-def test_free_energy_is_known_where_the_flow_is_a_gradient() -> None:
+def test_free_energy_is_known_where_the_flow_is_a_gradient():
     """Studies would look for a transition that nothing defines."""
     circle, softmax = mf.Circle(), mf.exponential(3.0)
     assert mf.Problem(circle, softmax, mf.USA).has_free_energy
@@ -61,7 +61,7 @@ def test_free_energy_is_known_where_the_flow_is_a_gradient() -> None:
     assert not mf.Problem(circle, softmax, mf.SA).has_free_energy
 
 
-def test_large_matrices_print_their_shapes() -> None:
+def test_large_matrices_print_their_shapes():
     """Two heads in R^64 printed 219,990 characters; a matrix of R^3 prints its numbers."""
     rng = np.random.default_rng(0)
     large, small = rng.normal(size=(64, 64)), np.diag([1.0, 2.0, 3.0])

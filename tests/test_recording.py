@@ -1,7 +1,5 @@
 """Running a configuration end to end: starting and stopping, see `tests/resume` for going on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +20,14 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def test_existing_output_is_kept(folder: Folder) -> None:
+def test_existing_output_is_kept(folder):
     """A run would be destroyed by the next one."""
     folder.run(stop_after=1)
     with pytest.raises(OutputError, match="exists: use --overwrite to replace it or --resume"):
         folder.run()
 
 
-def test_one_cluster_ends_the_run(folder: Folder) -> None:
+def test_one_cluster_ends_the_run(folder):
     """The run would go on after everything has happened, or stop at several clusters."""
     overrides = [
         "representation.name=particles",
@@ -52,7 +50,7 @@ def test_one_cluster_ends_the_run(folder: Folder) -> None:
     assert checks["complete"].passed and checks["complete"].note == "status: stopped: one_cluster"
 
 
-def test_failure_is_raised_after_it_was_written(folder: Folder) -> None:
+def test_failure_is_raised_after_it_was_written(folder):
     """The reason would be known to the terminal only."""
     with pytest.raises(SimulationError, match="under-resolved"):
         folder.run(
@@ -64,7 +62,7 @@ def test_failure_is_raised_after_it_was_written(folder: Folder) -> None:
     assert load(folder.output).status.startswith("under-resolved at t = ")
 
 
-def test_evaluations_are_all_right_hand_sides(folder: Folder) -> None:
+def test_evaluations_are_all_right_hand_sides(folder):
     """States at saved times are computed too: a count without them says 312 in place of 2,019."""
     calls: list[int] = []
     config = load_config(folder.config, (), folder.output)

@@ -1,7 +1,5 @@
 """Old names of arguments, keys and options: they work as those of today, and one line says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -28,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_old_arguments_are_those_of_today() -> None:
+def test_old_arguments_are_those_of_today():
     """A script of the last release would fail, or be given other numbers."""
     new = mf.ensemble(PROBLEM, tokens=20, runs=2, representation="particles")
     with pytest.warns(RenamedWarning, match=r"^ensemble: carrier is called representation now: "):
@@ -43,13 +41,13 @@ def test_old_arguments_are_those_of_today() -> None:
         mf.predict_clusters(PROBLEM, 100, samples=5, corrected=False, corrected_samples=3)
 
 
-def test_old_name_beside_that_of_today_is_refused() -> None:
+def test_old_name_beside_that_of_today_is_refused():
     """One of two numbers would be dropped silently."""
     with pytest.raises(ValueError, match=r"^ensemble: carrier is an old name of representation: "):
         mf.ensemble(PROBLEM, carrier="particles", representation="density")
 
 
-def test_old_name_is_unknown_where_that_of_today_is() -> None:
+def test_old_name_is_unknown_where_that_of_today_is():
     """A slip would be taken for an old name."""
     with pytest.raises(TypeError, match=r"growth_rates: repetitions is not known"):
         mf.growth_rates(PROBLEM, repetitions=3)
@@ -63,9 +61,7 @@ def test_old_name_is_unknown_where_that_of_today_is() -> None:
         ("compare={repetitions=7}", "compare", "runs", 7),
     ],
 )
-def test_old_keys_are_those_of_today(
-    path: Path, old: str, section: str, key: str, value: object
-) -> None:
+def test_old_keys_are_those_of_today(path, old, section, key, value):
     """A run file of the last release could not be run, by either way to set a key."""
     match = f"is called {key} now: the old name goes with the next release"
     with pytest.warns(RenamedWarning, match=match):
@@ -82,7 +78,7 @@ def test_old_keys_are_those_of_today(
     assert f"{key} = " in config.text
 
 
-def test_old_key_beside_that_of_today_is_refused(path: Path) -> None:
+def test_old_key_beside_that_of_today_is_refused(path):
     """One of two numbers would be dropped silently."""
     path.write_text(TEXT + "compare = { runs = 3, repetitions = 4 }\n")
     match = r"x\.toml: \[compare\] repetitions is an old name of runs: give runs alone"
@@ -90,7 +86,7 @@ def test_old_key_beside_that_of_today_is_refused(path: Path) -> None:
         load_config(path)
 
 
-def test_later_old_key_takes_the_place_of_the_file_s(path: Path) -> None:
+def test_later_old_key_takes_the_place_of_the_file_s(path):
     """An override would be refused for what it overrides."""
     path.write_text(TEXT + "compare = { runs = 3 }\n")
     with pytest.warns(RenamedWarning):
@@ -100,7 +96,7 @@ def test_later_old_key_takes_the_place_of_the_file_s(path: Path) -> None:
         assert load_config(path, sections=sections).compare.runs == 5
 
 
-def test_old_option_is_that_of_today(capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_option_is_that_of_today(capsys):
     """A script of the last release would fail, or nobody would hear that it soon will."""
     line = "predict --manifold circle --beta 2 --tokens 100 --samples 5 --json"
     assert main([*line.split(), "--corrected-samples=0"]) == 0
@@ -113,7 +109,7 @@ def test_old_option_is_that_of_today(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr() == (old.out, "")
 
 
-def test_command_says_old_keys_in_one_line(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_says_old_keys_in_one_line(path, capsys):
     """Python hides such warnings from users of commands."""
     path.write_text(TEXT + "compare = { repetitions = 3 }\n")
     assert main(["check", str(path)]) == 0
@@ -123,7 +119,7 @@ def test_command_says_old_keys_in_one_line(path: Path, capsys: pytest.CaptureFix
     assert len(lines) == 1
 
 
-def test_until_is_end(path: Path) -> None:
+def test_until_is_end(path):
     """The word of Python would be unknown in run files, or two ends would be given."""
     path.write_text(TEXT.replace("end", "until"))
     assert load_config(path).times[-1] == 1.0
@@ -138,7 +134,7 @@ def test_until_is_end(path: Path) -> None:
         load_config(path)
 
 
-def test_until_continues_a_run_with_an_end(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_until_continues_a_run_with_an_end(path, capsys):
     """A run would be refused for another word."""
     path.write_text(TEXT + "initial = { name = 'perturbed_uniform', modes = [[2, 0.0, 0.2]] }\n")
     assert main(["compare", str(path), "--quiet", "--workers", "1", *FEW]) == 0
@@ -148,7 +144,7 @@ def test_until_continues_a_run_with_an_end(path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(("old", "new"), [("Drift", "LinearDrift"), ("Space", "Euclidean")])
-def test_old_classes_are_those_of_today(old: str, new: str) -> None:
+def test_old_classes_are_those_of_today(old, new):
     """A script of the last release would not find its class."""
     with pytest.warns(RenamedWarning, match=rf"^mf\.{old} is called mf\.{new} now: ") as said:
         assert getattr(mf, old) is getattr(mf, new)

@@ -1,7 +1,5 @@
 """A run in memory: what it shows of itself, and how rows become arrays."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
@@ -36,7 +34,7 @@ def run() -> Run:
     return mf.simulate(PROBLEM, until=2.0, save=5)
 
 
-def test_counts_of_clusters_are_none_before_anything_separates() -> None:
+def test_counts_of_clusters_are_none_before_anything_separates():
     """Uniform would be one cluster, or a collapsed run none."""
     modes = mf.perturbed_uniform([[4, 0.1, 0.0], [1, 0.0, 0.01]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, modes)
@@ -51,7 +49,7 @@ def test_counts_of_clusters_are_none_before_anything_separates() -> None:
     assert one.cluster_counts().tolist() == [1.0, 1.0]
 
 
-def test_series_have_one_row_a_time(run: Run) -> None:
+def test_series_have_one_row_a_time(run):
     """A figure would plot against the wrong times."""
     assert run.time.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
     assert len(run.moments) == len(run.representation) == len(run.measures) == 5
@@ -59,14 +57,14 @@ def test_series_have_one_row_a_time(run: Run) -> None:
         assert all(len(values) == 5 for values in series.values())
 
 
-def test_moments_are_those_of_the_measures(run: Run) -> None:
+def test_moments_are_those_of_the_measures(run):
     """Two views of one state would disagree."""
     for moments, measure in zip(run.moments, run.measures, strict=True):
         assert measure is not None
         assert np.array_equal(measure.moments(run.moments.shape[1] - 1), moments)
 
 
-def test_density_at_a_saved_time_whatever_carries_it() -> None:
+def test_density_at_a_saved_time_whatever_carries_it():
     """A notebook would have to know which class carries which time, and the scaled time of each."""
     law = mf.perturbed_uniform([[1, 0.2, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law)
@@ -92,7 +90,7 @@ def test_density_at_a_saved_time_whatever_carries_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["circle", "sphere"])
-def test_nodes_of_a_file_carry_their_density(name: str, tmp_path: Path) -> None:
+def test_nodes_of_a_file_carry_their_density(name, tmp_path):
     """A run that was loaded would show bare nodes."""
     (tmp_path / "x.toml").write_text(
         f"""[problem]
@@ -116,7 +114,7 @@ save = 2
     assert run.density(at, time=0.0) == pytest.approx(first(at), rel=1e-6)
 
 
-def test_table_has_a_row_a_saved_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_has_a_row_a_saved_time(monkeypatch):
     """`pd.DataFrame(run.observables)` fails, for masses of clusters have two axes."""
     made = mf.simulate(
         PROBLEM, until=1.0, unit="paper", save=3, observables=["energy", ("two", two_numbers)]
@@ -138,7 +136,7 @@ def two_numbers(measure: mf.Density | mf.Measure) -> list[float]:
     return [abs(measure.moments(1)[1]), 2.0]
 
 
-def test_table_of_the_sphere_has_a_column_a_coordinate() -> None:
+def test_table_of_the_sphere_has_a_column_a_coordinate():
     """Centres of clusters have three axes there."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
     made = mf.simulate(problem, 0.1, save=2, representation="particles", tokens=5)
@@ -146,7 +144,7 @@ def test_table_of_the_sphere_has_a_column_a_coordinate() -> None:
     np.testing.assert_allclose(np.sqrt(x**2 + y**2 + z**2), 1.0, rtol=1e-12)
 
 
-def test_tokens_are_one_array() -> None:
+def test_tokens_are_one_array():
     """A plot of trajectories would need a loop over measures of any kind."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
     made = mf.simulate(problem, 1.0, save=4, representation="particles", tokens=6)
@@ -154,7 +152,7 @@ def test_tokens_are_one_array() -> None:
     np.testing.assert_array_equal(made.tokens[-1], made.measures[-1].points)
 
 
-def test_tokens_that_are_no_trajectories_are_refused(run: Run) -> None:
+def test_tokens_that_are_no_trajectories_are_refused(run):
     """Rows of another number of points would be a ragged array, and densities have none."""
     with pytest.raises(ValueError, match="5 of 5 saved states are densities: take representation"):
         _ = run.tokens
@@ -167,7 +165,7 @@ def test_tokens_that_are_no_trajectories_are_refused(run: Run) -> None:
         _ = replace(run, measures=(None,) * 5).tokens
 
 
-def test_attributes_are_facts_of_the_problem() -> None:
+def test_attributes_are_facts_of_the_problem():
     """A figure or a file would be labelled with another problem."""
     facts = problem_attributes(PROBLEM)
     assert facts["manifold"] == "circle" and facts["kernel"] == "exponential"
@@ -177,7 +175,7 @@ def test_attributes_are_facts_of_the_problem() -> None:
     assert facts["initial"] == "perturbed_uniform"
 
 
-def test_run_shows_what_it_is(run: Run) -> None:
+def test_run_shows_what_it_is(run):
     """A notebook would show an object at an address."""
     assert repr(run) == "Run(circle, 5 saved times from t = 0 to 2, completed)"
     html = run._repr_html_()
@@ -185,14 +183,14 @@ def test_run_shows_what_it_is(run: Run) -> None:
     assert f"{run.observables['energy'][-1]:.4g} at last" in html
 
 
-def test_empty_run_can_be_shown() -> None:
+def test_empty_run_can_be_shown():
     """A run that was interrupted at once would fail in a notebook."""
     empty = collect(PROBLEM, [])
     assert repr(empty) == "Run(circle, 0 saved times from t = 0 to 0, completed)"
     assert "<table>" in empty._repr_html_()
 
 
-def test_collect_keeps_the_order_of_the_stream() -> None:
+def test_collect_keeps_the_order_of_the_stream():
     """Rows would belong to other times."""
     from meanfield.carriers import Options, represent
 
@@ -209,7 +207,7 @@ def test_collect_keeps_the_order_of_the_stream() -> None:
         ([np.zeros(0)], np.zeros((1, 0))),
     ],
 )
-def test_rows_are_padded(rows: list[np.ndarray], expected: object) -> None:
+def test_rows_are_padded(rows, expected):
     """Clusters of one time would be read as those of another."""
     assert np.array_equal(padded(rows), expected, equal_nan=True)
 
@@ -231,7 +229,7 @@ REASONS = [
 
 
 @pytest.mark.parametrize(("error", "word"), DISTURBANCES)
-def test_disturbance_is_recognised(error: BaseException, word: str) -> None:
+def test_disturbance_is_recognised(error, word):
     """A run that nothing but Ctrl-C ended would not be called completed when it is."""
     status = cut_short(error, "at t = 3")
     assert status == f"{word} at t = 3"
@@ -239,21 +237,21 @@ def test_disturbance_is_recognised(error: BaseException, word: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["", COMPLETED, *REASONS])
-def test_reason_of_the_runs_own_is_no_disturbance(status: str) -> None:
+def test_reason_of_the_runs_own_is_no_disturbance(status):
     """A run that cannot go on would lose its reason when it is resumed."""
     assert not is_cut_short(status)
     assert is_cut_short(RUNNING)
 
 
 @pytest.mark.parametrize("reason", [os.strerror(errno.ENOSPC), os.strerror(errno.EIO)])
-def test_disk_is_a_disturbance(reason: str) -> None:
+def test_disk_is_a_disturbance(reason):
     """A run whose disk was full would stay unfinished for ever."""
     said = not_written(Path("folder/x.h5"), reason)
     assert said == f"folder/x.h5 cannot be written: {reason}."
     assert is_cut_short(said)
 
 
-def test_what_atomic_says_is_recognised(tmp_path: Path) -> None:
+def test_what_atomic_says_is_recognised(tmp_path):
     """A place that cannot be written would look like a result."""
     with pytest.raises(OutputError) as told:
         replace_bytes(tmp_path / "nodir" / "x.png", b"")
@@ -289,9 +287,7 @@ def recorded(path: Path, error: BaseException | None) -> str:
 
 
 @pytest.mark.parametrize(("error", "word"), DISTURBANCES)
-def test_run_that_was_disturbed_is_recognised(
-    tmp_path: Path, error: BaseException, word: str
-) -> None:
+def test_run_that_was_disturbed_is_recognised(tmp_path, error, word):
     """The recorder would write what `--resume` takes for a reason to leave a run as it is."""
     status = recorded(tmp_path / "x.h5", error)
     assert status == f"{word} at t = 1"
@@ -299,7 +295,7 @@ def test_run_that_was_disturbed_is_recognised(
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path: Path, reason: str) -> None:
+def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path, reason):
     """A run that is under-resolved would be called completed."""
     status = recorded(tmp_path / "x.h5", SimulationError(1.5, 3, reason))
     assert status == reason.replace(":", " at t = 1.5:", 1)
@@ -308,9 +304,7 @@ def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path: Path, reason: str) -> 
     assert completed == COMPLETED and not is_cut_short(completed)
 
 
-def test_run_whose_disk_failed_is_recognised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_whose_disk_failed_is_recognised(tmp_path, monkeypatch):
     """A run that lacked nothing but its last word would stay unfinished for ever."""
     real, calls = recorder.replace_file, []
 
@@ -326,7 +320,7 @@ def test_run_whose_disk_failed_is_recognised(
     assert is_cut_short(status)
 
 
-def test_vectors_of_the_circle_come_back(tmp_path: Path) -> None:
+def test_vectors_of_the_circle_come_back(tmp_path):
     """A run of Sphere(2) was read as one of angles: its file was called damaged."""
     problem = mf.Problem(mf.Sphere(2), mf.exponential(3.0), mf.SA, mf.uniform())
     run = mf.simulate(problem, until=1.0, save=2, representation="particles", tokens=5)

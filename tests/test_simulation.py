@@ -8,7 +8,7 @@ import meanfield as mf
 from meanfield.simulation import save_times
 
 
-def test_simulate_converts_units_at_the_boundary() -> None:
+def test_simulate_converts_units_at_the_boundary():
     """Paper time is scaled time e^-beta; a run tells both, and knows what was asked for."""
     law = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
@@ -29,7 +29,7 @@ def test_simulate_converts_units_at_the_boundary() -> None:
 
 
 @together("until", [0.0, -1.0, np.nan, np.inf])
-def test_save_times_refuse_an_impossible_end(until: float) -> None:
+def test_save_times_refuse_an_impossible_end(until):
     """Time runs forward, and ends."""
     with pytest.raises(ValueError, match="until must be positive and finite"):
         save_times(until, 3)
@@ -47,13 +47,13 @@ def test_save_times_refuse_an_impossible_end(until: float) -> None:
         ([0.0, 2.5], "save holds 2.5, later than until = 2"),
     ],
 )
-def test_save_times_refuse_what_cannot_be_saved(save: object, message: str) -> None:
+def test_save_times_refuse_what_cannot_be_saved(save, message):
     """Each with its own reason."""
     with pytest.raises(ValueError, match=message):
         save_times(2.0, save)
 
 
-def test_save_times_count_start_and_end() -> None:
+def test_save_times_count_start_and_end():
     """A number means equally spaced, 0 and the end included; a list stays as it is."""
     assert np.array_equal(save_times(2.0, 3), [0.0, 1.0, 2.0])
     assert np.array_equal(save_times(2.0, [0.5, 1.5]), [0.5, 1.5])

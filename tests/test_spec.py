@@ -1,7 +1,5 @@
 """Arguments of public functions: wrong ones are told what was expected, what came, what to do."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re
@@ -37,7 +35,7 @@ def studied(
     return times, masses, count, points, options
 
 
-def test_good_arguments_come_through_as_the_function_wants_them() -> None:
+def test_good_arguments_come_through_as_the_function_wants_them():
     """NumPy's numbers, whole floats and lists are what users have."""
     times, masses, count, points, options = studied(
         mf.SA, np.array([1, 2]), masses=[0.1, 0.9], count=1e4, points=[1, 2], kept="yes"
@@ -68,15 +66,13 @@ def test_good_arguments_come_through_as_the_function_wants_them() -> None:
         ((mf.SA, []), {"rule": 3}, TypeError, r"rule must be a function, got 3 \(int\)"),
     ],
 )
-def test_wrong_arguments_are_told(
-    given: Any, options: Any, error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_are_told(given, options, error, message):
     """Somewhere far away NumPy would say something that nobody understands."""
     with pytest.raises(error, match="^studied: .*" + message):
         studied(*given, **options)
 
 
-def test_unknown_annotations_are_no_check() -> None:
+def test_unknown_annotations_are_no_check():
     """A parameter would go unchecked without anyone's notice."""
 
     @checked
@@ -86,7 +82,7 @@ def test_unknown_annotations_are_no_check() -> None:
         open_to({1})
 
 
-def test_signatures_survive() -> None:
+def test_signatures_survive():
     """`help()` would show *args instead of the names."""
     assert list(inspect.signature(studied).parameters)[:2] == ["flow", "times"]
     assert list(inspect.signature(mf.Problem).parameters)[:4] == [
@@ -115,7 +111,7 @@ PROBLEMS: list[tuple[Any, str]] = [
 ]
 
 
-def test_problem_says_what_it_wants() -> None:
+def test_problem_says_what_it_wants():
     """The mistake would surface in the middle of a run."""
     for given, message in PROBLEMS:
         with pytest.raises(TypeError, match="^Problem: .*" + message):
@@ -126,7 +122,7 @@ def test_problem_says_what_it_wants() -> None:
     ("name", "meant"),
     [("simulat", "simulate"), ("exponental", "exponential"), ("tokens", "from_points")],
 )
-def test_names_that_are_not_there_come_with_the_nearest(name: str, meant: str) -> None:
+def test_names_that_are_not_there_come_with_the_nearest(name, meant):
     """Own tokens could not be found from Python."""
     with pytest.raises(AttributeError, match=f"attribute '{name}'; did you mean {meant}?"):
         getattr(mf, name)
@@ -189,7 +185,7 @@ def told(name: str, /, *arguments: object, **named: object) -> str:
     return f"{name} takes {named or arguments}"
 
 
-def test_every_parameter_of_every_public_function_is_checked() -> None:
+def test_every_parameter_of_every_public_function_is_checked():
     """A new function, or a new parameter of one, would let anything in."""
     wrong, count = [], 0
     for name, parameter in PARAMETERS:
@@ -225,7 +221,7 @@ for points in (["a", "b"], [1j, 2j], None):
 """
 
 
-def test_array_types_need_no_certain_spelling_of_numpy() -> None:
+def test_array_types_need_no_certain_spelling_of_numpy():
     """With NumPy 2.5 every example failed."""
     done = subprocess.run([sys.executable, "-c", ALIASES], capture_output=True, text=True)
     assert done.stderr == ""
@@ -237,7 +233,7 @@ def test_array_types_need_no_certain_spelling_of_numpy() -> None:
         assert line.startswith(expected + text)
 
 
-def test_every_public_function_knows_its_names() -> None:
+def test_every_public_function_knows_its_names():
     """Python would say that __init__ got an unexpected keyword, and not which there are."""
     wrong = []
     for name in CALLABLES.keys() - {"Run.plot"}:
@@ -268,14 +264,8 @@ class Client:
 
 MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.perturbed_uniform([3, 0.1, 0]), r"modes must be a list of modes, such as \[\["),
-    (
-        lambda: mf.from_density(lambda t: t),
-        "coefficients must be an array of numbers, got the f",
-    ),
-    (
-        lambda: mf.mixture([(0.5, LAW), (0.5, LAW)]),
-        r"list of \(weight, mean, concentration\), ",
-    ),
+    (lambda: mf.from_density(lambda t: t), "coefficients must be an array of numbers, got the f"),
+    (lambda: mf.mixture([(0.5, LAW), (0.5, LAW)]), r"list of \(weight, mean, concentration\), "),
     (lambda: mf.mixture([{"weight": 1.0}]), "component: concentration is missing"),
     (lambda: mf.mixture([{"weight": 1.0, "kappa": 2.0}]), "kappa is not known. Known: weight"),
     (lambda: mf.von_mises_fisher(1.0, 20.0), "too many; .*; by name there are mean"),
@@ -287,21 +277,12 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: mf.growth_rates(mf.Problem(C, K, mf.USA), -1),
         "max_degree must be at least 0, got -1",
     ),
-    (
-        lambda: mf.switching_threshold(1, 1),
-        r"such as mf.Circle\(\) or mf.Sphere\(\), got 1 \(int",
-    ),
+    (lambda: mf.switching_threshold(1, 1), r"such as mf.Circle\(\) or mf.Sphere\(\), got 1 \(int"),
     (lambda: mf.switching_threshold(C, 0), "degree must be at least 1, got 0"),
     (lambda: mf.Sphere(1.5), "ambient must be an integer, got 1.5"),
     (lambda: mf.Circle(2), r"2 \(int\) is one argument too many; the order is Circle\(\)"),
-    (
-        lambda: mf.wasserstein([0.0], [1.0]),
-        r"first must be weighted points, .*, got \[0.0\] \(l",
-    ),
-    (
-        lambda: mf.from_points(np.linspace(0, 359, 60)),
-        "like degrees, the largest is 359: .*rad",
-    ),
+    (lambda: mf.wasserstein([0.0], [1.0]), r"first must be weighted points, .*, got \[0.0\] \(l"),
+    (lambda: mf.from_points(np.linspace(0, 359, 60)), "like degrees, the largest is 359: .*rad"),
     (lambda: mf.Measure(C, np.ones((50, 768))), r"tokens of R\^768 live on mf.Sphere"),
     (
         lambda: mf.Measure(mf.Sphere(), np.ones((9, 8))),
@@ -309,23 +290,11 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: mf.zonal(math.exp), r"takes single numbers only, .*np.exp\(s\) for math.exp"),
     (lambda: mf.zonal(lambda s: s if s > 0 else 0), r"np.where\(s > 0, s, 0\) for s if s > 0"),
-    (
-        lambda: mf.zonal(lambda s: 1.0),
-        r"gave shape \(\) for .*: write a constant as 0 \* s \+ 1",
-    ),
-    (
-        lambda: mf.zonal(lambda s: s[:3]),
-        r"gave shape \(3,\) for .*, expected one number for each",
-    ),
-    (
-        lambda: mf.zonal(lambda s: np.exp(1j * s)),
-        "must give real numbers, got complex128: give np",
-    ),
+    (lambda: mf.zonal(lambda s: 1.0), r"gave shape \(\) for .*: write a constant as 0 \* s \+ 1"),
+    (lambda: mf.zonal(lambda s: s[:3]), r"gave shape \(3,\) for .*, expected one number for each"),
+    (lambda: mf.zonal(lambda s: np.exp(1j * s)), "must give real numbers, got complex128: give np"),
     (lambda: mf.zonal(lambda s: np.log(s)), "not finite on .*: nan at s = "),
-    (
-        lambda: mf.zonal(lambda s: np.maximum(s, 0)),
-        "not smooth enough: .* Round its corners, as",
-    ),
+    (lambda: mf.zonal(lambda s: np.maximum(s, 0)), "not smooth enough: .* Round its corners, as"),
     (lambda: mf.zonal(lambda s: np.maximum(s, 0) ** 2), "not smooth enough: its multipliers"),
     (lambda: mf.zonal(np.exp, beta=-3), "zonal: beta must lie between .* cluster, got -3"),
     (lambda: mf.zonal(), "its multipliers or its potential, got neither"),
@@ -334,10 +303,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.from_density([0.5, 0.1]), "degree 0 is 0.5, expected the mass 1"),
     (lambda: mf.from_points([]), r"points have shape \(0,\), expected at least one"),
     (lambda: mf.load("."), ". is a folder or a device, expected a file"),
-    (
-        lambda: LAW.build(C).moments(10**12),
-        "max_degree must be at most 1048576, got 1000000000000",
-    ),
+    (lambda: LAW.build(C).moments(10**12), "max_degree must be at most 1048576, got 1000000000000"),
     (lambda: mf.Measure(C, [1]).moments(10**12), "max_degree must be at most 1048576, got 100"),
     (lambda: mf.Measure(C, [1]).moments(-1), "max_degree must be at least 0, got -1"),
     (
@@ -355,18 +321,9 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         "tokens must be at most 10000000000, got",
     ),
     (lambda: mf.switching_threshold(C, 10**7), "degree must be at most 1048576, got 10000000"),
-    (
-        lambda: mf.Problem(C, K, mf.USA).initial_measure(3),
-        r"initial_measure: 3 \(int\) is one arg",
-    ),
-    (
-        lambda: LAW.build(C)(0.1, 0.2),
-        r"__call__: 0.2 \(float\) is one .*; by name there are width",
-    ),
-    (
-        lambda: K.attention(np.pi),
-        r"s must be similarities <x, y> in \[-1, 1\], .* got 3",
-    ),
+    (lambda: mf.Problem(C, K, mf.USA).initial_measure(3), r"initial_measure: 3 \(int\) is one arg"),
+    (lambda: LAW.build(C)(0.1, 0.2), r"__call__: 0.2 \(float\) is one .*; by name there are width"),
+    (lambda: K.attention(np.pi), r"s must be similarities <x, y> in \[-1, 1\], .* got 3"),
     (lambda: K.potential("x"), r"potential: s must be an array .* or a number, got 'x' \(str"),
     (lambda: K.degree("circle"), r"degree: dimension must be an integer, got 'circle'"),
     (lambda: K.attention_multipliers(C, 3), r"dimension must be an integer, got Circle\(\)"),
@@ -376,24 +333,15 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: mf.predict_clusters(mf.Problem(C, K, mf.USA), "100"),
         "tokens must be an integer or an arr",
     ),
-    (
-        lambda: mf.ensemble(mf.Problem, runs=3),
-        r"got the class Problem; write Problem\(...\), with",
-    ),
+    (lambda: mf.ensemble(mf.Problem, runs=3), r"got the class Problem; write Problem\(...\), with"),
     (
         lambda: mf.stationary_state(mf.Problem(C, K, mf.USA), 2.5),
         "symmetry must be an integer, got 2.5",
     ),
-    (
-        lambda: mf.load("x.h5", "al"),
-        "states must be 'all', 'last' or 'none', got 'al' .*all'",
-    ),
+    (lambda: mf.load("x.h5", "al"), "states must be 'all', 'last' or 'none', got 'al' .*all'"),
     (lambda: mf.ensemble(lambda: 3), r"problem\(\) must give a problem, .*, got 3 \(int"),
     (lambda: mf.phase_diagram(lambda b: 3, [1]), r"problem_at\(beta\) must give a problem"),
-    (
-        lambda: mf.Problem(C, K, mf.USA, mf.Law("m", lambda m: 3)).initial_measure(),
-        "'m' must give",
-    ),
+    (lambda: mf.Problem(C, K, mf.USA, mf.Law("m", lambda m: 3)).initial_measure(), "'m' must give"),
     (
         lambda: mf.growth_rates(mf.Problem(C, K, mf.USA), 10**9),
         "max_degree must be at most 1048576, got",
@@ -402,14 +350,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: mf.mean_clusters(mf.Problem(C, K, mf.USA), 9, time=-1),
         "time must be at least 0, got -1",
     ),
-    (
-        lambda: mf.von_mises_fisher(9, mean=[0, 0, 1]).build(C),
-        r"mean = \(0.0, .* must be an angle",
-    ),
-    (
-        lambda: mf.von_mises_fisher(9, mean=1.0).build(mf.Sphere()),
-        "must be a vector .* the sphere",
-    ),
+    (lambda: mf.von_mises_fisher(9, mean=[0, 0, 1]).build(C), r"mean = \(0.0, .* must be an angle"),
+    (lambda: mf.von_mises_fisher(9, mean=1.0).build(mf.Sphere()), "must be a vector .* the sphere"),
     (
         lambda: mf.wasserstein(LAW.build(C), LAW.build(C), tolerance=-1),
         "tolerance must be at least",
@@ -435,10 +377,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, observables=3),
         "must be a list or a dictionary",
     ),
-    (
-        lambda: mf.observable(len, "a"),
-        "observable: name must be a string, got the function len",
-    ),
+    (lambda: mf.observable(len, "a"), "observable: name must be a string, got the function len"),
     (lambda: mf.from_points("a.npy"), r"got 'a.npy' \(str\); np.load\(path\) reads a file"),
     (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
     (
@@ -464,13 +403,13 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def test_mistakes_of_newcomers_are_told() -> None:
+def test_mistakes_of_newcomers_are_told():
     """Each once surfaced far away, in the words of NumPy, or not at all."""
     found = [(tried(call), message) for call, message in MISTAKES]
     assert not [pair for pair in found if not re.search(pair[1], pair[0])]
 
 
-def test_errors_of_own_kernels_are_their_own() -> None:
+def test_errors_of_own_kernels_are_their_own():
     """A slip inside the function would be told as something else."""
     with pytest.raises(NameError, match="undefined"):
         mf.zonal(lambda s: undefined * s)  # type: ignore[name-defined]  # noqa: F821
@@ -478,14 +417,14 @@ def test_errors_of_own_kernels_are_their_own() -> None:
         mf.zonal(lambda: 1.0)  # type: ignore[misc, arg-type]
 
 
-def test_a_seed_is_a_generator() -> None:
+def test_a_seed_is_a_generator():
     """What everybody writes first."""
     density, rng = LAW.build(C), np.random.default_rng(3)
     assert isinstance(density, mf.Density)
     assert np.array_equal(mf.sample_tokens(density, 5, 3), mf.sample_tokens(density, 5, rng))
 
 
-def test_radians_of_some_turns_are_no_degrees() -> None:
+def test_radians_of_some_turns_are_no_degrees():
     """Windings of noisy tokens would be refused."""
     for largest in (25.0, 361.0, 1e4):
         assert len(mf.from_points([0.0, largest]).build(C).points) == 2

@@ -1,8 +1,5 @@
 """Stages: each ends where it is to end, all on one clock, whatever carries the measure."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,7 @@ def switched(flow: mf.Flow = mf.SA, law: Any = LAW, end: float = 0.5) -> mf.Prob
 
 
 @pytest.mark.parametrize("space", [mf.Euclidean(4), mf.Sphere(4)])
-def test_linear_drifts_follow_one_another(space: mf.Euclidean | mf.Sphere) -> None:
+def test_linear_drifts_follow_one_another(space):
     """A step across the end of a stage would miss e^{t_2 M_2} e^{t_1 M_1} by its length."""
     rng = np.random.default_rng(0)
     first, second = 0.5 * rng.standard_normal((2, 4, 4))
@@ -42,7 +39,7 @@ def test_linear_drifts_follow_one_another(space: mf.Euclidean | mf.Sphere) -> No
 
 
 @pytest.mark.parametrize("name", ["density", "characteristics"])
-def test_poisson_densities_have_the_sum_of_strengths_for_time(name: str) -> None:
+def test_poisson_densities_have_the_sum_of_strengths_for_time(name):
     """At beta = 0 strengths only stretch time: a density would lag behind."""
     radius = 0.2
     law = mf.perturbed_uniform([[k, 2 * radius**k, 0.0] for k in range(1, 24)])
@@ -61,7 +58,7 @@ def test_poisson_densities_have_the_sum_of_strengths_for_time(name: str) -> None
 
 @pytest.mark.parametrize("flow", [mf.SA, mf.USA])
 @pytest.mark.parametrize("name", ["density", "particles"])
-def test_stages_are_runs_joined_by_hand(name: str, flow: mf.Flow) -> None:
+def test_stages_are_runs_joined_by_hand(name, flow):
     """The clock of papers would not be that of all stages, or a state would be lost."""
     options: dict[str, Any] = {"unit": "paper", "representation": name}
     drawn = {"tokens": 50} if name == "particles" else {}
@@ -76,7 +73,7 @@ def test_stages_are_runs_joined_by_hand(name: str, flow: mf.Flow) -> None:
     np.testing.assert_allclose(run.attributes["paper_time_factor"], np.exp(-6.0 * (flow is mf.USA)))
 
 
-def test_characteristics_hold_through_stages_what_a_density_does() -> None:
+def test_characteristics_hold_through_stages_what_a_density_does():
     """Nodes would keep the velocity, or the units, of the stage before."""
     runs = [
         mf.simulate(switched(), 1.0, save=[0.5, 1.0], representation=name)
@@ -86,7 +83,7 @@ def test_characteristics_hold_through_stages_what_a_density_does() -> None:
     assert np.abs(runs[0].moments[:, :13] - runs[1].moments[:, :13]).max() < 1e-9
 
 
-def test_atoms_of_one_stage_go_on_in_the_next() -> None:
+def test_atoms_of_one_stage_go_on_in_the_next():
     """Tokens that have met would be forgotten, or rest for ever."""
     tokens = mf.from_points([0.0, 0.3, 2.0, 2.2, 4.4])
     problem = switched(law=tokens, end=30.0)
@@ -99,7 +96,7 @@ def test_atoms_of_one_stage_go_on_in_the_next() -> None:
     np.testing.assert_allclose(run.measures[1].moments(8), whole.moments(8), atol=1e-10)
 
 
-def test_what_a_later_stage_takes_apart_does_not_become_one() -> None:
+def test_what_a_later_stage_takes_apart_does_not_become_one():
     """Tokens that attract each other first and repel later would stay glued together."""
     stages = [mf.Stage(end=20.0), mf.Stage(flow=mf.Flow(True, -1.0))]
     tokens = mf.from_points([0.0, 1.0, 2.0])
@@ -141,7 +138,7 @@ CASES: dict[str, tuple[mf.Problem, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_resumed_runs_are_the_same_to_the_bit(case: str, tmp_path: Path) -> None:
+def test_resumed_runs_are_the_same_to_the_bit(case, tmp_path):
     """A run that was interrupted inside a stage, or at its end, would go on elsewhere."""
     problem, options = CASES[case]
     times = [1.0, 2.0, 3.0, 4.0] if problem.layers else [0.3, 0.5, 0.7, 1.0]
@@ -157,13 +154,13 @@ def test_resumed_runs_are_the_same_to_the_bit(case: str, tmp_path: Path) -> None
     assert "stage 2 begins" in [e.text for e in run.events]
 
 
-def test_a_stage_that_begins_at_a_saved_time_is_an_event() -> None:
+def test_a_stage_that_begins_at_a_saved_time_is_an_event():
     """The event would be taken for one of before that save."""
     run = mf.simulate(switched(), 1.0, save=[0.5, 1.0])
     assert [(e.time, e.text) for e in run.events] == [(0.5, "stage 2 begins")]
 
 
-def test_later_stages_are_refused_before_anything_runs() -> None:
+def test_later_stages_are_refused_before_anything_runs():
     """A run would fail at the end of a stage, hours later."""
     options: dict[str, Any] = {"representation": "characteristics"}
     noise = [mf.Stage(end=0.5), mf.Stage(flow=mf.Flow(True, 1.0, 0.1))]
@@ -189,7 +186,7 @@ def test_later_stages_are_refused_before_anything_runs() -> None:
         mf.convergence_study(problem, 1.0, tokens=[10, 20], runs=2)
 
 
-def test_a_run_knows_the_problem_of_each_saved_time(tmp_path: Path) -> None:
+def test_a_run_knows_the_problem_of_each_saved_time(tmp_path):
     """Velocities and energies of a later stage would be drawn with the parameters of the first."""
     run = mf.simulate(switched(mf.USA, end=0.2), 0.4, save=[0.1, 0.2, 0.3], unit="paper")
     run.save(tmp_path / "x.h5")
@@ -202,7 +199,7 @@ def test_a_run_knows_the_problem_of_each_saved_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("placement", ["post", "ngpt", "peri"])
 @pytest.mark.parametrize("step", [0.3, 0.0])
-def test_layers_go_on_where_weights_are_small(placement: Any, step: float) -> None:
+def test_layers_go_on_where_weights_are_small(placement, step):
     """Layers would end at a stage whose weights are e^-59 beside those of another stage."""
 
     def heads(beta: float) -> mf.Attention:

@@ -43,7 +43,7 @@ def snapshots(name: str, times, start: Checkpoint | None = None, tolerance: floa
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_saving_never_changes_the_steps(name: str) -> None:
+def test_saving_never_changes_the_steps(name):
     """Moments at common times are equal to the bit, however many others are saved."""
     few = snapshots(name, [0.0, 0.5 * END[name], END[name]])
     many = snapshots(name, np.linspace(0.0, END[name], 41))
@@ -55,7 +55,7 @@ def test_saving_never_changes_the_steps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_end_never_changes_the_steps(name: str) -> None:
+def test_end_never_changes_the_steps(name):
     """A longer run passes through the same states: no step is cut at the end."""
     short = snapshots(name, [0.4 * END[name]])
     long = snapshots(name, [0.4 * END[name], END[name]])
@@ -63,7 +63,7 @@ def test_end_never_changes_the_steps(name: str) -> None:
 
 
 @each("which", [1, 13, 29], name=PROBLEMS)
-def test_checkpoints_continue_equal_to_the_bit(name: str, which: int) -> None:
+def test_checkpoints_continue_equal_to_the_bit(name, which):
     """From any snapshot's checkpoint the rest of the run is the same, counts included."""
     times = np.linspace(0.0, END[name], 31)
     whole = snapshots(name, times)
@@ -74,27 +74,27 @@ def test_checkpoints_continue_equal_to_the_bit(name: str, which: int) -> None:
         assert a.checkpoint.step == b.checkpoint.step
 
 
-def test_density_doubles_its_degree_on_the_way() -> None:
+def test_density_doubles_its_degree_on_the_way():
     """Otherwise the tests above would not cross a change of representation."""
     degrees = [s.diagnostics["degree"] for s in snapshots("density USA", [0.0, 20.0])]
     assert degrees[0] == 64 and degrees[1] >= 256
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_times_are_those_asked_for(name: str) -> None:
+def test_times_are_those_asked_for(name):
     """Exactly, in order, the start included."""
     times = [0.0, 0.1, 0.1000001, 2.0]
     assert [s.time for s in snapshots(name, times)] == times
 
 
-def test_runs_are_reproducible() -> None:
+def test_runs_are_reproducible():
     """Two runs of one problem are equal to the bit."""
     for name in PROBLEMS:
         first, second = (snapshots(name, [END[name]])[0] for _ in range(2))
         assert np.array_equal(first.moments, second.moments)
 
 
-def test_right_hand_sides_get_the_time_across_restarts_of_the_clock() -> None:
+def test_right_hand_sides_get_the_time_across_restarts_of_the_clock():
     """In a frame that turns by sin t the same tokens would feel the time since a restart."""
 
     class InTurningFrame(ParticleRepresentation):
@@ -126,7 +126,7 @@ HOOKS = ("rhs", "remainder", "largest_step", "adapt", "failure", "diagnostics")
 
 @pytest.mark.parametrize("carrier", [ParticleRepresentation, DensityRepresentation])
 @pytest.mark.parametrize("diffusivity", [0.0, 0.05])
-def test_every_hook_gets_the_time(carrier: type, diffusivity: float) -> None:
+def test_every_hook_gets_the_time(carrier, diffusivity):
     """Explicit, exponential and stochastic steps, before and after a restart of the clock."""
     asked: list[float] = []
 
@@ -157,7 +157,7 @@ def test_every_hook_gets_the_time(carrier: type, diffusivity: float) -> None:
         assert max(asked) >= begin + 2.0
 
 
-def test_noise_is_never_left_out() -> None:
+def test_noise_is_never_left_out():
     """A carrier with a name of its own would take the steps that know no noise."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), TOKENS)
     with pytest.raises(ValueError, match="no scheme is known for stub that diffuse"):
@@ -204,7 +204,7 @@ def run_stub(stub: Stub) -> tuple[list, SimulationError]:
     return kept, raised.value
 
 
-def test_vanishing_step_ends_the_run() -> None:
+def test_vanishing_step_ends_the_run():
     """The solution of y' = y^2 ends at t = 1: what comes before is valid and was yielded."""
     kept, error = run_stub(Stub(lambda t, y: y**2))
     assert error.time == pytest.approx(1.0, abs=1e-4)
@@ -212,7 +212,7 @@ def test_vanishing_step_ends_the_run() -> None:
     assert kept[9].moments[0].real == pytest.approx(10.0, rel=1e-5)
 
 
-def test_step_below_rounding_says_so() -> None:
+def test_step_below_rounding_says_so():
     """A jump that no step resolves: raise the tolerance."""
     stub = Stub(lambda t, y: np.ones(1) if y[0] < 1.55 else 1e30 * np.cos(1e20 * y))
     kept, error = run_stub(stub)
@@ -220,14 +220,14 @@ def test_step_below_rounding_says_so() -> None:
     assert "the step became too small: the tolerance cannot be reached, raise it" in str(error)
 
 
-def test_state_that_is_not_finite_ends_the_run_with_its_tail() -> None:
+def test_state_that_is_not_finite_ends_the_run_with_its_tail():
     """A NaN at once: SciPy would try steps of length NaN for ever."""
     kept, error = run_stub(Stub(lambda t, y: y * np.nan))
     assert "state became non-finite (last spectral tail 0.02): raise max_degree" in str(error)
     assert (error.time, error.step, len(kept)) == (0.0, 0, 1)
 
 
-def test_nan_on_the_way_ends_the_run() -> None:
+def test_nan_on_the_way_ends_the_run():
     """NaN must never be yielded; steps shrink until the run ends where it begins."""
     kept, error = run_stub(Stub(lambda t, y: np.where(y < 2.0, y, np.nan)))
     assert np.all(np.isfinite([snapshot.moments[0] for snapshot in kept]))
@@ -235,7 +235,7 @@ def test_nan_on_the_way_ends_the_run() -> None:
     assert len(kept) == 7
 
 
-def test_failed_step_is_shortened_before_the_run_ends() -> None:
+def test_failed_step_is_shortened_before_the_run_ends():
     """The end is known to a thousandth of a step: here y = 2 is reached at ln 2."""
     stub = Stub(lambda t, y: y, lambda y: "too large" if y[0] > 2.0 else None)
     kept, error = run_stub(stub)
@@ -245,7 +245,7 @@ def test_failed_step_is_shortened_before_the_run_ends() -> None:
     assert [s.time for s in kept] == pytest.approx(np.arange(7) * 0.1)
 
 
-def test_energy_against_the_flow_ends_the_run() -> None:
+def test_energy_against_the_flow_ends_the_run():
     """Attracting tokens that spread have left their equation: 100 tolerances of a cluster's."""
     _, error = run_stub(Stub(lambda t, y: -y))
     assert error.time == 0.1
@@ -263,7 +263,7 @@ def test_energy_against_the_flow_ends_the_run() -> None:
         list(trajectory(free, stub, [0.0, 0.1], tolerance=1e-8, scheme=steps))
 
 
-def test_free_energy_against_the_flow_ends_the_run() -> None:
+def test_free_energy_against_the_flow_ends_the_run():
     """With diffusion a density spreads or gathers, but neither beyond its balance."""
 
     class Wrong(DensityRepresentation):
@@ -292,7 +292,7 @@ def test_free_energy_against_the_flow_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize("representation", ["density", "particles"])
-def test_end_out_of_reach_ends_the_run(representation: str) -> None:
+def test_end_out_of_reach_ends_the_run(representation):
     """Strong repulsion takes 1e19 steps to t = 1; the run would go on for minutes, or for ever."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])
     flow = mf.Flow("none", strength=-1e19)
@@ -305,7 +305,7 @@ def test_end_out_of_reach_ends_the_run(representation: str) -> None:
     assert ended.value.step == 1000
 
 
-def test_largest_rates_can_be_stepped() -> None:
+def test_largest_rates_can_be_stepped():
     """A diffusivity would overflow inside a stepper, or a smaller one be refused."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow("none", diffusivity=1e90), law)
@@ -315,7 +315,7 @@ def test_largest_rates_can_be_stepped() -> None:
         mf.simulate(problem, 1.0, save=2)
 
 
-def test_what_a_run_steps_with_goes_with_it() -> None:
+def test_what_a_run_steps_with_goes_with_it():
     """Steppers call the run that they belong to; many runs would fill the memory."""
     from meanfield.schemes.runge_kutta import RungeKuttaStepper
 

@@ -1,10 +1,7 @@
 """Checks of stored runs: honest ones pass, and what was changed is found in the right row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import h5py
@@ -99,7 +96,7 @@ HONEST: dict[str, Callable[[], Run]] = {
 
 
 @pytest.mark.parametrize("kind", HONEST)
-def test_honest_runs_pass(kind: str) -> None:
+def test_honest_runs_pass(kind):
     """A user would distrust a sound run."""
     found = verify(HONEST[kind]())
     assert found.passed, str(found)
@@ -126,7 +123,7 @@ def failed(run: Run) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["density", "tokens"])
-def test_what_was_altered_is_found(name: str, request: pytest.FixtureRequest) -> None:
+def test_what_was_altered_is_found(name, request):
     """Numbers of another run would count as sound."""
     run: Run = request.getfixturevalue(name)
     assert failed(run) == set()
@@ -180,7 +177,7 @@ def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
 
 
 @pytest.mark.parametrize("name", ["density", "tokens"])
-def test_mirrored_half_way_is_found(name: str, request: pytest.FixtureRequest) -> None:
+def test_mirrored_half_way_is_found(name, request):
     """States, moments and energies would agree, and the run jump."""
     run: Run = request.getfixturevalue(name)
     k = len(run.scaled_time) // 2
@@ -197,7 +194,7 @@ def test_mirrored_half_way_is_found(name: str, request: pytest.FixtureRequest) -
     assert failed(bare) == {"path of moments"}
 
 
-def test_tokens_that_pass_each_other_are_found() -> None:
+def test_tokens_that_pass_each_other_are_found():
     """Heads with matrices have no energy: mirrored states of softmax would look sound."""
     drawn = {"representation": "particles", "tokens": 12}
     head = mf.Head(score=[[1.0, 0.4], [-0.3, 0.5]], value=[[1.0, 0.2], [0.4, -0.5]])
@@ -214,7 +211,7 @@ def test_tokens_that_pass_each_other_are_found() -> None:
     assert verify(along)["order"].passed
 
 
-def test_symmetry_that_rounding_broke_is_found() -> None:
+def test_symmetry_that_rounding_broke_is_found():
     """A three-fold density that became another one would pass, early or late."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     run = mf.simulate(replace(USA, initial=law), 400.0, save=[0.0, 5.0, 400.0])
@@ -227,7 +224,7 @@ def test_symmetry_that_rounding_broke_is_found() -> None:
         assert "symmetry" in failed(replace(run, moments=moments))
 
 
-def test_disturbed_start_passes() -> None:
+def test_disturbed_start_passes():
     """Intervals of a run that left its symmetry would be integrated again with it."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     run = mf.simulate(replace(USA, initial=law), 4.0, save=3, perturb=1e-3)
@@ -235,9 +232,7 @@ def test_disturbed_start_passes() -> None:
     assert found.passed and found["integrated again"].result == "pass"
 
 
-def test_large_runs_are_checked_at_a_sample_of_their_saves(
-    tokens: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_runs_are_checked_at_a_sample_of_their_saves(tokens, monkeypatch):
     """Sums over the pairs of many tokens at many saves would take minutes, unsaid."""
     # 40 tokens have 1,600 pairs: room for five of 21 saves.
     monkeypatch.setattr(checked_run, "_SAMPLE_WORK", 5 * 1600.0)
@@ -252,7 +247,7 @@ def test_large_runs_are_checked_at_a_sample_of_their_saves(
     assert "dissipation" in failed(altered)
 
 
-def test_progress_has_every_check(density: Run) -> None:
+def test_progress_has_every_check(density):
     """A caller would count checks that never come, or lose one."""
     seen: list[str] = []
 
@@ -265,13 +260,13 @@ def test_progress_has_every_check(density: Run) -> None:
     assert seen == [check.name for check in checks.checks] and len(seen) == len(CHECKS)
 
 
-def test_under_resolved_density_fails(density: Run) -> None:
+def test_under_resolved_density_fails(density):
     """A tail above the tolerance would pass."""
     tail = np.full(len(density.scaled_time), 1e-6)
     assert failed(replace(density, diagnostics=density.diagnostics | {"tail": tail})) == {"tail"}
 
 
-def test_file_of_a_run_has_its_hash(tmp_path: Path, density: Run) -> None:
+def test_file_of_a_run_has_its_hash(tmp_path, density):
     """A run that was loaded would be checked less than one in memory, or not against its hash."""
     density.save(tmp_path / "run.h5")
     loaded = mf.load(tmp_path / "run.h5")
@@ -310,7 +305,7 @@ def edited(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Callable[[A
     ("name", "factor", "more"),
     [("clusters/count", 1.0, 1.0), ("order_parameter", 1.01, 0.0), ("entropy", 1.1, 0.0)],
 )
-def test_edited_observables_are_found(edited: Any, name: str, factor: float, more: float) -> None:
+def test_edited_observables_are_found(edited, name, factor, more):
     """Numbers that no state has would pass once the hash is gone."""
 
     def edit(file: h5py.File) -> None:
@@ -320,7 +315,7 @@ def test_edited_observables_are_found(edited: Any, name: str, factor: float, mor
     assert edited(lambda file: None) == {"seal", "hash"}
 
 
-def test_states_that_do_not_follow_are_found(edited: Any) -> None:
+def test_states_that_do_not_follow_are_found(edited):
     """States that agree with all that is stored of them would pass as an evolution."""
 
     def larger(file: h5py.File) -> None:
@@ -344,7 +339,7 @@ def test_states_that_do_not_follow_are_found(edited: Any) -> None:
     assert {"hash", "integrated again"} <= edited(repeated)
 
 
-def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
+def test_rates_of_motion_are_those_of_sums_over_pairs():
     """Dissipation and torque would be checked against wrong numbers, by the same mistake."""
     rng = np.random.default_rng(1)
     theta, mass = rng.uniform(0.0, 6.0, 9), rng.dirichlet(np.ones(9))
@@ -362,7 +357,7 @@ def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
 
 @pytest.mark.parametrize("strength", [1.0, -1.0])
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(5)])
-def test_power_grows_no_faster_than_its_rate(space: Any, strength: float) -> None:
+def test_power_grows_no_faster_than_its_rate(space, strength):
     """An honest run would leave the bracket of its energies."""
     rng = np.random.default_rng(2)
     problem = mf.Problem(space, mf.exponential(4.0), mf.Flow("none", strength=strength))
@@ -383,7 +378,7 @@ def test_power_grows_no_faster_than_its_rate(space: Any, strength: float) -> Non
     assert largest > 0.25
 
 
-def test_mean_inverse_partition_bounds_every_measure() -> None:
+def test_mean_inverse_partition_bounds_every_measure():
     """An honest softmax run would break the path of its moments."""
     rng = np.random.default_rng(3)
     for space in (mf.Circle(), mf.Sphere(), mf.Sphere(6)):
@@ -404,7 +399,7 @@ def test_mean_inverse_partition_bounds_every_measure() -> None:
         ("limit", "fluctuations: limit"),
     ],
 )
-def test_fluctuations_that_were_altered_are_found(what: str, check: str) -> None:
+def test_fluctuations_that_were_altered_are_found(what, check):
     """Covariances, their start, and the limit that they are about."""
     law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law)

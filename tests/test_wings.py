@@ -1,7 +1,5 @@
 """Each wing can be removed: runs, stability and run files work without it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -59,7 +57,7 @@ save = 2
 
 
 @pytest.mark.parametrize("wing", WINGS)
-def test_the_core_works_without_a_wing(wing: str, tmp_path: Path) -> None:
+def test_the_core_works_without_a_wing(wing, tmp_path):
     """The package could not be read, or carried on, without its wings."""
     (tmp_path / "run.toml").write_text(RUN)
     done = subprocess.run(
@@ -72,7 +70,7 @@ def test_the_core_works_without_a_wing(wing: str, tmp_path: Path) -> None:
     assert done.stdout.count("completed") == 3
 
 
-def test_the_list_of_wings_is_whole() -> None:
+def test_the_list_of_wings_is_whole():
     """A folder that was removed or renamed would be blocked in vain."""
     import meanfield
 

@@ -13,7 +13,7 @@ SPHERE = Sphere()
 
 
 @pytest.mark.parametrize("degree", [1, 8, 33])
-def test_weights_integrate_products_of_three_fields(degree: int) -> None:
+def test_weights_integrate_products_of_three_fields(degree):
     """A field of degree 3 L has its mean; weights are positive and sum to 1."""
     grid = SphereGrid(degree)
     assert grid.weights.sum() == pytest.approx(1.0, abs=1e-14)
@@ -22,7 +22,7 @@ def test_weights_integrate_products_of_three_fields(degree: int) -> None:
     assert grid.weights @ grid.to_nodal(field) == pytest.approx(field[0].real, abs=1e-14)
 
 
-def test_nodes_are_where_values_are() -> None:
+def test_nodes_are_where_values_are():
     """Values on the grid are those at its points, orientation included."""
     grid, field = SphereGrid(15), sphere_field(15)
     np.testing.assert_allclose((grid.points**2).sum(axis=1), 1.0, rtol=1e-15)
@@ -30,7 +30,7 @@ def test_nodes_are_where_values_are() -> None:
     np.testing.assert_allclose(grid.to_nodal(field), values, rtol=0, atol=3e-14)
 
 
-def test_gradient_components_are_those_of_the_tangent_vectors() -> None:
+def test_gradient_components_are_those_of_the_tangent_vectors():
     """Along the meridian to the south, and along the parallel to the east."""
     grid, field = SphereGrid(15), sphere_field(15)
     x, y, z = grid.points.T
@@ -46,7 +46,7 @@ def test_gradient_components_are_those_of_the_tangent_vectors() -> None:
 
 
 @pytest.mark.parametrize("degree", [3, 40])
-def test_divergence_is_the_adjoint_of_the_gradient(degree: int) -> None:
+def test_divergence_is_the_adjoint_of_the_gradient(degree):
     """Int g div F dsigma = -int F . grad g dsigma, for any nodal F."""
     grid, field = SphereGrid(degree), sphere_field(degree)
     flux = np.random.default_rng(1).normal(size=(2, len(grid.weights)))
@@ -56,7 +56,7 @@ def test_divergence_is_the_adjoint_of_the_gradient(degree: int) -> None:
     assert left == pytest.approx(right, abs=1e-13 * scale)
 
 
-def test_products_are_those_of_pyshtools() -> None:
+def test_products_are_those_of_pyshtools():
     """Exact products: the analysis of f g agrees with that on pyshtools' own grid."""
     import pyshtools
 
@@ -72,7 +72,7 @@ def test_products_are_those_of_pyshtools() -> None:
 
 
 @pytest.mark.parametrize("degree", [63, 117])
-def test_results_repeat_whatever_lies_in_memory(degree: int) -> None:
+def test_results_repeat_whatever_lies_in_memory(degree):
     """Blocks freed in any order move ducc0's work arrays; results must not notice.
 
     Without the margin of `margin.py` they had one of two last bits (on a machine with AVX-512).
@@ -90,7 +90,7 @@ def test_results_repeat_whatever_lies_in_memory(degree: int) -> None:
     assert len(found) == 1
 
 
-def test_high_degree_keeps_its_digits() -> None:
+def test_high_degree_keeps_its_digits():
     """Degree 511, where harmonics of high order underflow near the poles."""
     field = sphere_field(511)
     grid = SphereGrid(511)

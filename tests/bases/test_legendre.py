@@ -21,7 +21,7 @@ def polynomial(order: int) -> np.polynomial.Polynomial:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_quadrature_is_exact_to_twice_the_order(order: int) -> None:
+def test_quadrature_is_exact_to_twice_the_order(order):
     """Means of x^n over [-1, 1] are 1 / (n + 1) for even n up to 2 order - 1, 0 for odd."""
     nodes, weights = gauss_legendre(order)
     for n in range(2 * order):
@@ -31,7 +31,7 @@ def test_quadrature_is_exact_to_twice_the_order(order: int) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_coefficients_are_those_of_the_legendre_series(order: int) -> None:
+def test_coefficients_are_those_of_the_legendre_series(order):
     """A series evaluated at the nodes comes back."""
     nodes, _ = gauss_legendre(order)
     series = np.random.default_rng(order).normal(size=order)
@@ -40,7 +40,7 @@ def test_coefficients_are_those_of_the_legendre_series(order: int) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_interpolation_reproduces_polynomials(order: int) -> None:
+def test_interpolation_reproduces_polynomials(order):
     """Also outside the nodes, at the ends."""
     nodes, _ = gauss_legendre(order)
     p, targets = polynomial(order), np.linspace(-1.0, 1.0, 33)
@@ -50,7 +50,7 @@ def test_interpolation_reproduces_polynomials(order: int) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_halves_hold_the_same_polynomial(order: int) -> None:
+def test_halves_hold_the_same_polynomial(order):
     """At the nodes of [-1, 0], then of [0, 1]; and joined again it is what it was."""
     nodes, _ = gauss_legendre(order)
     p = polynomial(order)
@@ -61,7 +61,7 @@ def test_halves_hold_the_same_polynomial(order: int) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_differentiation_is_exact_for_polynomials(order: int) -> None:
+def test_differentiation_is_exact_for_polynomials(order):
     """Values of the derivative at the nodes."""
     nodes, _ = gauss_legendre(order)
     p = polynomial(order)
@@ -70,7 +70,7 @@ def test_differentiation_is_exact_for_polynomials(order: int) -> None:
     )
 
 
-def test_shared_nodes_cannot_be_written() -> None:
+def test_shared_nodes_cannot_be_written():
     """They are computed once for everybody."""
     for array in gauss_legendre(5):
         with pytest.raises(ValueError, match="read-only"):

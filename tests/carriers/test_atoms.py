@@ -24,7 +24,7 @@ def begun(problem: mf.Problem, tolerance: float = 1e-10) -> AtomRepresentation:
     return atoms(problem, problem.initial_measure(), tolerance=tolerance)
 
 
-def test_drift_far_below_rounding_keeps_its_digits() -> None:
+def test_drift_far_below_rounding_keeps_its_digits():
     """Moments return -1.4e-18 for a drift of 1.7e-23 (beta = 81, gap 1.2)."""
     problem = problem_of(mf.from_points([0.0, 1.2], name="atoms"), 81.0)
     carrier = begun(problem)
@@ -36,7 +36,7 @@ def test_drift_far_below_rounding_keeps_its_digits() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_atoms_that_have_met_become_one(flow: mf.Flow) -> None:
+def test_atoms_that_have_met_become_one(flow):
     """Two stay two for ever otherwise, and hold the steps to their contraction."""
     run = mf.simulate(problem_of(PAIR, flow=flow), until=1e6, save=2)
     assert len(run.measures[-1].points) == 1
@@ -44,13 +44,13 @@ def test_atoms_that_have_met_become_one(flow: mf.Flow) -> None:
     assert run.diagnostics["steps"][-1] < 300
 
 
-def test_mean_point_is_kept_when_atoms_become_one() -> None:
+def test_mean_point_is_kept_when_atoms_become_one():
     """USA conserves the mean angle 0.7; a merged atom anywhere else moves every moment."""
     run = mf.simulate(problem_of(PAIR), until=1e6, save=2, tolerance=1e-12)
     assert run.measures[-1].points == pytest.approx([0.7], abs=1e-12)
 
 
-def test_atoms_do_not_meet_while_others_pull_them_apart() -> None:
+def test_atoms_do_not_meet_while_others_pull_them_apart():
     """Two light atoms astride the midpoint of two heavy ones part, however near they are."""
     extent = 0.4 * reach(problem_of(PAIR, 4.0), 1e-10)
     weights = np.array([0.499, 0.499, 0.001, 0.001])
@@ -62,7 +62,7 @@ def test_atoms_do_not_meet_while_others_pull_them_apart() -> None:
     assert {event.mass for event in merges[:2]} != {(0.001, 0.001)}
 
 
-def test_atoms_near_each_other_meet_when_they_contract_by_themselves() -> None:
+def test_atoms_near_each_other_meet_when_they_contract_by_themselves():
     """The same two far from all others are one."""
     extent = 0.4 * reach(problem_of(PAIR, 25.0), 1e-10)
     weights = np.array([0.9, 0.05, 0.05])
@@ -73,7 +73,7 @@ def test_atoms_near_each_other_meet_when_they_contract_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.Flow("none", strength=-1.0), mf.Flow(True, -1.0)])
-def test_repelling_atoms_never_meet(flow: mf.Flow) -> None:
+def test_repelling_atoms_never_meet(flow):
     """They leave each other, however near they start."""
     law = mf.from_points([0.0, 1e-8], name="atoms")
     carrier = begun(problem_of(law, flow=flow))
@@ -87,7 +87,7 @@ def test_repelling_atoms_never_meet(flow: mf.Flow) -> None:
         (mf.Sphere(), np.array([[1.0, 0, 0], [0, 1.0, 0], [1.0, 0, 0], [2.0, 0, 0]])),
     ],
 )
-def test_coincident_atoms_are_one_from_the_start(manifold, points: np.ndarray) -> None:
+def test_coincident_atoms_are_one_from_the_start(manifold, points):
     """They can never part; a note says so."""
     problem = problem_of(mf.from_points(points, name="atoms"), manifold=manifold)
     carrier = begun(problem)
@@ -96,7 +96,7 @@ def test_coincident_atoms_are_one_from_the_start(manifold, points: np.ndarray) -
     assert notes == ["atoms 0, 2, 3 start in one place: they are one atom"]
 
 
-def test_clusters_are_announced_with_their_masses() -> None:
+def test_clusters_are_announced_with_their_masses():
     """The tree of clusters has no leaves otherwise; stragglers belong to the heavy one."""
     law = mf.from_points([0.0, 0.01, 2.0], np.array([0.2, 0.3, 0.5]), name="atoms")
     born = begun(problem_of(law)).arrival()
@@ -105,7 +105,7 @@ def test_clusters_are_announced_with_their_masses() -> None:
     assert {event.clusters[0] for event in born} == {0, 2}
 
 
-def test_atoms_that_part_again_have_not_met() -> None:
+def test_atoms_that_part_again_have_not_met():
     """Two light atoms near each other that heavy ones pull apart stay two clusters."""
     weights = np.array([0.49, 0.49, 0.01, 0.01])
     law = mf.from_points([-0.9, 0.9, -0.02, 0.02], weights, name="atoms")
@@ -117,7 +117,7 @@ def test_atoms_that_part_again_have_not_met() -> None:
 
 
 @pytest.mark.slow
-def test_every_merge_of_a_dense_cloud_is_told_once() -> None:
+def test_every_merge_of_a_dense_cloud_is_told_once():
     """The clusters that are left have the masses that the merges leave."""
     rng = np.random.default_rng(3)
     angles, weights = np.sort(rng.uniform(0, 2 * np.pi, 60)), rng.dirichlet(np.full(60, 0.5))
@@ -134,7 +134,7 @@ def test_every_merge_of_a_dense_cloud_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_meeting_time_is_that_of_a_stiff_reference(flow: mf.Flow) -> None:
+def test_meeting_time_is_that_of_a_stiff_reference(flow):
     """Found within a long step, it would be off by a part of it."""
     law = mf.from_points([0.0, 0.9, 2.1], np.array([0.2, 0.3, 0.5]), name="atoms")
     problem = problem_of(law, 25.0, flow)
@@ -159,7 +159,7 @@ def test_meeting_time_is_that_of_a_stiff_reference(flow: mf.Flow) -> None:
     assert sorted(first.mass) == pytest.approx([0.2, 0.3], abs=1e-15)
 
 
-def test_three_clusters_that_meet_in_one_step_meet_one_after_another() -> None:
+def test_three_clusters_that_meet_in_one_step_meet_one_after_another():
     """Masses are those just before each meeting."""
     law = mf.from_points([-0.5, 0.0, 0.5001], np.array([0.3, 0.3, 0.4]), name="atoms")
     run = mf.simulate(problem_of(law, 4.0, mf.SA), until=50.0, save=2)
@@ -169,7 +169,7 @@ def test_three_clusters_that_meet_in_one_step_meet_one_after_another() -> None:
     assert sum(merges[1].mass) == pytest.approx(1.0, abs=1e-15)
 
 
-def test_steps_are_bounded_by_the_rates_between_atoms() -> None:
+def test_steps_are_bounded_by_the_rates_between_atoms():
     """Explicit steps beyond 6.4 over the fastest rate amplify what they should damp."""
     rng = np.random.default_rng(3)
     for flow in (mf.USA, mf.SA, mf.Flow("none", strength=-2.0)):
@@ -185,7 +185,7 @@ def test_steps_are_bounded_by_the_rates_between_atoms() -> None:
             assert step * np.abs(np.linalg.eigvals(jacobian)).max() < 6.4
 
 
-def test_single_atom_rests_at_any_time() -> None:
+def test_single_atom_rests_at_any_time():
     """Nothing limits its steps."""
     problem = problem_of(mf.from_points([1.0], name="atoms"))
     carrier = begun(problem)
@@ -194,14 +194,14 @@ def test_single_atom_rests_at_any_time() -> None:
     assert last.measure.points == pytest.approx([1.0], abs=0)
 
 
-def test_atoms_refuse_a_density() -> None:
+def test_atoms_refuse_a_density():
     """It has no atoms yet; auto finds them."""
     problem = problem_of(mf.uniform())
     with pytest.raises(TypeError, match="'atoms' needs points, got an initial density. Use 'auto'"):
         begun(problem)
 
 
-def test_atoms_refuse_diffusion() -> None:
+def test_atoms_refuse_diffusion():
     """Noise spreads atoms."""
     with pytest.raises(ValueError, match="atoms cannot carry diffusion: got .* = 0.1. Use"):
         begun(problem_of(PAIR, flow=mf.Flow("none", diffusivity=0.1)))
@@ -217,7 +217,7 @@ def test_atoms_refuse_diffusion() -> None:
         (mf.Sphere(), mf.Flow(True, -1.0), 2.0),
     ],
 )
-def test_atoms_that_repel_come_to_rest(manifold, flow: mf.Flow, beta: float) -> None:
+def test_atoms_that_repel_come_to_rest(manifold, flow, beta):
     """A stable configuration would bound explicit steps for ever: 1e60 would never come."""
     angles = 2.0 * np.pi * np.arange(3) / 3 + np.array([0.0, 0.2, -0.3])
     circle = np.column_stack([np.cos(angles), np.sin(angles), 0.1 * np.arange(3)])
@@ -231,7 +231,7 @@ def test_atoms_that_repel_come_to_rest(manifold, flow: mf.Flow, beta: float) -> 
 
 
 @pytest.mark.parametrize("beta", [-600.0, 600.0])
-def test_steps_are_bounded_where_the_attention_underflows(beta: float) -> None:
+def test_steps_are_bounded_where_the_attention_underflows(beta):
     """0/0 would be no bound, and a warning."""
     law = mf.from_points([0.0, 0.001, 0.002], name="atoms")
     carrier = begun(problem_of(law, beta, mf.SA))
@@ -239,7 +239,7 @@ def test_steps_are_bounded_where_the_attention_underflows(beta: float) -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_times_of_meetings_do_not_depend_on_the_steps(flow: mf.Flow) -> None:
+def test_times_of_meetings_do_not_depend_on_the_steps(flow):
     """Three near each other: whether a step ended between two meetings decided when they met."""
     law = mf.from_points([0.0, 0.35, 0.9], np.array([0.2, 0.2, 0.6]), name="atoms")
     times = []
@@ -251,7 +251,7 @@ def test_times_of_meetings_do_not_depend_on_the_steps(flow: mf.Flow) -> None:
 
 
 @pytest.mark.parametrize("points", [[0.0, 1e-7, 0.2, 0.4, 0.6], [0.0, 1e-7, 0.04, 0.08, 0.12, 3]])
-def test_atoms_of_two_clusters_that_become_one_have_met(points: list[float]) -> None:
+def test_atoms_of_two_clusters_that_become_one_have_met(points):
     """The tree would keep a cluster that is gone."""
     run = mf.simulate(problem_of(mf.from_points(points, name="atoms"), 25.0), until=1e4, save=2)
     kinds = [event.kind for event in run.events]
@@ -261,7 +261,7 @@ def test_atoms_of_two_clusters_that_become_one_have_met(points: list[float]) -> 
 @pytest.mark.parametrize(
     "manifold", [mf.Circle(), pytest.param(mf.Sphere(), marks=pytest.mark.slow)]
 )
-def test_velocities_too_small_to_be_squared_are_followed(manifold) -> None:
+def test_velocities_too_small_to_be_squared_are_followed(manifold):
     """SciPy's error norm underflows below 1e-154: steps then went anywhere."""
     angles = np.array([0.3, 3.3])
     space = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(2)])
@@ -274,7 +274,7 @@ def test_velocities_too_small_to_be_squared_are_followed(manifold) -> None:
     assert exact > 1e172
 
 
-def test_exact_equilibrium_rests() -> None:
+def test_exact_equilibrium_rests():
     """Opposite points on the sphere have velocity 0 to the last bit, and a rate that is not."""
     law = mf.from_points([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], name="atoms")
     run = mf.simulate(problem_of(law, 1.0, manifold=mf.Sphere()), until=1e60, save=[1e60])
@@ -282,7 +282,7 @@ def test_exact_equilibrium_rests() -> None:
     assert len(run.measures[-1].points) == 2
 
 
-def test_zonal_atoms_are_summed_by_pairs() -> None:
+def test_zonal_atoms_are_summed_by_pairs():
     """The noise of moments, 1e-17, would move them where the kernel is 1e-20."""
     law = mf.from_points([0.0, 2.0, 4.3], name="atoms")
     own = zonal(lambda s: np.exp(25.0 * (s - 1.0)))
@@ -293,7 +293,7 @@ def test_zonal_atoms_are_summed_by_pairs() -> None:
     assert carrier.rhs(0.0, carrier.state) == pytest.approx(expected, rel=1e-12)
 
 
-def test_weak_flows_are_slow_and_nothing_else() -> None:
+def test_weak_flows_are_slow_and_nothing_else():
     """A first step that is far too short was taken for one that vanishes."""
     law = mf.from_points([0.0, 2.0], name="atoms")
     run = mf.simulate(
@@ -302,7 +302,7 @@ def test_weak_flows_are_slow_and_nothing_else() -> None:
     assert len(run.measures[-1].points) == 1
 
 
-def test_massless_atoms_in_one_place_are_one() -> None:
+def test_massless_atoms_in_one_place_are_one():
     """Their mean point is no number."""
     law = mf.from_points([0.0, 2.0, 2.0], np.array([1.0, 0.0, 0.0]), name="atoms")
     carrier = begun(problem_of(law))
@@ -310,7 +310,7 @@ def test_massless_atoms_in_one_place_are_one() -> None:
 
 
 @pytest.mark.parametrize(("tolerance", "beta"), [(1e-3, 100.0), (1e-6, 1e4), (1e-8, 25.0)])
-def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance: float, beta: float) -> None:
+def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance, beta):
     """Points that become one too early lose what lies between them."""
     extent = 0.99 * reach(problem_of(PAIR, beta), tolerance)
     weights = np.array([0.3, 0.2, 0.5])

@@ -50,7 +50,7 @@ def run(request) -> mf.Run:
     return mf.simulate(problem_of(flow=request.param), until=1e9, save=times)
 
 
-def test_density_characteristics_atoms_follow_each_other(run: mf.Run) -> None:
+def test_density_characteristics_atoms_follow_each_other(run):
     """All three occur, in this order, and each hand-over is written down."""
     order = {"density": 0, "characteristics": 1, "atoms": 2}
     ranks = [order[name] for name in run.representation]
@@ -62,7 +62,7 @@ def test_density_characteristics_atoms_follow_each_other(run: mf.Run) -> None:
     ]
 
 
-def test_mass_is_conserved_at_every_hand_over(run: mf.Run) -> None:
+def test_mass_is_conserved_at_every_hand_over(run):
     """Exactly: weights sum to 1 to rounding."""
     assert np.abs(run.moments[:, 0] - 1.0).max() < 1e-14
     for measure in run.measures:
@@ -70,19 +70,19 @@ def test_mass_is_conserved_at_every_hand_over(run: mf.Run) -> None:
             assert measure.mass.sum() == pytest.approx(1.0, abs=1e-14)
 
 
-def test_energy_never_falls_across_hand_overs(run: mf.Run) -> None:
+def test_energy_never_falls_across_hand_overs(run):
     """A hand-over that lost accuracy would show as a drop."""
     assert np.diff(run.observables["energy"]).min() > -1e-11
 
 
-def test_one_cluster_is_left(run: mf.Run) -> None:
+def test_one_cluster_is_left(run):
     """To the last Dirac."""
     assert len(run.measures[-1].points) == 1
     assert run.observables["energy"][-1] == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("flow", [pytest.param(mf.USA, marks=pytest.mark.slow), mf.SA])
-def test_auto_agrees_with_each_representation_in_its_own_range(flow: mf.Flow) -> None:
+def test_auto_agrees_with_each_representation_in_its_own_range(flow):
     """To 1e-9: density while resolved, characteristics through the collapse, atoms after it."""
     problem = problem_of(flow=flow)
     early, middle, late = (5.0, 12.0, 60.0) if flow.normalized else (40.0, 100.0, 1500.0)
@@ -99,7 +99,7 @@ def test_auto_agrees_with_each_representation_in_its_own_range(flow: mf.Flow) ->
     assert np.abs(auto[3].moments - alone[0].moments).max() < 1e-9
 
 
-def test_max_degree_says_when_a_spectrum_is_full() -> None:
+def test_max_degree_says_when_a_spectrum_is_full():
     """The default keeps densities of 512 degrees."""
     text = snapshots(problem_of(), [8.0], max_degree=128)[0].events[0].text
     assert text.startswith("density -> characteristics: spectral tail")
@@ -114,9 +114,7 @@ def test_max_degree_says_when_a_spectrum_is_full() -> None:
         (mf.Sphere(), 1e-10, 1e-10, 256),
     ],
 )
-def test_default_of_characteristics_is_what_a_user_can_wait_for(
-    manifold: mf.Circle | mf.Sphere, given: float | None, cells: float, degree: int
-) -> None:
+def test_default_of_characteristics_is_what_a_user_can_wait_for(manifold, given, cells, degree):
     """Millions of nodes on the sphere; a tolerance that is given would not be kept."""
     law = mf.von_mises_fisher(1.0)
     problem = mf.Problem(manifold, mf.exponential(5.0), mf.SA, law)
@@ -129,7 +127,7 @@ def test_default_of_characteristics_is_what_a_user_can_wait_for(
     assert carrier.tolerance == cells
 
 
-def test_given_tolerance_is_that_of_steps_of_characteristics() -> None:
+def test_given_tolerance_is_that_of_steps_of_characteristics():
     """By default cells that leave 1e-4 would be moved in steps of 1e-10; else as is asked."""
     problem = problem_of(flow=mf.SA)
     steps = []
@@ -144,7 +142,7 @@ def test_given_tolerance_is_that_of_steps_of_characteristics() -> None:
     assert Options().enough(sphere) == 1e-4 > Options(tolerance=1e-4).enough(sphere) == 0.0
 
 
-def test_tokens_become_atoms_when_they_have_met() -> None:
+def test_tokens_become_atoms_when_they_have_met():
     """Each token of a group is then its atom; moments change by less than the tolerance."""
     points = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)
     problem = problem_of(mf.from_points(points))
@@ -158,13 +156,13 @@ def test_tokens_become_atoms_when_they_have_met() -> None:
     ("angles", "told"),
     [([0.0, 0.1, 3.0], "3 tokens go on as 3 atoms"), ([1.0, 1.0], "2 tokens go on as one atom")],
 )
-def test_hand_over_says_how_many_atoms_begin(angles: list[float], told: str) -> None:
+def test_hand_over_says_how_many_atoms_begin(angles, told):
     """Tokens "have met in 3 places" where none has met."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, mf.from_points(angles))
     assert told in mf.simulate(problem, 100.0, save=2).events[0].text
 
 
-def test_few_slow_tokens_are_atoms_at_once() -> None:
+def test_few_slow_tokens_are_atoms_at_once():
     """Particles would creep for ever: their steps are those of tokens that have met."""
     angles = np.linspace(0, 2 * np.pi, 8)[:7] + 0.01 * np.arange(7)
     found = snapshots(problem_of(mf.from_points(angles), 81.0), [1e9])
@@ -172,14 +170,14 @@ def test_few_slow_tokens_are_atoms_at_once() -> None:
     assert found[0].diagnostics["steps"] < 1000
 
 
-def test_tokens_on_their_way_are_no_atoms_yet() -> None:
+def test_tokens_on_their_way_are_no_atoms_yet():
     """Fifty tokens that move freely would be fifty leaves of the tree of clusters."""
     angles = np.random.default_rng(1).uniform(0, 2 * np.pi, 50)
     assert snapshots(problem_of(mf.from_points(angles)), [0.5])[0].representation == "particles"
 
 
 @pytest.mark.parametrize("name", ["density", "characteristics", "particles"])
-def test_named_representations_stay(name: str) -> None:
+def test_named_representations_stay(name):
     """Only auto hands over."""
     law = mf.from_points([0.0, 1.0, 2.0]) if name == "particles" else LAW
     found = snapshots(problem_of(law), [6.0], name=name)

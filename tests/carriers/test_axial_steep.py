@@ -1,7 +1,5 @@
 """Steep axial densities of many dimensions, whose series drown in their own rounding."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import ive
@@ -15,7 +13,7 @@ def _steep(d: int, concentration: float) -> mf.Problem:
 
 
 @pytest.mark.parametrize(("d", "concentration"), [(64, 200.0), (300, 500.0), (1000, 900.0)])
-def test_steep_laws_begin_with_their_own_moments(d: int, concentration: float) -> None:
+def test_steep_laws_begin_with_their_own_moments(d, concentration):
     """Coefficients of 1e33 would leave no digit of m_1, and the run would end as completed."""
     run = mf.simulate(_steep(d, concentration), until=1.0, save=2)
     mean = ive(d / 2, concentration) / ive(d / 2 - 1, concentration)
@@ -26,13 +24,13 @@ def test_steep_laws_begin_with_their_own_moments(d: int, concentration: float) -
     np.testing.assert_allclose(run.moments[-1, 1:4], nodes.moments[-1, 1:4], atol=1e-9)
 
 
-def test_a_series_that_is_rounding_stops_the_run() -> None:
+def test_a_series_that_is_rounding_stops_the_run():
     """It cannot carry the law, and must say so."""
     with pytest.raises(mf.SimulationError, match="coefficients of the density are so large"):
         mf.simulate(_steep(300, 500.0), until=1.0, save=2, representation="density")
 
 
-def test_masses_of_a_series_that_is_rounding_are_refused() -> None:
+def test_masses_of_a_series_that_is_rounding_are_refused():
     """Its distribution function is noise: distances and tokens would be, too."""
     density = mf.von_mises_fisher(500.0).build(mf.Axial(300))
     with pytest.raises(ValueError, match="masses are known to"):

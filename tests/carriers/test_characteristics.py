@@ -42,9 +42,7 @@ def log_stretch(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np
 
 
 def with_positions(
-    carrier: CharacteristicsRepresentation,
-    points: np.ndarray,
-    stretch: np.ndarray | float = 0.0,
+    carrier: CharacteristicsRepresentation, points: np.ndarray, stretch: np.ndarray | float = 0.0
 ) -> np.ndarray:
     """State with these positions."""
     positions = points.reshape(len(carrier.masses), -1) * carrier.scale[:, None]
@@ -52,7 +50,7 @@ def with_positions(
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_beginning_has_the_moments_of_the_density(name: str) -> None:
+def test_beginning_has_the_moments_of_the_density(name):
     """All that a run stores; nodes at their labels, masses that sum to 1, nothing stretched."""
     carrier = begun(name)
     problem = carrier.problem
@@ -69,7 +67,7 @@ def test_beginning_has_the_moments_of_the_density(name: str) -> None:
 
 
 @pytest.mark.parametrize("degree", [3, 300])
-def test_beginning_resolves_the_density(degree: int) -> None:
+def test_beginning_resolves_the_density(degree):
     """A steep datum takes more panels: its highest mode must come out right."""
     law = mf.perturbed_uniform([[degree, 0.5, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
@@ -98,7 +96,7 @@ def missed_moments(name: str, concentration: float, mean: object) -> float:
         pytest.param("sphere", 2e4, [0.3, -0.5, 0.81], marks=pytest.mark.slow),
     ],
 )
-def test_beginning_finds_a_peak(name: str, concentration: float, mean: object) -> None:
+def test_beginning_finds_a_peak(name, concentration, mean):
     """A narrow one may lie between all nodes that there are at first: half the mass was lost."""
     # A tenth of the tolerance, and rounding of a density as high as that.
     assert missed_moments(name, concentration, mean) < 2e-9
@@ -106,13 +104,13 @@ def test_beginning_finds_a_peak(name: str, concentration: float, mean: object) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("concentration", [1e5, 1e6, 3e6])
-def test_beginning_finds_a_peak_wherever_it_is(concentration: float) -> None:
+def test_beginning_finds_a_peak_wherever_it_is(concentration):
     """Six means of 24 were lost at 1e5, fourteen at 1e6."""
     means = 0.013 + 2.0 * np.pi * np.arange(24) / 24
     assert max(missed_moments("circle", concentration, mean) for mean in means) < 2e-9
 
 
-def test_peaks_that_need_too_many_nodes_are_refused() -> None:
+def test_peaks_that_need_too_many_nodes_are_refused():
     """Rather than left out: nodes within the limit see nothing of this one."""
     law = mf.mixture([(0.5, 0.0, 1.0), (0.5, 1.0, 1e7)])
     problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA, law)
@@ -122,7 +120,7 @@ def test_peaks_that_need_too_many_nodes_are_refused() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("name", SPACES)
-def test_right_hand_side_is_velocity_and_its_divergence(name: str, flow: mf.Flow) -> None:
+def test_right_hand_side_is_velocity_and_its_divergence(name, flow):
     """Velocity as the mean field has it; lengths of vectors do not count, nor change the rest."""
     carrier = begun(name, flow)
     points = carrier.cells.points
@@ -136,7 +134,7 @@ def test_right_hand_side_is_velocity_and_its_divergence(name: str, flow: mf.Flow
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_cells_split_where_the_map_bends(name: str) -> None:
+def test_cells_split_where_the_map_bends(name):
     """Positions, log stretch and moments stay what they were; tails fall."""
     carrier = begun(name)
     points = carrier.cells.points
@@ -165,7 +163,7 @@ def test_cells_split_where_the_map_bends(name: str) -> None:
     )
 
 
-def test_cells_split_where_a_rejected_step_leads() -> None:
+def test_cells_split_where_a_rejected_step_leads():
     """Nodes at their labels see nothing of a step that bends the map: it would be refused."""
     carrier = begun("circle")
     points = carrier.cells.points
@@ -179,7 +177,7 @@ def test_cells_split_where_a_rejected_step_leads() -> None:
     np.testing.assert_allclose(at, finer.cells.points, rtol=0, atol=1e-12)
 
 
-def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see() -> None:
+def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see():
     """Velocities of all degrees take twice as long, and differ by less than a step errs."""
     everything = begun("sphere", mf.SA, beta=6.0, tolerance=1e-4)
     carrier = replace(everything, enough=1e-4)
@@ -196,7 +194,7 @@ def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see() -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_cells_join_where_their_image_has_shrunk(name: str) -> None:
+def test_cells_join_where_their_image_has_shrunk(name):
     """All mass in one place: far fewer nodes, the same measure to the tolerance."""
     carrier = begun(name, tolerance=1e-4)
     place = 2.0 if name == "circle" else np.array([0.6, 0.0, 0.8])
@@ -214,7 +212,7 @@ def test_cells_join_where_their_image_has_shrunk(name: str) -> None:
     np.testing.assert_allclose(last.moments(state, 8), expected, rtol=0, atol=1e-6)
 
 
-def test_cells_whose_join_would_be_unresolved_stay() -> None:
+def test_cells_whose_join_would_be_unresolved_stay():
     """A mass in two places, no cell of any length: a joined one across the jump would bend."""
     carrier = begun()
     jump = carrier.cells.bounds[5, 0]
@@ -225,7 +223,7 @@ def test_cells_whose_join_would_be_unresolved_stay() -> None:
     assert set(np.round(positions(found, found.state), 9)) == {1.0, 2.0}
 
 
-def test_cells_too_long_for_the_kernel_split() -> None:
+def test_cells_too_long_for_the_kernel_split():
     """An affine map has no tail, but the fastest wave that is felt has on its image."""
     carrier = begun(beta=5.0)
     state = with_positions(carrier, 3.0 * carrier.cells.points)
@@ -235,7 +233,7 @@ def test_cells_too_long_for_the_kernel_split() -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_folded_labels_are_refused(name: str) -> None:
+def test_folded_labels_are_refused(name):
     """A state by hand whose labels have changed their order is no flow."""
     carrier = begun(name)
     mirrored = -carrier.cells.points
@@ -244,7 +242,7 @@ def test_folded_labels_are_refused(name: str) -> None:
     assert "labels fold in cell" in reason and "Check the state" in reason
 
 
-def test_failure_says_how_much_is_unresolved() -> None:
+def test_failure_says_how_much_is_unresolved():
     """A tail above the tolerance must not be trusted; below it may be."""
     carrier = begun(tolerance=1e-7)
     cells = carrier.cells
@@ -259,7 +257,7 @@ def test_failure_says_how_much_is_unresolved() -> None:
     assert reason is not None and reason.startswith(expected)
 
 
-def test_nodes_stop_at_the_largest_number() -> None:
+def test_nodes_stop_at_the_largest_number():
     """Then nothing is refined, and the run ends with one line that says where."""
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, LAWS["circle"])
     carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10, max_nodes=500)
@@ -274,7 +272,7 @@ def test_nodes_stop_at_the_largest_number() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.Flow(True, -2.0)])
-def test_steps_are_a_share_of_the_growth_time_near_uniform(flow: mf.Flow) -> None:
+def test_steps_are_a_share_of_the_growth_time_near_uniform(flow):
     """Elsewhere they end at the stability limit 5 / contraction, as for particles."""
     carrier = begun(flow=flow)
     rate = np.abs(mf.growth_rates(carrier.problem, 30)).max()
@@ -287,7 +285,7 @@ def test_steps_are_a_share_of_the_growth_time_near_uniform(flow: mf.Flow) -> Non
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(False, -1.0)])
-def test_dissipation_is_the_rate_of_the_energy(flow: mf.Flow) -> None:
+def test_dissipation_is_the_rate_of_the_energy(flow):
     """The dissipation equals dE/dt from the moments of two states close in time."""
     carrier = begun(flow=flow, tolerance=1e-10)
     felt, state = carrier.interaction, carrier.state
@@ -302,7 +300,7 @@ def test_dissipation_is_the_rate_of_the_energy(flow: mf.Flow) -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_resumed_characteristics_are_what_they_were(name: str) -> None:
+def test_resumed_characteristics_are_what_they_were(name):
     """From the state and what is fixed, to the bit."""
     carrier = begun(name)
     state = carrier.state + 1e-3 * carrier.rhs(0.0, carrier.state)
@@ -312,7 +310,7 @@ def test_resumed_characteristics_are_what_they_were(name: str) -> None:
     assert again.max_nodes == carrier.max_nodes
 
 
-def test_a_state_that_does_not_fit_is_refused() -> None:
+def test_a_state_that_does_not_fit_is_refused():
     """Positions and log stretch: two numbers a node on the circle."""
     carrier = begun()
     n = len(carrier.masses)
@@ -320,7 +318,7 @@ def test_a_state_that_does_not_fit_is_refused() -> None:
         resumed_characteristics(carrier.problem, carrier.state[:n], carrier.fixed, tolerance=1e-7)
 
 
-def test_points_are_refused() -> None:
+def test_points_are_refused():
     """They have no density that could be carried."""
     carrier = begun()
     measure = mf.Measure(mf.Circle(), [0.0, 1.0])
@@ -328,7 +326,7 @@ def test_points_are_refused() -> None:
         characteristics(carrier.problem, measure, tolerance=1e-7)
 
 
-def test_diffusion_is_refused() -> None:
+def test_diffusion_is_refused():
     """Characteristics of a diffusing measure are no curves."""
     flow = mf.Flow("none", diffusivity=0.05)
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAWS["circle"])
@@ -336,7 +334,7 @@ def test_diffusion_is_refused() -> None:
         characteristics(problem, problem.initial_measure(), tolerance=1e-7)
 
 
-def test_kernels_beyond_the_manifold_are_refused() -> None:
+def test_kernels_beyond_the_manifold_are_refused():
     """Before anything is allocated for them."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA, LAWS["sphere"])
     degree = problem.kernel_degree
@@ -344,7 +342,7 @@ def test_kernels_beyond_the_manifold_are_refused() -> None:
         characteristics(problem, problem.initial_measure(), tolerance=1e-7)
 
 
-def test_densities_that_need_too_many_nodes_are_refused() -> None:
+def test_densities_that_need_too_many_nodes_are_refused():
     """The number that it needs, which is above the limit, and what to do."""
     problem = mf.Problem(
         mf.Circle(), mf.exponential(5.0), mf.USA, mf.perturbed_uniform([[40, 0.5, 0]])
@@ -355,7 +353,7 @@ def test_densities_that_need_too_many_nodes_are_refused() -> None:
     assert int(re.search(message, str(refusal.value))[1]) > 200
 
 
-def test_densities_beyond_floating_point_stay_finite() -> None:
+def test_densities_beyond_floating_point_stay_finite():
     """A cluster that has contracted for 1,000 time units."""
     carrier = begun()
     state = with_positions(carrier, carrier.cells.points, -1000.0)
@@ -363,7 +361,7 @@ def test_densities_beyond_floating_point_stay_finite() -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_errors_count_by_the_mass_of_the_node(name: str) -> None:
+def test_errors_count_by_the_mass_of_the_node(name):
     """Fully above a tenth of the mean mass, in proportion below; light nodes lose no digits."""
     law = mf.von_mises_fisher(40.0, mean=0.5 if name == "circle" else [0.0, 0.6, 0.8])
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), mf.USA, law)
@@ -379,7 +377,7 @@ def test_errors_count_by_the_mass_of_the_node(name: str) -> None:
     np.testing.assert_allclose(begin, carrier.cells.points, rtol=0, atol=2e-15)
 
 
-def test_nodes_where_nothing_is_felt_do_not_shorten_steps() -> None:
+def test_nodes_where_nothing_is_felt_do_not_shorten_steps():
     """Opposite a concentrated measure Z is 1e-10, and velocities are rounding errors over it."""
     law = mf.mixture([(0.6, 0.3, 10.0), (0.4, 1.5, 10.0)])
     problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA, law)

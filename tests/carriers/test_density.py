@@ -20,7 +20,7 @@ def represented(degree: int, top: complex = 0.0, flow: mf.Flow = mf.USA) -> Dens
 
 
 @pytest.mark.parametrize("law_degree, beta, first", [(3, 5.0, 64), (50, 5.0, 100), (3, 1e3, 282)])
-def test_first_degree_holds_density_and_kernel(law_degree: int, beta: float, first: int) -> None:
+def test_first_degree_holds_density_and_kernel(law_degree, beta, first):
     """At least 64, twice the degree of the datum, and the kernel's."""
     law = mf.perturbed_uniform([[law_degree, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
@@ -31,7 +31,7 @@ def test_first_degree_holds_density_and_kernel(law_degree: int, beta: float, fir
     )
 
 
-def test_degree_doubles_while_the_tail_is_far_below_the_tolerance() -> None:
+def test_degree_doubles_while_the_tail_is_far_below_the_tolerance():
     """Long before it matters: at a thousandth of the tolerance; the state is kept."""
     assert represented(64, 0.9e-11).adapt(0.0, represented(64, 0.9e-11).state) is None
     carrier = represented(64, 1.1e-11j)
@@ -42,7 +42,7 @@ def test_degree_doubles_while_the_tail_is_far_below_the_tolerance() -> None:
     assert np.array_equal(wider.state[65:], np.zeros(64))
 
 
-def test_degree_stops_at_the_largest() -> None:
+def test_degree_stops_at_the_largest():
     """128 becomes 200, and 200 stays."""
     carrier = represented(128, 1e-6)
     wider = carrier.adapt(0.0, carrier.state)
@@ -54,9 +54,7 @@ def test_degree_stops_at_the_largest() -> None:
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_exponential_steps_are_of_the_whole_right_hand_side(
-    manifold: mf.Circle | mf.Sphere, normalized: bool
-) -> None:
+def test_exponential_steps_are_of_the_whole_right_hand_side(manifold, normalized):
     """A linear part that is left out, or counted twice, would be missed by neither half alone."""
     flow = mf.Flow(normalized=normalized, strength=-0.7, diffusivity=0.3)
     problem = mf.Problem(manifold, mf.exponential(5.0), flow, mf.von_mises_fisher(3.0))
@@ -68,7 +66,7 @@ def test_exponential_steps_are_of_the_whole_right_hand_side(
     np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
 
-def test_failure_names_tail_and_degree() -> None:
+def test_failure_names_tail_and_degree():
     """A tail at the tolerance must not be trusted; one just below may be."""
     carrier = represented(64)
     for top, failed in ((0.99e-8, False), (1.01e-8, True)):
@@ -80,7 +78,7 @@ def test_failure_names_tail_and_degree() -> None:
     assert reason.startswith("under-resolved: spectral tail 1.0e-08 at degree 64; raise")
 
 
-def test_failure_names_what_no_density_shows() -> None:
+def test_failure_names_what_no_density_shows():
     """A moment beyond a single point's, or values far below zero, where the spectrum looks fine.
 
     Within what errors of 100 tolerances, one a degree, may do, both are let pass.
@@ -108,7 +106,7 @@ def test_failure_names_what_no_density_shows() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_largest_step_is_the_courant_limit(flow: mf.Flow) -> None:
+def test_largest_step_is_the_courant_limit(flow):
     """4 / (degree max|v|), the velocity summed plainly; shorter in proportion at more degrees."""
     carrier = represented(160, 0.0, flow)
     theta = 2 * np.pi * np.arange(4000) / 4000
@@ -126,7 +124,7 @@ def test_largest_step_is_the_courant_limit(flow: mf.Flow) -> None:
     assert wide.largest_step(0.0, wide.state) == pytest.approx(0.8 * expected, rel=2e-3)
 
 
-def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth() -> None:
+def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth():
     """What grows from below the tolerance would be missed by steps of many e-folds."""
     flow = mf.Flow("none", diffusivity=1e-3)
     carrier = represented(64, flow=flow)
@@ -136,21 +134,21 @@ def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth() -> None:
     assert carrier.largest_step(0.0, near) == pytest.approx(expected, rel=1e-12)
 
 
-def test_uniform_density_has_no_largest_step() -> None:
+def test_uniform_density_has_no_largest_step():
     """Nothing moves."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
     carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
     assert carrier.largest_step(0.0, carrier.state) == np.inf
 
 
-def test_diagnostics_hold_the_smallest_value() -> None:
+def test_diagnostics_hold_the_smallest_value():
     """A negative density is seen in the run file."""
     found = represented(64).diagnostics(0.0, represented(64).state)
     assert found["density_min"] == pytest.approx(1 - np.hypot(0.2, 0.1), abs=2e-3)
     assert found["degree"] == 64
 
 
-def test_density_refuses_points() -> None:
+def test_density_refuses_points():
     """Tokens have no coefficients that decay."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
     points = mf.Measure(mf.Circle(), np.zeros(3))
@@ -161,9 +159,7 @@ def test_density_refuses_points() -> None:
 @pytest.mark.parametrize(
     "mode, beta, needed, owner", [(100, 5.0, 100, "initial density"), (3, 1e4, 889, "kernel")]
 )
-def test_density_refuses_a_largest_degree_that_cuts(
-    mode: int, beta: float, needed: int, owner: str
-) -> None:
+def test_density_refuses_a_largest_degree_that_cuts(mode, beta, needed, owner):
     """Neither the datum nor the kernel may be cut."""
     law = mf.perturbed_uniform([[mode, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)

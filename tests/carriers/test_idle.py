@@ -1,7 +1,5 @@
 """Which options act on a run, and which runs stay what they are."""
 
-from __future__ import annotations
-
 import pytest
 from parameters import together
 
@@ -14,7 +12,7 @@ LAW = mf.perturbed_uniform([[3, 0.1, 0.0]])
 POINTS = mf.from_points([0.0, 1.5])
 
 
-def problem(law: mf.InitialLaw | None = None, diffusivity: float = 0.0) -> mf.Problem:
+def problem(law: mf.Law | None = None, diffusivity: float = 0.0) -> mf.Problem:
     """Problem on the circle."""
     flow = mf.Flow(normalized=False, diffusivity=diffusivity)
     return mf.Problem(mf.Circle(), KERNEL, flow, law or mf.uniform())
@@ -22,7 +20,7 @@ def problem(law: mf.InitialLaw | None = None, diffusivity: float = 0.0) -> mf.Pr
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("law", [None, mf.von_mises_fisher(0.0)])
-def test_uniform_is_stationary_unless_drawn(law: mf.InitialLaw | None, noise: float) -> None:
+def test_uniform_is_stationary_unless_drawn(law, noise):
     """A run in which nothing can happen would be started without a word, or one refused."""
     assert is_stationary(problem(law, noise), Options())
     assert not is_stationary(problem(law, noise), Options("particles", tokens=10, step=0.1))
@@ -30,7 +28,7 @@ def test_uniform_is_stationary_unless_drawn(law: mf.InitialLaw | None, noise: fl
     assert not is_stationary(problem(POINTS, noise), Options(name="particles"))
 
 
-def test_uniform_on_the_sphere_is_stationary() -> None:
+def test_uniform_on_the_sphere_is_stationary():
     """Coefficients on the sphere are packed another way."""
     law = mf.perturbed_uniform([[2, -1, 0.1]])
     assert is_stationary(mf.Problem(mf.Sphere(), KERNEL, mf.USA), Options())
@@ -54,9 +52,7 @@ def test_uniform_on_the_sphere_is_stationary() -> None:
         (POINTS, 0.0, Options(), ["max_degree", "max_nodes", "tokens", "seed", "step", "labels"]),
     ],
 )
-def test_options_that_act_are_those_that_carriers_have(
-    law: mf.InitialLaw, noise: float, options: Options, idle: list[str]
-) -> None:
+def test_options_that_act_are_those_that_carriers_have(law, noise, options, idle):
     """An option that acts would be refused, or one that does not be believed to."""
     assert idle_options(problem(law, noise), options) == idle
 
@@ -73,13 +69,13 @@ def test_options_that_act_are_those_that_carriers_have(
         ),
     ],
 )
-def test_simulate_refuses_what_cannot_act(options: dict[str, object], message: str) -> None:
+def test_simulate_refuses_what_cannot_act(options, message):
     """A user who sets a step believes that it acts."""
     with pytest.raises(ValueError, match=message):
         mf.simulate(problem(LAW), until=1.0, **options)  # type: ignore[arg-type]
 
 
-def test_defaults_are_not_complained_of() -> None:
+def test_defaults_are_not_complained_of():
     """Defaults of options that do not act are nobody's mistake."""
     check_options(problem(POINTS), Options(name="particles"))
     with pytest.raises(ValueError, match="from given points. Leave it out"):

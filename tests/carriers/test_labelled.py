@@ -1,9 +1,6 @@
 """Labelled densities: causal layers and tokens with frequencies, against closed forms."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +31,7 @@ def last(run: mf.Run) -> LabelledDensity:
 
 
 @pytest.mark.parametrize(("power", "error"), [(0.0, 1e-10), (1.0, 1e-10), (2.0, 1e-10)])
-def test_profiles_grow_at_their_share_of_the_rate(power: float, error: float) -> None:
+def test_profiles_grow_at_their_share_of_the_rate(power, error):
     """About uniform c(s, t) = s^p e^{lambda t / (p + 1)}, as the causal mean of s^p says."""
     law = mf.with_profile(mf.perturbed_uniform([[2, 1e-6, 0.0]]), power)
     problem = mf.Problem(mf.Circle(), causal(5.0), initial=law)
@@ -55,7 +52,7 @@ def poisson(s: float) -> mf.Law:
     return mf.from_density(np.conj(parameter(np.asarray(s))) ** np.arange(40))
 
 
-def test_linear_layers_converge_to_the_reduction() -> None:
+def test_linear_layers_converge_to_the_reduction():
     """Poisson densities stay so: zeta' = (H - conj(H) zeta^2) / 2, H = (1 / s) int_0^s zeta."""
     problem = mf.Problem(mf.Circle(), causal(0.0), initial=mf.from_labels(poisson))
     density = last(mf.simulate(problem, until=2.0, save=2, labels=48))
@@ -63,7 +60,7 @@ def test_linear_layers_converge_to_the_reduction() -> None:
     np.testing.assert_allclose(np.conj(density.parts[:, 1]), exact, rtol=0, atol=1e-9)
 
 
-def test_layers_that_begin_alike_are_the_unmasked_density() -> None:
+def test_layers_that_begin_alike_are_the_unmasked_density():
     """Each sees a mean of equal densities: the carrier without labels is the judge."""
     law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.1]])
     problem = mf.Problem(mf.Circle(), causal(5.0), initial=law)
@@ -75,7 +72,7 @@ def test_layers_that_begin_alike_are_the_unmasked_density() -> None:
     np.testing.assert_allclose(parts, np.broadcast_to(parts[0], parts.shape), atol=1e-14)
 
 
-def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask() -> None:
+def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask():
     """Heads go another way through the fields, and diffusion through another scheme."""
     heads = [mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])]
     law = mf.perturbed_uniform([[1, 0.2, 0.0], [2, 0.0, 0.1]])
@@ -91,7 +88,7 @@ def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask() -> No
     np.testing.assert_allclose(run.moments[-1], alone.moments[-1], atol=1e-8)
 
 
-def test_layers_on_the_sphere_grow_at_half_the_rate() -> None:
+def test_layers_on_the_sphere_grow_at_half_the_rate():
     """Fields of several layers are made at once, vectors along another axis."""
     law = mf.with_profile(mf.perturbed_uniform([[2, 1, 1e-3]]), 1.0)
     problem = mf.Problem(mf.Sphere(), causal(4.0), initial=law)
@@ -103,7 +100,7 @@ def test_layers_on_the_sphere_grow_at_half_the_rate() -> None:
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_incoherence_grows_as_its_eigenvalue_says(degree: int) -> None:
+def test_incoherence_grows_as_its_eigenvalue_says(degree):
     """Lorentz's law: s = lambda_k - k Delta, from the mode lambda_k / (s + i k omega) itself."""
     circle, width = mf.Circle(), 0.1
     rate = mf.growth_rates(mf.Problem(circle, mf.exponential(5.0), mf.SA), degree)[degree]
@@ -128,7 +125,7 @@ def test_incoherence_grows_as_its_eigenvalue_says(degree: int) -> None:
 @pytest.mark.parametrize(
     ("width", "labels", "order"), [(0.2, 64, 0.3903631504264), (0.7, 32, 0.0363966610087)]
 )
-def test_lorentzian_labels_follow_ott_and_antonsen(width: float, labels: int, order: float) -> None:
+def test_lorentzian_labels_follow_ott_and_antonsen(width, labels, order):
     """Order r obeys one equation; it decays below K_c = 2 Delta."""
 
     def start(omega: float) -> mf.Law:
@@ -146,7 +143,7 @@ def test_lorentzian_labels_follow_ott_and_antonsen(width: float, labels: int, or
     assert order == pytest.approx(ott_antonsen_order(spread, 1.0, 5.0, 0.1), abs=1e-13)
 
 
-def test_gaussian_labels_grow_at_landaus_rate() -> None:
+def test_gaussian_labels_grow_at_landaus_rate():
     """Smooth laws need few labels: the pole of coupling H(z) = 1 after transients have gone."""
     problem = mf.Problem(
         mf.Circle(),
@@ -160,7 +157,7 @@ def test_gaussian_labels_grow_at_landaus_rate() -> None:
     assert growth == pytest.approx(mf.incoherence_growth_rates(problem)[1], abs=1e-5)
 
 
-def test_uniform_frequencies_lock_to_the_closed_form() -> None:
+def test_uniform_frequencies_lock_to_the_closed_form():
     """One token at each of Gauss's nodes, with its weight: fully locked, r is a quadrature."""
     spread = mf.UniformSpread(0.7)
     omega, weights = spread.nodes(60)
@@ -177,7 +174,7 @@ def test_uniform_frequencies_lock_to_the_closed_form() -> None:
     assert order == pytest.approx(mf.synchronised_order(spread, 1.0), abs=1e-9)
 
 
-def test_gaussian_tokens_reach_partial_synchrony() -> None:
+def test_gaussian_tokens_reach_partial_synchrony():
     """Drifting tokens add nothing in the mean over time."""
     spread = mf.Gaussian(0.5)
     omega = spread.quantiles((np.arange(400) + 0.5) / 400)
@@ -195,7 +192,7 @@ def test_gaussian_tokens_reach_partial_synchrony() -> None:
     assert mean == pytest.approx(0.7151739566832, abs=2e-3)
 
 
-def test_tokens_draw_their_frequencies_from_the_law() -> None:
+def test_tokens_draw_their_frequencies_from_the_law():
     """The seed says which; points and noise come from other numbers."""
     problem = mf.Problem(
         mf.Circle(),
@@ -211,7 +208,7 @@ def test_tokens_draw_their_frequencies_from_the_law() -> None:
     assert (drawn.mean(), drawn.std()) == pytest.approx((1.0, 0.5), abs=0.08)
 
 
-def test_locked_labels_end_the_run_with_what_to_do() -> None:
+def test_locked_labels_end_the_run_with_what_to_do():
     """Each collapses into a point: no degree resolves that for long."""
     problem = mf.Problem(
         mf.Circle(),
@@ -224,7 +221,7 @@ def test_locked_labels_end_the_run_with_what_to_do() -> None:
         mf.simulate(problem, until=20.0, save=2, labels=8, max_degree=48, tolerance=1e-4)
 
 
-def test_carriers_without_labels_refuse_them() -> None:
+def test_carriers_without_labels_refuse_them():
     """A density alone would leave mask or frequencies out."""
     problem = mf.Problem(mf.Circle(), causal(2.0), initial=mf.von_mises_fisher(1.0))
     with pytest.raises(ValueError, match=r"density cannot carry positions, .* use representation"):
@@ -244,7 +241,7 @@ def test_carriers_without_labels_refuse_them() -> None:
         mf.simulate(three, until=1.0)
 
 
-def test_stages_of_layers_are_those_of_the_unmasked_density() -> None:
+def test_stages_of_layers_are_those_of_the_unmasked_density():
     """Labels, frames and degrees go on into a stage with a sharper kernel."""
     law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.1]])
     moments = []
@@ -262,7 +259,7 @@ def test_stages_of_layers_are_those_of_the_unmasked_density() -> None:
     ("normalization", "mask"),
     [("none", {"mask": "causal"}), ("softmax", {"mask": "alibi", "alibi_rate": 4.0})],
 )
-def test_tokens_in_their_order_come_to_the_layers(normalization: str, mask: dict[str, Any]) -> None:
+def test_tokens_in_their_order_come_to_the_layers(normalization, mask):
     """Tokens and layers would mean something else by a mask; the first moves by 0.02 and 0.09."""
     attention = mf.Attention([mf.Head()], normalization, beta=2.0, **mask)
     law = mf.from_labels(lambda s: mf.from_density([1.0, 0.4 * s * np.exp(-2j * s)]))
@@ -323,7 +320,7 @@ def equidistant(until: float, diffusivity: float = 0.0, tau: float = 0.0) -> Com
         pytest.param(40.0, 1e-3, 1e-6, marks=pytest.mark.slow),
     ],
 )
-def test_frequencies_do_not_recur(until: float, diffusivity: float, tolerance: float) -> None:
+def test_frequencies_do_not_recur(until, diffusivity, tolerance):
     """Finitely many echo: 44 of Gauss and Hermite had 0.35 for 7e-5 at t = 16."""
     problem = mf.Problem(
         mf.Circle(),
@@ -348,7 +345,7 @@ def waves(tau: float) -> mf.from_labels:
 
 
 @pytest.mark.parametrize("tau", [6.702, 9.0])
-def test_waves_between_labels_are_seen(tau: float) -> None:
+def test_waves_between_labels_are_seen(tau):
     """16 labels take waves of 6.702 = 2 pi / h for none, and began with |c_1| = 0.15."""
     spread, times = mf.Gaussian(width=1.0), np.linspace(0.0, tau, 4)
     problem = mf.Problem(
@@ -361,7 +358,7 @@ def test_waves_between_labels_are_seen(tau: float) -> None:
     assert run.diagnostics["labels"][0] == 144
 
 
-def test_waves_that_meet_the_field_are_those_of_sums() -> None:
+def test_waves_that_meet_the_field_are_those_of_sums():
     """An echo of the start that the kernel pulls at as it comes."""
     problem = mf.Problem(
         mf.Circle(), mf.linear(), mf.USA, waves(6.7), frequencies=mf.Gaussian(width=1.0)
@@ -380,7 +377,7 @@ def bump(width: float) -> mf.Problem:
     return mf.Problem(mf.Circle(), causal(2.0), initial=law)
 
 
-def test_layers_between_positions_are_seen() -> None:
+def test_layers_between_positions_are_seen():
     """A bump between two of 64 positions was no bump."""
     run = mf.simulate(bump(0.02), until=1e-6, save=2, tolerance=1e-6)
     assert run.diagnostics["labels"][0] == 192
@@ -389,7 +386,7 @@ def test_layers_between_positions_are_seen() -> None:
 
 
 @pytest.mark.slow
-def test_layers_too_narrow_end_with_how_many_positions_would_do() -> None:
+def test_layers_too_narrow_end_with_how_many_positions_would_do():
     """More than 666 positions are the choice of the user."""
     with pytest.raises(ValueError, match=r"576 positions, .* 1e-06; give labels = 9\d\d or more"):
         mf.simulate(bump(0.003), until=1.0, tolerance=1e-6)
@@ -398,7 +395,7 @@ def test_layers_too_narrow_end_with_how_many_positions_would_do() -> None:
 
 
 @pytest.mark.slow
-def test_numbers_of_labels_in_errors_resolve_the_start() -> None:
+def test_numbers_of_labels_in_errors_resolve_the_start():
     """A number that fails again helps nobody."""
     problem = mf.Problem(
         mf.Circle(), mf.linear(), mf.USA, waves(400.0), frequencies=mf.Gaussian(width=1.0)
@@ -410,7 +407,7 @@ def test_numbers_of_labels_in_errors_resolve_the_start() -> None:
     assert len(labels.values) == enough
 
 
-def test_more_labels_tell_events_once() -> None:
+def test_more_labels_tell_events_once():
     """A run that begins again would enter its stages twice, or forget one at a saved time."""
     problem = mf.Problem(
         mf.Circle(),
@@ -426,7 +423,7 @@ def test_more_labels_tell_events_once() -> None:
 
 
 @pytest.mark.parametrize(("mask", "rate"), [("causal", None), ("alibi", 5.0), ("alibi", 200.0)])
-def test_positions_are_resolved_by_default(mask: str, rate: float | None) -> None:
+def test_positions_are_resolved_by_default(mask, rate):
     """Equal cells left 1e-4 to 6e-4; the judge is a sum over 4,000 cells with Heun's steps."""
     law = mf.with_profile(mf.perturbed_uniform([[1, 0.2, 0.1]]), 1.0)
     attention = mf.Attention([mf.Head()], "none", beta=0.0, mask=mask, alibi_rate=rate)
@@ -456,7 +453,7 @@ def test_positions_are_resolved_by_default(mask: str, rate: float | None) -> Non
     assert run.diagnostics["label_error"].max() < 1e-10
 
 
-def test_too_few_frequencies_end_the_run_with_how_many_would_do() -> None:
+def test_too_few_frequencies_end_the_run_with_how_many_would_do():
     """Lorentz's tails leave an error that falls too slowly, and were silent about it."""
     law = mf.from_density(0.3 ** np.arange(24))
     problem = mf.Problem(
@@ -474,7 +471,7 @@ def equal_at_all_frequencies() -> mf.Problem:
 
 
 @pytest.mark.parametrize("until", [0.5, 20.0])
-def test_advised_frequencies_resolve_waves_until_the_end(until: float) -> None:
+def test_advised_frequencies_resolve_waves_until_the_end(until):
     """Too few labels would be advised, and another number by the next refusal."""
     problem, allowed = equal_at_all_frequencies(), 2e-3
     count = enough_labels(problem, problem.labels(64), allowed, until)
@@ -487,7 +484,7 @@ def test_advised_frequencies_resolve_waves_until_the_end(until: float) -> None:
     assert errors[count // 5, 1] > allowed
 
 
-def test_advised_number_completes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advised_number_completes(monkeypatch):
     """Each refusal would advise another number."""
     monkeypatch.setattr("meanfield.carriers.label_counts._MOST_FREQUENCIES", 64)
     problem, options = equal_at_all_frequencies(), {"until": 0.3, "save": 3, "tolerance": 6e-3}
@@ -499,7 +496,7 @@ def test_advised_number_completes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.observables["order_parameter"][-1] == pytest.approx(exact, abs=6e-3)
 
 
-def test_evaluations_count_what_fewer_labels_took() -> None:
+def test_evaluations_count_what_fewer_labels_took():
     """Work would seem to fall where a run begins again with more labels."""
     problem = mf.Problem(
         mf.Circle(),

@@ -13,12 +13,12 @@ def problem_of(beta: float) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
 
 
-def test_reach_stays_within_the_radius_of_a_cluster() -> None:
+def test_reach_stays_within_the_radius_of_a_cluster():
     """At loose tolerances atoms would become one that had not met."""
     assert reach(problem_of(1e4), 1e-2) < 0.25e-2
 
 
-def test_groups_that_have_met_are_replaced_by_their_mass_at_their_mean() -> None:
+def test_groups_that_have_met_are_replaced_by_their_mass_at_their_mean():
     """The rest stays to the bit."""
     angles = np.array([1.0, 3.0, 1.0 + 1e-8, 0.1 + 0.2])
     weights = np.array([0.1, 0.4, 0.3, 0.2])
@@ -32,7 +32,7 @@ def test_groups_that_have_met_are_replaced_by_their_mass_at_their_mean() -> None
 
 
 @pytest.mark.parametrize(("share", "together"), [(0.3, True), (0.7, False)])
-def test_points_meet_by_at_least_half_of_their_own_attraction(share: float, together: bool) -> None:
+def test_points_meet_by_at_least_half_of_their_own_attraction(share, together):
     """Two light points between two heavy ones, which pull them apart by a share of that."""
 
     def pull(distance: float) -> float:
@@ -51,9 +51,7 @@ def test_points_meet_by_at_least_half_of_their_own_attraction(share: float, toge
     [(0.5, 0.4, True), (0.5, 0.6, False), (2.0, 0.4, False)],
     ids=["met", "wide", "heavy curve"],
 )
-def test_clusters_on_the_sphere_meet_while_a_thin_curve_links_them(
-    share: float, width: float, met: bool
-) -> None:
+def test_clusters_on_the_sphere_meet_while_a_thin_curve_links_them(share, width, met):
     """A run would wait, at hundreds of thousands of nodes, for the last of them to arrive.
 
     `share` is the mass of the curve in tolerances, `width` that of the clusters in reaches; each

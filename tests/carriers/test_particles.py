@@ -26,7 +26,7 @@ def problem_of(law: mf.Law, flow: mf.Flow = mf.USA) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(5.0), flow, law)
 
 
-def test_tokens_are_drawn_with_the_seed() -> None:
+def test_tokens_are_drawn_with_the_seed():
     """From a density: the same tokens as `sample_tokens`, equal weights."""
     problem = problem_of(LAW)
     carrier = particles(problem, problem.initial_measure(), tokens=50, seed=4)
@@ -35,7 +35,7 @@ def test_tokens_are_drawn_with_the_seed() -> None:
     assert carrier.weights is None
 
 
-def test_points_are_taken_as_they_are() -> None:
+def test_points_are_taken_as_they_are():
     """Angles stay unwrapped, weights stay theirs; `tokens` does not resample."""
     law = mf.from_points(np.array([-9.0, 20.0]), np.array([0.25, 0.75]))
     carrier = particles(problem_of(law), problem_of(law).initial_measure(), tokens=7)
@@ -46,7 +46,7 @@ def test_points_are_taken_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("d", [2, 3, 4, 40])
-def test_tokens_keep_loose_tolerances(d: int) -> None:
+def test_tokens_keep_loose_tolerances(d):
     """Steps of order five err by four tolerances here, and by more as the tolerance falls."""
     space, rng = mf.Circle() if d == 2 else mf.Sphere(d), np.random.default_rng(1)
     law = mf.from_points(space.random_points(200, rng))
@@ -60,7 +60,7 @@ def test_tokens_keep_loose_tolerances(d: int) -> None:
 
 
 @each("d", [2, 3, 4, 16], normalized=[False, True])
-def test_own_kernel_moves_few_tokens_like_the_exponential(d: int, normalized: bool) -> None:
+def test_own_kernel_moves_few_tokens_like_the_exponential(d, normalized):
     """Kernels without a pair sum of their own go through moments, few tokens or not."""
     space, rng = mf.Circle() if d == 2 else mf.Sphere(d), np.random.default_rng(0)
     measure = mf.Measure(space, space.random_points(9, rng), rng.dirichlet(np.ones(9)))
@@ -75,7 +75,7 @@ def test_own_kernel_moves_few_tokens_like_the_exponential(d: int, normalized: bo
 
 
 @each("d", [4, 16], normalized=[False, True])
-def test_own_kernels_are_summed_over_pairs_in_any_dimension(d: int, normalized: bool) -> None:
+def test_own_kernels_are_summed_over_pairs_in_any_dimension(d, normalized):
     """Kernels without harmonics were refused; here a sum over all pairs, written out, is solved."""
     space, rng = mf.Sphere(d), np.random.default_rng(2)
     start, mass = space.random_points(7, rng), rng.dirichlet(np.ones(7))
@@ -104,7 +104,7 @@ def test_own_kernels_are_summed_over_pairs_in_any_dimension(d: int, normalized: 
     assert mf.verify(run).passed
 
 
-def test_particles_have_nothing_to_adapt() -> None:
+def test_particles_have_nothing_to_adapt():
     """No tail, no Courant limit, no refinement."""
     carrier = particles(problem_of(LAW), problem_of(LAW).initial_measure(), tokens=5)
     assert carrier.adapt(0.0, carrier.state) is None
@@ -115,14 +115,14 @@ def test_particles_have_nothing_to_adapt() -> None:
 @pytest.mark.parametrize(
     "flow, step", [(mf.USA, 5.0), (mf.SA, 5.0), (mf.Flow("none", strength=-2.0), 2.5)]
 )
-def test_steps_stay_within_the_stability_limit(flow: mf.Flow, step: float) -> None:
+def test_steps_stay_within_the_stability_limit(flow, step):
     """Tokens that have met fall together at |strength|: longer steps let them drift apart."""
     problem = problem_of(LAW, flow)
     carrier = particles(problem, problem.initial_measure(), tokens=5)
     assert carrier.largest_step(0.0, carrier.state) == pytest.approx(step)
 
 
-def test_tokens_that_have_met_stay_together() -> None:
+def test_tokens_that_have_met_stay_together():
     """On its stability limit the stepper kept them 1e-10 apart at this tolerance."""
     law = mf.from_points([0.0, 1.5])
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA, law)
@@ -131,7 +131,7 @@ def test_tokens_that_have_met_stay_together() -> None:
     assert abs(first - second) < 1e-12
 
 
-def test_noise_depends_on_the_seed_and_on_nothing_else() -> None:
+def test_noise_depends_on_the_seed_and_on_nothing_else():
     """Runs from the same tokens would otherwise be one run told many times."""
     problem = problem_of(mf.from_points([0.0, 1.0, 2.0]), mf.Flow("none", diffusivity=0.05))
     ends = [
@@ -141,21 +141,21 @@ def test_noise_depends_on_the_seed_and_on_nothing_else() -> None:
     assert np.array_equal(ends[0], ends[2]) and not np.any(np.isclose(ends[0], ends[1]))
 
 
-def test_noisy_particles_need_a_step() -> None:
+def test_noisy_particles_need_a_step():
     """There is no error control to choose one."""
     problem = problem_of(LAW, mf.Flow("none", diffusivity=0.05))
     with pytest.raises(ValueError, match=r"noise \(diffusivity = 0.05\) need a time step"):
         particles(problem, problem.initial_measure(), tokens=5)
 
 
-def test_a_step_beyond_stability_is_refused() -> None:
+def test_a_step_beyond_stability_is_refused():
     """The midpoint rule would throw clustered tokens about, with no error control to see it."""
     problem = problem_of(LAW, mf.Flow("none", strength=4.0, diffusivity=0.05))
     with pytest.raises(ValueError, match="step = 0.3 in scaled time is too long .* at most 0.25"):
         particles(problem, problem.initial_measure(), tokens=5, step=0.3)
 
 
-def test_a_step_without_noise_is_refused() -> None:
+def test_a_step_without_noise_is_refused():
     """It would be ignored without a word."""
     problem = problem_of(LAW)
     with pytest.raises(ValueError, match="step = 0.01 is for particles with noise"):
@@ -163,14 +163,14 @@ def test_a_step_without_noise_is_refused() -> None:
 
 
 @pytest.mark.parametrize("tokens", [None, 0])
-def test_particles_from_a_density_need_their_number(tokens: int | None) -> None:
+def test_particles_from_a_density_need_their_number(tokens):
     """There is no sensible default."""
     problem = problem_of(LAW)
     with pytest.raises(ValueError, match="particles drawn from a density need tokens >= 1"):
         particles(problem, problem.initial_measure(), tokens=tokens)
 
 
-def test_auto_begins_as_the_initial_measure_does() -> None:
+def test_auto_begins_as_the_initial_measure_does():
     """A density as a density, tokens as particles, atoms as atoms."""
     assert isinstance(represent(problem_of(LAW), Options()), DensityRepresentation)
     atoms = mf.from_points(np.zeros(3), name="atoms")
@@ -179,7 +179,7 @@ def test_auto_begins_as_the_initial_measure_does() -> None:
     assert isinstance(represent(problem_of(points), Options()), ParticleRepresentation)
 
 
-def test_every_representation_can_be_named() -> None:
+def test_every_representation_can_be_named():
     """The table and its entries agree on names."""
     for name in REPRESENTATIONS:
         tokens = 10 if name == "particles" else None
@@ -192,7 +192,7 @@ def test_every_representation_can_be_named() -> None:
         assert carrier.rhs(0.0, carrier.state).shape == carrier.state.shape
 
 
-def test_unknown_representation_is_refused() -> None:
+def test_unknown_representation_is_refused():
     """The message lists what is known."""
     with pytest.raises(ValueError, match="'densty' is not known. Did you mean density"):
         represent(problem_of(LAW), Options(name="densty"))
@@ -209,13 +209,13 @@ def test_unknown_representation_is_refused() -> None:
         ({"seed": -1}, "seed must not be negative, got -1"),
     ],
 )
-def test_options_refuse_impossible_values(options: dict, message: str) -> None:
+def test_options_refuse_impossible_values(options, message):
     """Checked where they are given."""
     with pytest.raises(ValueError, match=message):
         Options(**options)
 
 
-def test_kernel_too_narrow_for_the_manifold_is_refused() -> None:
+def test_kernel_too_narrow_for_the_manifold_is_refused():
     """Moments of degree 8,890 on the sphere would fill the memory."""
     tokens = mf.from_points([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA, tokens)
@@ -224,7 +224,7 @@ def test_kernel_too_narrow_for_the_manifold_is_refused() -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, 1e-17, 1e-11])
-def test_lonely_tokens_of_little_weight_keep_their_velocity(weight: float) -> None:
+def test_lonely_tokens_of_little_weight_keep_their_velocity(weight):
     """Far from all mass Z is rounding, and so would be the softmax of tokens that weigh nothing."""
     rng = np.random.default_rng(1)
     n, angle = 3000, 1.5

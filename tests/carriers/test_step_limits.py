@@ -5,16 +5,11 @@ import re
 import pytest
 
 import meanfield as mf
-from meanfield.carriers.step_limits import (
-    FEATURES,
-    check_carries,
-    check_movable,
-    contraction_rate,
-)
+from meanfield.carriers.step_limits import FEATURES, check_carries, check_movable, contraction_rate
 
 
 @pytest.mark.parametrize("flow, beta, rate", [(mf.USA, -3.0, 1.0), (mf.Flow(True, -2.0), 5.0, 2.0)])
-def test_contraction_is_the_largest_attention(flow: mf.Flow, beta: float, rate: float) -> None:
+def test_contraction_is_the_largest_attention(flow, beta, rate):
     """The scaled kernel is at most 1, softmax weights sum to 1; times the strength."""
     assert contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta), flow)) == rate
 
@@ -50,16 +45,14 @@ def test_contraction_is_the_largest_attention(flow: mf.Flow, beta: float, rate: 
         ),
     ],
 )
-def test_what_a_carrier_lacks_is_refused_with_the_alternative(
-    feature: str, problem: mf.Problem, message: str
-) -> None:
+def test_what_a_carrier_lacks_is_refused_with_the_alternative(feature, problem, message):
     """A carrier would leave out part of the problem without a word."""
     check_carries(problem, "atoms", {feature})
     with pytest.raises(ValueError, match=f"^{re.escape(f'atoms cannot carry {message}')}$"):
         check_carries(problem, "atoms", FEATURES - {feature})
 
 
-def test_kernels_beyond_the_manifold_are_refused() -> None:
+def test_kernels_beyond_the_manifold_are_refused():
     """Memory would be filled before the first step."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA)
     with pytest.raises(ValueError, match="the kernel needs degree .*, at most .* on the sphere"):

@@ -1,9 +1,6 @@
 """Symmetries of a start that its problem shares: found, kept exactly, broken on request."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +59,7 @@ def summary(problem: mf.Problem, **options: object) -> str:
         (mf.Sphere(4), mf.from_points(np.random.default_rng(0).normal(size=(9, 4))), "none"),
     ],
 )
-def test_symmetry_of_a_start(manifold: mf.Circle, law: mf.initial.InitialLaw, told: str) -> None:
+def test_symmetry_of_a_start(manifold, law, told):
     """A symmetry would be missed, or claimed where there is none."""
     assert summary(mf.Problem(manifold, SHARP, mf.SA, law)) == told
 
@@ -103,12 +100,12 @@ SKEW = [[0.0, -1.0], [1.0, 0.0]]
         ),
     ],
 )
-def test_only_what_the_problem_shares_counts(problem: mf.Problem, told: str) -> None:
+def test_only_what_the_problem_shares_counts(problem, told):
     """A symmetry that the flow does not have would be forced on it."""
     assert summary(problem) == told
 
 
-def test_what_breaks_it_is_no_symmetry() -> None:
+def test_what_breaks_it_is_no_symmetry():
     """Noise, drawn tokens, a mask and a disturbance would be made symmetric."""
     points = mf.Problem(CIRCLE, SHARP, mf.Flow("none", diffusivity=0.1), mf.from_points(TRIANGLE))
     assert of(points, step=0.1) is None
@@ -119,14 +116,14 @@ def test_what_breaks_it_is_no_symmetry() -> None:
 
 
 @pytest.mark.parametrize(("count", "d"), [(8, 8), (16, 64)])
-def test_large_groups_are_cut_short(count: int, d: int) -> None:
+def test_large_groups_are_cut_short(count, d):
     """All permutations of orthogonal tokens would be tried, for hours, before the first step."""
     found = of(mf.Problem(mf.Sphere(d), SHARP, mf.SA, mf.from_points(np.eye(count, d))))
     assert found is not None and found.images is not None
     assert 1 < len(found.images) <= min(1200, 2**22 // d**2)
 
 
-def test_maps_that_move_the_mean_need_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maps_that_move_the_mean_need_no_search(monkeypatch):
     """A run of 200,000 random tokens would begin with seconds of neighbours of images."""
     points = np.random.default_rng(0).uniform(0.0, 6.0, 500)
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, mf.from_points(np.r_[points, points + np.pi]))
@@ -136,7 +133,7 @@ def test_maps_that_move_the_mean_need_no_search(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("modes", [[[3, 2, 0.1]], [[2, 1, 0.1]], [[3, 3, 0.2]], [[4, 0, 0.3]]])
-def test_projection_is_the_mean_over_the_group(modes: list[list[float]]) -> None:
+def test_projection_is_the_mean_over_the_group(modes):
     """Coefficients that the group forbids would stay, or allowed ones go."""
     found = of(mf.Problem(SPHERE, SHARP, mf.SA, mf.perturbed_uniform(modes)))
     assert found is not None
@@ -144,11 +141,7 @@ def test_projection_is_the_mean_over_the_group(modes: list[list[float]]) -> None
     x = SPHERE.random_points(3, rng)
     c = SPHERE.moments(x, rng.dirichlet(np.ones(3)), 8)
     projected = found.project(c)
-    expected = SPHERE.moments(
-        np.concatenate([x @ g.T for g in found.maps]),
-        None,
-        8,
-    )
+    expected = SPHERE.moments(np.concatenate([x @ g.T for g in found.maps]), None, 8)
     equal = found.project(SPHERE.moments(x, None, 8))
     if not found.axial:
         assert np.abs(equal - expected).max() <= 1e-13
@@ -158,7 +151,7 @@ def test_projection_is_the_mean_over_the_group(modes: list[list[float]]) -> None
 
 
 @pytest.mark.parametrize("law", [THREE, mf.from_points(TRIANGLE)])
-def test_three_clusters_stay_for_ever(law: mf.initial.InitialLaw) -> None:
+def test_three_clusters_stay_for_ever(law):
     """Rounding would merge them near t = 1000."""
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, law)
     run = mf.simulate(problem, 1e6, save=[0.0, 3e3, 1e6], tolerance=1e-8)
@@ -168,7 +161,7 @@ def test_three_clusters_stay_for_ever(law: mf.initial.InitialLaw) -> None:
     assert run.attributes["symmetry"].endswith(": stays so")
 
 
-def test_disturbed_clusters_merge_when_the_theory_says() -> None:
+def test_disturbed_clusters_merge_when_the_theory_says():
     """A disturbance would not break the symmetry, or be of another size."""
     points = mf.from_points(TRIANGLE)
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, points)
@@ -185,7 +178,7 @@ def test_disturbed_clusters_merge_when_the_theory_says() -> None:
 @pytest.mark.parametrize(
     ("manifold", "points"), [(SPHERE, OCTAHEDRON), (SPHERE, TETRAHEDRON), (mf.Sphere(4), CROSS)]
 )
-def test_polytopes_stay(manifold: mf.Sphere, points: np.ndarray) -> None:
+def test_polytopes_stay(manifold, points):
     """Rounding would move tokens from where no direction is theirs."""
     turn = np.linalg.qr(np.random.default_rng(2).normal(size=(points.shape[1],) * 2))[0]
     problem = mf.Problem(manifold, mf.exponential(1.0), mf.SA, mf.from_points(points @ turn))
@@ -199,7 +192,7 @@ def test_polytopes_stay(manifold: mf.Sphere, points: np.ndarray) -> None:
     assert not same or np.abs(moved.points - last.points).max() > 0.1
 
 
-def test_symmetric_merges_still_happen() -> None:
+def test_symmetric_merges_still_happen():
     """Four times three tokens that the limit brings together would be kept apart."""
     quarter = 0.5 * np.pi * np.arange(4)
     points = mf.from_points(np.concatenate([quarter + 0.2, quarter - 0.2, quarter + 0.1]))
@@ -209,14 +202,14 @@ def test_symmetric_merges_still_happen() -> None:
     assert np.abs(np.diff(np.sort(measure.points)) - 0.5 * np.pi).max() < 1e-12
 
 
-def test_uniform_start_of_a_head_stays_antipodal() -> None:
+def test_uniform_start_of_a_head_stays_antipodal():
     """Odd moments would grow from rounding."""
     of_head = head(score=[[1.0, 2.0], [0.0, 3.0]])
     run = mf.simulate(mf.Problem(CIRCLE, of_head), 3.0, save=4, representation="density")
     assert np.abs(run.moments[-1, 2]) > 0.1 and np.abs(run.moments[:, 1::2]).max() == 0.0
 
 
-def test_tokens_under_layers_stay_symmetric() -> None:
+def test_tokens_under_layers_stay_symmetric():
     """Layers would break what their flow keeps."""
     layers = mf.Layers(step=0.5, count=400, placement="pre")
     problem = mf.Problem(mf.Sphere(4), SHARP, mf.SA, mf.from_points(CROSS), layers=layers)
@@ -225,7 +218,7 @@ def test_tokens_under_layers_stay_symmetric() -> None:
     assert np.abs(last.points - CROSS).max() < 1e-12
 
 
-def test_resumed_run_is_the_same(tmp_path: Path) -> None:
+def test_resumed_run_is_the_same(tmp_path):
     """What goes on from a file would have lost its symmetry."""
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
     whole = mf.simulate(problem, 60.0, save=[1.0, 8.0, 60.0], tolerance=1e-7)
@@ -239,14 +232,14 @@ def test_resumed_run_is_the_same(tmp_path: Path) -> None:
     assert mf.verify(path)["symmetry"].passed
 
 
-def test_runs_without_symmetry_do_not_change() -> None:
+def test_runs_without_symmetry_do_not_change():
     """Rates of a start without symmetry would be projected."""
     law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.1, 0.05]])
     run = mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, law), 1.0, save=2)
     assert "symmetry" not in run.attributes
 
 
-def test_perturb_has_a_range() -> None:
+def test_perturb_has_a_range():
     """A disturbance as large as the law would be no disturbance."""
     with pytest.raises(ValueError, match="perturb must be positive, at most 0.001, got 0.5"):
         mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), 1.0, perturb=0.5)
@@ -278,7 +271,7 @@ def attending(manifold: mf.Sphere, how: str, **options: object) -> mf.Problem:
     ],
     ids=["pairs", "pairs, sphere", "sinkhorn", "sinkhorn, sphere", "drift", "kernel", "rings"],
 )
-def test_asymmetry_of_nodes_does_not_feed_itself(problem: mf.Problem) -> None:
+def test_asymmetry_of_nodes_does_not_feed_itself(problem):
     """Rounding would grow to another answer, and the run would call it symmetric."""
     group, space = of(problem), problem.manifold
     assert group is not None
@@ -291,7 +284,7 @@ def test_asymmetry_of_nodes_does_not_feed_itself(problem: mf.Problem) -> None:
         assert np.ptp(sizes, axis=0).max() <= 1e-12 * max(1.0, float(sizes.max()))
 
 
-def test_broken_symmetry_ends_a_run() -> None:
+def test_broken_symmetry_ends_a_run():
     """Nodes that no longer are symmetric would go on under the name of a symmetry."""
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
     group, nodes = of(problem), represent(problem, Options(name="characteristics"))
@@ -310,7 +303,7 @@ def test_broken_symmetry_ends_a_run() -> None:
 
 
 @pytest.mark.slow
-def test_antipodal_clusters_of_a_head_stay() -> None:
+def test_antipodal_clusters_of_a_head_stay():
     """Sums over pairs let rounding of 1e-13 grow to a single cluster near t = 150."""
     problem = attending(CIRCLE, "softmax", score=SCORE, value=VALUE)
     run = mf.simulate(problem, 200.0, save=[0.0, 100.0, 200.0], tolerance=1e-7)

@@ -1,7 +1,5 @@
 """What a run goes, beside what its energy allows: nearly equal, and never more."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -40,7 +38,7 @@ def largest_share(problem: mf.Problem, until: float, **options: object) -> float
         mf.Problem(CIRCLE, mf.Attention([mf.Head()], "sinkhorn", beta=4.0), initial=LAW),
     ],
 )
-def test_short_ways_use_all_of_the_energy(problem: mf.Problem) -> None:
+def test_short_ways_use_all_of_the_energy(problem):
     """The two sides agree to the square of the time between saves: a factor would show."""
     share = largest_share(problem, 2.0)
     assert 0.995 < share < 1.0
@@ -48,7 +46,7 @@ def test_short_ways_use_all_of_the_energy(problem: mf.Problem) -> None:
     assert 1.0 - largest_share(problem, 1.0) < 0.4 * (1.0 - share)
 
 
-def test_softmax_divides_by_the_smallest_partition_function() -> None:
+def test_softmax_divides_by_the_smallest_partition_function():
     """Two equal tokens have one Z: the bound is sharp but for what Z may do between saves."""
     for kernel in (mf.exponential(3.0), mf.Attention([HEAD], "softmax", beta=3.0)):
         start = mf.from_points([0.5, -0.5])
@@ -56,14 +54,14 @@ def test_softmax_divides_by_the_smallest_partition_function() -> None:
         assert 0.95 < largest_share(problem, 0.02, representation="particles") < 1.0
 
 
-def test_tokens_of_many_dimensions_are_held_against_themselves() -> None:
+def test_tokens_of_many_dimensions_are_held_against_themselves():
     """Where no distance is known the way of each token takes its place."""
     problem = mf.Problem(mf.Sphere(6), mf.exponential(3.0), mf.USA)
     share = largest_share(problem, 0.5, representation="particles", tokens=20)
     assert 0.999 < share < 1.0
 
 
-def test_saves_that_are_no_gradient_flow_break_it() -> None:
+def test_saves_that_are_no_gradient_flow_break_it():
     """The states of a run at a third of the times: three times as fast as its energy allows."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
     run = mf.simulate(problem, until=2.0, save=5)
@@ -72,7 +70,7 @@ def test_saves_that_are_no_gradient_flow_break_it() -> None:
     assert "broken by 5" in repr(mf.action_bound(hurried))
 
 
-def test_a_pair_of_saves_lies_in_one_stage() -> None:
+def test_a_pair_of_saves_lies_in_one_stage():
     """What gained energy under another kernel is left out."""
     stages = [mf.Stage(end=1.0), mf.Stage(flow=mf.SA)]
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW, stages=stages)
@@ -80,7 +78,7 @@ def test_a_pair_of_saves_lies_in_one_stage() -> None:
     assert bound.times.tolist() == [0.5, 1.0, 1.5, 2.0] and bound.holds
 
 
-def test_partition_function_is_smallest_where_it_is() -> None:
+def test_partition_function_is_smallest_where_it_is():
     """Points by sums, a density over all places; both from below."""
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.SA, mf.perturbed_uniform([[1, 0.4, 0.0]]))
     angles = np.linspace(0.0, 2 * np.pi, 4001)
@@ -94,7 +92,7 @@ def test_partition_function_is_smallest_where_it_is() -> None:
     assert 0.0 <= np.log((1.0 - np.exp(-10.0)) / 10.0) - known.log < 0.02
 
 
-def test_partition_function_between_saves() -> None:
+def test_partition_function_between_saves():
     """The integral of the tent, against a sum; its lowest point; the floor."""
     first, second = SmallestPartition(-1.0, 2.0, -3.0), SmallestPartition(-2.0, 2.0, -3.0)
     t = (np.arange(200_000) + 0.5) / 100_000
@@ -114,7 +112,7 @@ def test_partition_function_between_saves() -> None:
         (mf.Problem(mf.Euclidean(3), mf.exponential(1.0), mf.USA), "R\\^d"),
     ],
 )
-def test_flows_without_an_energy_are_refused(problem: mf.Problem, words: str) -> None:
+def test_flows_without_an_energy_are_refused(problem, words):
     """No bound is better than one that is not proved."""
     from meanfield.certificates.action import check_climbs
 
@@ -122,7 +120,7 @@ def test_flows_without_an_energy_are_refused(problem: mf.Problem, words: str) ->
         check_climbs(problem)
 
 
-def test_one_save_or_none_kept_is_refused() -> None:
+def test_one_save_or_none_kept_is_refused():
     """A bound is about two measures."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
     run = mf.simulate(problem, until=1.0, save=2)
@@ -133,7 +131,7 @@ def test_one_save_or_none_kept_is_refused() -> None:
         mf.action_bound(one)
 
 
-def test_nodes_that_stand_for_a_density_are_left_out() -> None:
+def test_nodes_that_stand_for_a_density_are_left_out():
     """As points they are apart by their gaps, more than energy allows for a density."""
     law = mf.perturbed_uniform([[2, 0.3, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)

@@ -1,7 +1,5 @@
 """Proofs that a measure becomes one cluster: runs are never later than they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ CIRCLE = mf.Circle()
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_arcs_are_no_longer_than_those_of_two_clusters(flow: mf.Flow) -> None:
+def test_arcs_are_no_longer_than_those_of_two_clusters(flow):
     """Random masses in an arc of 2.5, at saved times and at the time that is proved."""
     rng = np.random.default_rng(3)
     for kernel in (mf.linear(), mf.exponential(2.0)):
@@ -28,7 +26,7 @@ def test_arcs_are_no_longer_than_those_of_two_clusters(flow: mf.Flow) -> None:
             assert mf.two_cluster_time(slower, arcs[0], arc) >= time * (1.0 - 1e-8)
 
 
-def test_two_clusters_are_the_slowest() -> None:
+def test_two_clusters_are_the_slowest():
     """Of all measures in an arc: the time that is proved is theirs."""
     problem = mf.Problem(CIRCLE, mf.exponential(2.0), mf.USA)
     proof = mf.certified_collapse(problem, mf.Measure(CIRCLE, [0.0, 2.0], [0.9, 0.1]), within=0.1)
@@ -37,7 +35,7 @@ def test_two_clusters_are_the_slowest() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_cosines_are_no_less_than_those_of_equal_angles(flow: mf.Flow) -> None:
+def test_cosines_are_no_less_than_those_of_equal_angles(flow):
     """Random tokens in an orthant, under both flows against the slower of the two."""
     rng = np.random.default_rng(4)
     n, space = 6, mf.Sphere(7)
@@ -57,7 +55,7 @@ def test_cosines_are_no_less_than_those_of_equal_angles(flow: mf.Flow) -> None:
     assert proof.rate > 0.9
 
 
-def test_equiangular_tokens_are_the_slowest() -> None:
+def test_equiangular_tokens_are_the_slowest():
     """Tokens at right angles reach the bound itself."""
     problem = mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.USA)
     proof = mf.certified_collapse(problem, mf.Measure(mf.Sphere(5), np.eye(5)), within=0.1)
@@ -65,7 +63,7 @@ def test_equiangular_tokens_are_the_slowest() -> None:
     assert abs(proof.by / mf.equiangular_time(problem, 5, np.cos(0.1)) - 1.0) < 1e-12
 
 
-def test_a_hemisphere_collapses_without_a_time() -> None:
+def test_a_hemisphere_collapses_without_a_time():
     """Found by its mean or by a linear programme; opposite tokens have none."""
     space = mf.Sphere(3)
     problem = mf.Problem(space, mf.exponential(-2.0), mf.USA)
@@ -80,7 +78,7 @@ def test_a_hemisphere_collapses_without_a_time() -> None:
     assert mf.certified_collapse(problem, mf.Measure(space, np.vstack([wide, -wide]))) is None
 
 
-def test_a_run_is_proved_from_the_first_save_that_allows_it() -> None:
+def test_a_run_is_proved_from_the_first_save_that_allows_it():
     """Before, its tokens were all around the circle; a density is everywhere for ever."""
     problem = mf.Problem(CIRCLE, mf.linear(), mf.USA, mf.perturbed_uniform([[1, 0.5, 0.0]]))
     run = mf.simulate(problem, until=20.0, save=41, representation="particles", tokens=30)
@@ -105,13 +103,13 @@ def test_a_run_is_proved_from_the_first_save_that_allows_it() -> None:
         (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.USA), "mf.exponential"),
     ],
 )
-def test_what_does_not_collapse_is_refused(problem: mf.Problem, words: str) -> None:
+def test_what_does_not_collapse_is_refused(problem, words):
     """Nothing is proved of it."""
     with pytest.raises(ValueError, match=words):
         mf.certified_collapse(problem, mf.Measure(CIRCLE, [0.0]))
 
 
-def test_arguments_are_checked() -> None:
+def test_arguments_are_checked():
     """An angle beyond a quarter turn, no measure, one too many, another space."""
     problem = mf.Problem(CIRCLE, mf.linear(), mf.USA, mf.from_points([0.0, 1.0]))
     measure = problem.initial_measure()

@@ -1,7 +1,5 @@
 """Two runs of one problem stay within the certified distance, and others do not."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -27,7 +25,7 @@ def runs(problem: mf.Problem, until: float, save: int = 5) -> list[mf.Run]:
 @pytest.mark.parametrize(
     "flow", [mf.USA, mf.Flow("none", strength=-1.0), mf.Flow("none", diffusivity=0.02), mf.SA]
 )
-def test_any_two_runs_stay_within_it(flow: mf.Flow) -> None:
+def test_any_two_runs_stay_within_it(flow):
     """Densities and tokens in all combinations; softmax has no lower bound, noise no tokens."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), flow, LAW)
     if flow.diffusivity:
@@ -47,7 +45,7 @@ def test_any_two_runs_stay_within_it(flow: mf.Flow) -> None:
         assert np.all(radius.lower[1:] == 0.0) if exact else np.all(radius.lower > 0.0)
 
 
-def test_upper_bound_is_nearly_reached_by_two_atoms() -> None:
+def test_upper_bound_is_nearly_reached_by_two_atoms():
     """A factor of 2 in a rate, or the wrong sign of a kernel, would break it."""
     beta = 5.0
     angle = np.arccos((np.sqrt(4 * beta**2 + 5) - 3) / (2 * beta))
@@ -65,7 +63,7 @@ def test_upper_bound_is_nearly_reached_by_two_atoms() -> None:
     assert wrong.kept[0] and not wrong.kept[1:].any() and "broken at 2 times" in repr(wrong)
 
 
-def test_softmax_bound_is_that_of_its_smallest_partition() -> None:
+def test_softmax_bound_is_that_of_its_smallest_partition():
     """Two tokens that hardly move: the exponent in closed form."""
     beta, until = 3.0, 1e-3
     made = []
@@ -81,7 +79,7 @@ def test_softmax_bound_is_that_of_its_smallest_partition() -> None:
     assert 0.0 < rate / known - 1.0 < 2.0 * beta * until
 
 
-def test_sphere_has_brackets_and_twice_the_rate() -> None:
+def test_sphere_has_brackets_and_twice_the_rate():
     """The lower end of the distance against the bound from the upper end at the start."""
     made = []
     for seed in (1, 2):
@@ -94,7 +92,7 @@ def test_sphere_has_brackets_and_twice_the_rate() -> None:
     assert np.allclose(np.log(radius.upper / radius.upper[0]), 2.0 * fall * radius.times)
 
 
-def test_what_is_not_proved_is_refused() -> None:
+def test_what_is_not_proved_is_refused():
     """Different problems, W_2 under softmax, heads, noisy tokens, no common time."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.SA, LAW)
     run = mf.simulate(problem, until=0.1, save=2)
@@ -123,7 +121,7 @@ def test_what_is_not_proved_is_refused() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_tokens_of_many_dimensions_are_paired(flow: mf.Flow) -> None:
+def test_tokens_of_many_dimensions_are_paired(flow):
     """No distance is known there, and the bound holds for the coupling of equal indices."""
     rng, space = np.random.default_rng(6), mf.Sphere(6)
     x = space.random_points(12, rng)
@@ -140,7 +138,7 @@ def test_tokens_of_many_dimensions_are_paired(flow: mf.Flow) -> None:
         mf.certified_radius(made[0], made[2])
 
 
-def test_bounds_beyond_all_numbers_are_bounds() -> None:
+def test_bounds_beyond_all_numbers_are_bounds():
     """Softmax of opposite tokens at beta = 1000 has Z = e^{-2000}."""
     problem = mf.Problem(CIRCLE, mf.exponential(1000.0), mf.SA, LAW)
     run = mf.simulate(problem, until=20.0, save=2, representation="particles", tokens=5)
@@ -149,7 +147,7 @@ def test_bounds_beyond_all_numbers_are_bounds() -> None:
     assert mf.action_bound(run).holds
 
 
-def test_layers_of_either_run_are_refused() -> None:
+def test_layers_of_either_run_are_refused():
     """Steps of layers are no flow: the bound would be told, and an honest run called broken."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
     drawn = {"representation": "particles", "tokens": 30}

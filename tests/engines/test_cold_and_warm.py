@@ -1,7 +1,5 @@
 """Results are the same whether a process compiles its kernels or finds them compiled."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -65,14 +63,14 @@ def _said(cache: Path, code: str, *arguments: str) -> str:
 
 # Every day tests/test_architecture.py looks for the flags that made it so.
 @pytest.mark.slow
-def test_moments_of_tokens(tmp_path: Path) -> None:
+def test_moments_of_tokens(tmp_path):
     """A run killed in the process that compiled would go on with other last digits."""
     assert _said(tmp_path, MOMENTS) == _said(tmp_path, MOMENTS)
 
 
 @pytest.mark.slow
 @each("manifold, mode", [("circle", "[3, 0.1, 0.0]"), ("sphere", "[3, 0, 0.1]")], carrier=CARRIERS)
-def test_result_hash(tmp_path: Path, manifold: str, mode: str, carrier: str) -> None:
+def test_result_hash(tmp_path, manifold, mode, carrier):
     """The first run after an installation would not be the one that all others repeat."""
     representation, problem, end = CARRIERS[carrier]
     text = TEXT.format(
@@ -92,7 +90,7 @@ def test_result_hash(tmp_path: Path, manifold: str, mode: str, carrier: str) -> 
         ("sphere", "points = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.2, 1.0]]"),
     ],
 )
-def test_result_hash_of_atoms(tmp_path: Path, manifold: str, positions: str) -> None:
+def test_result_hash_of_atoms(tmp_path, manifold, positions):
     """Merging atoms go by the same sums over pairs."""
     text = TEXT.format(manifold=manifold, mode="", problem="", representation="", end=5.0)
     before, after = text.split("[initial]")[0], text.split("[time]")[1]
@@ -101,7 +99,7 @@ def test_result_hash_of_atoms(tmp_path: Path, manifold: str, positions: str) -> 
     assert _said(tmp_path, RUN, "cold.h5") == _said(tmp_path, RUN, "warm.h5")
 
 
-def test_runs_without_the_compiler(tmp_path: Path) -> None:
+def test_runs_without_the_compiler(tmp_path):
     """NUMBA_DISABLE_JIT=1, to look for an error with a debugger, would end in a traceback."""
     text = TEXT.format(
         manifold="circle",

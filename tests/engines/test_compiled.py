@@ -26,7 +26,7 @@ def _run(cache: Path, code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path: Path) -> None:
+def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path):
     """A wrong event would print on every start, or leave the user to wonder in silence."""
     code = "from meanfield.engines.elementary import *; print(exp2(3.0), small_sine_cosine(0.0))"
     first, second = _run(tmp_path, code), _run(tmp_path, code)
@@ -36,7 +36,7 @@ def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path: Pat
     assert second.stderr == ""
 
 
-def test_notice_is_silent_for_kernels_of_others(tmp_path: Path) -> None:
+def test_notice_is_silent_for_kernels_of_others(tmp_path):
     """Users compile functions of their own: not ours to announce."""
     code = "import numba, meanfield.engines.compiled; print(numba.njit(lambda x: x + 1)(1))"
     run = _run(tmp_path, code)
@@ -44,14 +44,14 @@ def test_notice_is_silent_for_kernels_of_others(tmp_path: Path) -> None:
     assert run.stderr == ""
 
 
-def test_njit_caches_and_releases_the_lock_by_default() -> None:
+def test_njit_caches_and_releases_the_lock_by_default():
     """Without nogil threads would take turns; without cache every start would compile."""
     kernel = njit(lambda x: x)
     assert kernel.targetoptions["nogil"]
     assert isinstance(kernel._cache, KernelCache)
 
 
-def test_njit_works_where_nothing_can_be_cached(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_njit_works_where_nothing_can_be_cached(monkeypatch):  # type: ignore[no-untyped-def]
     """A read-only installation without a home must compute all the same."""
     import numba.core.caching as caching
 
@@ -64,7 +64,7 @@ def test_njit_works_where_nothing_can_be_cached(monkeypatch) -> None:  # type: i
     assert double(2) == 4
 
 
-def test_kernel_is_compiled_once_for_constants_and_numbers() -> None:
+def test_kernel_is_compiled_once_for_constants_and_numbers():
     """A call with a constant would compile a kernel again that is there for numbers."""
     inner = njit(cache=False)(lambda x: x + 1)
     outer = njit(cache=False)(lambda n: inner(n) + inner(3))
@@ -103,7 +103,7 @@ def _compilations(function: Any) -> int:
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_spoilt_cache_costs_the_compilation_only(two: Any, tmp_path: Path, what: str) -> None:
+def test_spoilt_cache_costs_the_compilation_only(two, tmp_path, what):
     """A power cut or a full disk would leave an installation that fails until files are deleted."""
     pattern, spoil = SPOILT[what]
     assert _compilations(two) == 1
@@ -116,9 +116,7 @@ def test_spoilt_cache_costs_the_compilation_only(two: Any, tmp_path: Path, what:
     assert _compilations(two) == 0
 
 
-def test_full_disk_costs_the_compilation_only(
-    two: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_full_disk_costs_the_compilation_only(two, tmp_path, capsys):
     """Every run would fail where the cache's disk is full; half a file would be left."""
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, usual[1]))
@@ -132,7 +130,7 @@ def test_full_disk_costs_the_compilation_only(
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
-def test_kernel_is_compiled_again_after_a_change_below(two: Any, tmp_path: Path) -> None:
+def test_kernel_is_compiled_again_after_a_change_below(two, tmp_path):
     """After an upgrade a process with an old cache would have other results than one without."""
     assert _compilations(two) == 1
     with (tmp_path / "below.py").open("a") as below:

@@ -1,9 +1,7 @@
 """Moments and series at scattered angles, both methods, against direct sums."""
 
-from collections.abc import Callable
 from functools import partial
 from itertools import product
-from types import ModuleType
 
 import mpmath
 import numpy as np
@@ -13,13 +11,7 @@ from parameters import each
 
 from meanfield.engines import fourier as circle_points
 from meanfield.engines import threads
-from meanfield.engines.fourier import (
-    cells,
-    evaluate,
-    gradient,
-    moments,
-    recurrence,
-)
+from meanfield.engines.fourier import cells, evaluate, gradient, moments, recurrence
 from meanfield.engines.fourier.tokens import own_velocity
 from meanfield.engines.pairs.circle import exponential_velocity_circle
 
@@ -62,7 +54,7 @@ def _coefficients(max_degree: int, seed: int) -> np.ndarray:
 
 
 @each("method, max_degree", list(product(METHODS, DEGREES)), kind=KINDS)
-def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: str) -> None:
+def test_moments_are_the_direct_sums(method, max_degree, kind):
     """A token lost at the end of a block, or a degree in the wrong place, shows here."""
     for n in COUNTS:
         angles = _angles(kind, n)
@@ -78,7 +70,7 @@ def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: 
 
 
 @each("method, max_degree", list(product(EVALUATIONS, DEGREES)), kind=KINDS)
-def test_values_are_the_direct_sums(method: Callable, max_degree: int, kind: str) -> None:
+def test_values_are_the_direct_sums(method, max_degree, kind):
     """The same for series and for quotients of series of different length."""
     upper, lower = _coefficients(max_degree, 1), 0.3 * _coefficients(max_degree // 2, 2)
     lower[0] = 1.0
@@ -98,7 +90,7 @@ def test_values_are_the_direct_sums(method: Callable, max_degree: int, kind: str
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("max_degree", [300, 4000])
-def test_high_degrees_are_accurate_to_1e_13(method: ModuleType, max_degree: int) -> None:
+def test_high_degrees_are_accurate_to_1e_13(method, max_degree):
     """Rounding of a recurrence grows with the degree: 40-digit arithmetic as the judge."""
     angles = np.array([1e-7, 0.3, 1.0, 2.5, 3.14159, -3.0, 25.0])
     weights = np.full(7, 1.0 / 7.0)
@@ -115,7 +107,7 @@ def test_high_degrees_are_accurate_to_1e_13(method: ModuleType, max_degree: int)
 
 
 @pytest.mark.parametrize("n", [1, 50, 30_001])
-def test_moments_and_values_are_adjoint(n: int) -> None:
+def test_moments_and_values_are_adjoint(n):
     """sum_j w_j g(theta_j) is the inner product of the series with the moments, for every n."""
     rng = np.random.default_rng(n)
     angles, weights = rng.uniform(-20.0, 20.0, n), rng.dirichlet(np.ones(n))
@@ -127,7 +119,7 @@ def test_moments_and_values_are_adjoint(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [100, 5_000, 40_000])
-def test_gradient_is_the_derivative(n: int) -> None:
+def test_gradient_is_the_derivative(n):
     """Derivative and quotient through the public functions, on both sides of each crossover."""
     angles = _angles("uniform", n)
     field, divisor = _coefficients(30, 4), 0.3 * _coefficients(12, 5)
@@ -142,9 +134,7 @@ def test_gradient_is_the_derivative(n: int) -> None:
 
 @pytest.mark.parametrize("n", [300, 21_000])
 @each("beta", [1.0, 9.0, 81.0], normalized=[False, True])
-def test_velocity_through_moments_is_the_pairwise_sum(
-    beta: float, normalized: bool, n: int
-) -> None:
+def test_velocity_through_moments_is_the_pairwise_sum(beta, normalized, n):
     """The whole walk tokens -> moments -> field -> velocity, against all pairs."""
     rng = np.random.default_rng(8)
     angles, weights = rng.uniform(-np.pi, np.pi, n), rng.dirichlet(np.ones(n))
@@ -158,9 +148,7 @@ def test_velocity_through_moments_is_the_pairwise_sum(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_results_do_not_depend_on_threads(
-    method: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_do_not_depend_on_threads(method, monkeypatch):
     """The number of threads must not change one bit, nor must repetition."""
     rng = np.random.default_rng(9)
     angles, weights = rng.uniform(-9.0, 9.0, 70_001), rng.random(70_001)
@@ -181,7 +169,7 @@ def test_results_do_not_depend_on_threads(
 
 
 @pytest.mark.parametrize("n", [40, 30_000])
-def test_tokens_without_mass_count_nothing(n: int) -> None:
+def test_tokens_without_mass_count_nothing(n):
     """Weights of zero are tracers: they move, but are not felt."""
     angles, weights = _angles("uniform", n), np.zeros(n)
     weights[7] = 1.0
@@ -190,7 +178,7 @@ def test_tokens_without_mass_count_nothing(n: int) -> None:
     )
 
 
-def test_tokens_on_cell_centres_are_not_slow_numbers() -> None:
+def test_tokens_on_cell_centres_are_not_slow_numbers():
     """t^15 of a token at 1e-22 would be denormal, and slow; the offset is moved by 1e-18."""
     rows, offsets = np.zeros(2, np.int64), np.zeros(2)
     assert cells.cell_kernels._locate(np.array([1e-22, 0.0]), 32, 1, rows, offsets) == 0
@@ -199,14 +187,14 @@ def test_tokens_on_cell_centres_are_not_slow_numbers() -> None:
     assert (offsets < 1e-17).all()
 
 
-def test_very_high_degrees_avoid_tables_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_high_degrees_avoid_tables_of_cells(monkeypatch):
     """Degree 10^6 and few tokens would need gigabytes of cells."""
     monkeypatch.setattr(circle_points, "_VALUES_BY_CELLS", 1)
     monkeypatch.setattr(cells, "evaluate", lambda *arguments: pytest.fail("cells were used"))
     assert evaluate(_coefficients(1000, 11), np.zeros(2)).shape == (2,)
 
 
-def test_cells_are_shallow_for_many_tokens_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_are_shallow_for_many_tokens_only(monkeypatch):
     """The choice of depth is one of time: the values must be the same on both sides of it."""
     coefficients, angles = _coefficients(14, 12), _angles("uniform", 24 * 512)
     depths = []
@@ -224,7 +212,7 @@ def test_cells_are_shallow_for_many_tokens_only(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("n", [5, 30_000])
-def test_huge_angles_are_reduced(n: int) -> None:
+def test_huge_angles_are_reduced(n):
     """Angles beyond the reach of the kernels' reduction are the same angles modulo 2 pi."""
     angles = _angles("uniform", n)
     angles[:5] = [1e3, -1e9, 1e13, 1e18, -3e300]
@@ -240,7 +228,7 @@ def test_huge_angles_are_reduced(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [5, 30_000])
-def test_angles_that_are_not_finite_give_nan(n: int) -> None:
+def test_angles_that_are_not_finite_give_nan(n):
     """A run that blew up must not look healthy, and must not read outside a table."""
     angles = _angles("uniform", n)
     angles[1], angles[2] = np.nan, np.inf
@@ -250,7 +238,7 @@ def test_angles_that_are_not_finite_give_nan(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [40, 30_000])
-def test_inputs_of_other_layouts_give_the_same(n: int) -> None:
+def test_inputs_of_other_layouts_give_the_same(n):
     """Every second element of an array, or float32, is as good as a plain array."""
     angles = _angles("uniform", 2 * n)
     weights = np.random.default_rng(10).dirichlet(np.ones(2 * n))
@@ -266,7 +254,7 @@ def test_inputs_of_other_layouts_give_the_same(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [40, 8_000])
-def test_read_only_inputs_are_accepted(n: int) -> None:
+def test_read_only_inputs_are_accepted(n):
     """Measures freeze their arrays; compiled code sees another type of array."""
     angles, coefficients = _angles("uniform", n), _coefficients(5, 5)
     expected = moments(angles, None, 5), evaluate(coefficients, angles)
@@ -277,7 +265,7 @@ def test_read_only_inputs_are_accepted(n: int) -> None:
 
 
 @pytest.mark.parametrize("points", [np.empty(0), np.zeros((3, 2))])
-def test_points_must_be_angles(points: np.ndarray) -> None:
+def test_points_must_be_angles(points):
     """No tokens, no moments."""
     with pytest.raises(ValueError, match="expected angles of shape"):
         moments(points, None, 3)
@@ -287,26 +275,26 @@ def test_points_must_be_angles(points: np.ndarray) -> None:
         gradient(np.ones(2), points)
 
 
-def test_weights_must_fit() -> None:
+def test_weights_must_fit():
     """Compiled code would read beyond the array."""
     with pytest.raises(ValueError, match="weights have shape"):
         moments(np.zeros(3), np.ones(2), 3)
 
 
-def test_multipliers_must_fit() -> None:
+def test_multipliers_must_fit():
     """The compiled loop would read beyond the end of the shorter."""
     with pytest.raises(ValueError, match=r"shape \(3,\), attention_multipliers \(2,\)"):
         own_velocity(np.zeros(4), None, np.ones(3), np.ones(2))
 
 
-def test_max_degree_must_not_be_negative() -> None:
+def test_max_degree_must_not_be_negative():
     """There is no moment below degree 0."""
     with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
         moments(np.zeros(3), None, -1)
 
 
 @pytest.mark.parametrize("wrong", [np.empty(0), np.ones((2, 2))])
-def test_coefficients_must_be_one_series(wrong: np.ndarray) -> None:
+def test_coefficients_must_be_one_series(wrong):
     """Neither nothing nor several series at once."""
     with pytest.raises(ValueError, match="coefficients have shape"):
         evaluate(wrong, np.zeros(3))

@@ -13,7 +13,7 @@ SPREAD = {8: lanes.spread_8, 16: lanes.spread_16}
 
 
 @pytest.mark.parametrize("width", [8, 16])
-def test_arithmetic_of_lanes_and_numbers(width: int) -> None:
+def test_arithmetic_of_lanes_and_numbers(width):
     """A number would be put in one lane only, or a difference be taken the wrong way round."""
     load, spread, store = LOAD[width], SPREAD[width], lanes.store
 
@@ -32,7 +32,7 @@ def test_arithmetic_of_lanes_and_numbers(width: int) -> None:
     assert found == pytest.approx(c.sum(), rel=1e-14)
 
 
-def test_sum_is_of_halves_and_halves() -> None:
+def test_sum_is_of_halves_and_halves():
     """Another order would be another last bit."""
     values = np.random.default_rng(1).normal(size=16)
     found = njit(cache=False)(lambda x: lanes.lane_sum(lanes.load_16(x, 0)))(values)
@@ -41,7 +41,7 @@ def test_sum_is_of_halves_and_halves() -> None:
     assert found == values[0]
 
 
-def test_strided_arrays_have_no_lanes() -> None:
+def test_strided_arrays_have_no_lanes():
     """Numbers between those of the array would be read."""
     with pytest.raises(numba.TypingError):
         njit(cache=False)(lambda x: lanes.lane_sum(lanes.load_8(x, 0)))(np.ones(16)[::2])

@@ -1,7 +1,5 @@
 """Cores and memory that this process may use."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator
@@ -54,24 +52,18 @@ def physical() -> float:
             {"cpu/job/cpu.cfs_quota_us": "300000", "cpu/job/cpu.cfs_period_us": "100000"},
             3,
         ),
-        (
-            "1:cpu:/\n",
-            {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"},
-            8,
-        ),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
         ("nonsense\n", {"cpu.max": "100000 100000"}, 8),
         ("0::/job\n", {"job/cpu.max": "garbage"}, 8),
     ],
 )
-def test_cores_are_those_of_the_group(
-    groups: Path, groups_: str, files: dict[str, str], expected: int
-) -> None:
+def test_cores_are_those_of_the_group(groups, groups_, files, expected):
     """In a container there would be as many threads as the host has cores."""
     say(groups, groups_, files)
     assert limits.cores() == expected
 
 
-def test_cores_without_affinity_are_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores_without_affinity_are_the_machine_s(monkeypatch):
     """Systems other than Linux have no sched_getaffinity."""
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 9)
@@ -89,15 +81,13 @@ def test_cores_without_affinity_are_the_machine_s(monkeypatch: pytest.MonkeyPatc
         ("5:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712"}, None),
     ],
 )
-def test_memory_is_that_of_the_group(
-    groups: Path, groups_: str, files: dict[str, str], expected: int | None
-) -> None:
+def test_memory_is_that_of_the_group(groups, groups_, files, expected):
     """A run that fits the host would be started in a container, and killed."""
     say(groups, groups_, files)
     assert limits.available_memory() == (physical() if expected is None else expected)
 
 
-def test_memory_is_within_the_limit_of_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_within_the_limit_of_the_shell(monkeypatch):
     """`ulimit -v` would be met in the middle of a run."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -107,7 +97,7 @@ def test_memory_is_within_the_limit_of_the_shell(monkeypatch: pytest.MonkeyPatch
     assert limits.available_memory() == min(2**34, physical())
 
 
-def test_memory_that_nobody_tells_is_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_nobody_tells_is_infinite(monkeypatch):
     """On an unknown system every run would be refused."""
 
     def unknown(name: str) -> int:
@@ -117,9 +107,7 @@ def test_memory_that_nobody_tells_is_infinite(monkeypatch: pytest.MonkeyPatch) -
     assert limits.available_memory() == math.inf
 
 
-def test_tokens_without_room_are_refused_before_they_are_drawn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tokens_without_room_are_refused_before_they_are_drawn(monkeypatch):
     """A machine would fill its memory first, and end some process."""
 
     def drawn(*args: object, **options: object) -> None:

@@ -1,7 +1,5 @@
 """Doubly stochastic attention: marginals, closed forms, what it conserves, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import ive
@@ -60,7 +58,7 @@ def random_score(kind: str, seed: int, size: float) -> FloatArray:
         ("negative", 20.0, 200),
     ],
 )
-def test_rows_and_columns_are_normalised(kind: str, size: float, most: int) -> None:
+def test_rows_and_columns_are_normalised(kind, size, most):
     """Both marginals are mu; sweeps in range, of positive kernels independent of beta."""
     x, masses = tokens(1, 120, 3)
     score = random_score(kind, 2, size)
@@ -73,7 +71,7 @@ def test_rows_and_columns_are_normalised(kind: str, size: float, most: int) -> N
     assert pair_scaling(score, x, masses).sweeps <= most
 
 
-def test_clusters_that_hardly_see_each_other_are_balanced() -> None:
+def test_clusters_that_hardly_see_each_other_are_balanced():
     """Sweeps alone change what three distant clusters weigh by 1e-9 each: mixing must see it."""
     rng = np.random.default_rng(0)
     x = circle(2 * np.pi / 3 * rng.integers(0, 3, 100) + 0.05 * rng.normal(size=100))
@@ -89,9 +87,7 @@ def test_clusters_that_hardly_see_each_other_are_balanced() -> None:
     ("beta", "phi", "p", "known"),
     [(5.0, 2.0, 0.3, -0.0016675317), (3.0, 1.0, 0.1, -0.4789942774), (80.0, 1.2, 0.01, None)],
 )
-def test_two_clusters_approach_as_known(
-    beta: float, phi: float, p: float, known: float | None
-) -> None:
+def test_two_clusters_approach_as_known(beta, phi, p, known):
     """The rate is -2 sin phi / (1 + sqrt(1 + 4 p (1-p) (b^-2 - 1))), b = e^{beta (cos phi - 1)}."""
     x, masses = circle(np.array([0.0, phi])), np.array([p, 1.0 - p])
     # Each hears the other's mass times the same weight.
@@ -111,7 +107,7 @@ def test_two_clusters_approach_as_known(
     ("k", "q", "known"),
     [(2, 1, 9.0795737e-5), (3, 1, 0.0070423155), (4, 2, 0.1329611334), (4, 1, 0.0661252107)],
 )
-def test_polygon_of_clusters_grows_at_its_rate(k: int, q: int, known: float) -> None:
+def test_polygon_of_clusters_grows_at_its_rate(k, q, known):
     """Lambda_q = Lambda_q of softmax - beta s_q^2 / (1 + P_q): derivative of the velocity."""
     beta, angles, masses = 5.0, 2 * np.pi * np.arange(k) / k, np.full(k, 1.0 / k)
     weights = np.exp(beta * np.cos(angles))
@@ -139,7 +135,7 @@ def test_polygon_of_clusters_grows_at_its_rate(k: int, q: int, known: float) -> 
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_angular_momentum_is_conserved(dimension: int) -> None:
+def test_angular_momentum_is_conserved(dimension):
     """That is int x wedge v dmu = 0: the kernel is symmetric; with softmax it is not."""
     x, masses = tokens(3, 30, dimension)
     weighted = masses[:, None] * velocity(6.0 * np.eye(dimension), x, masses)
@@ -149,7 +145,7 @@ def test_angular_momentum_is_conserved(dimension: int) -> None:
     assert np.abs(x.T @ softmax - softmax.T @ x).max() > 1e-3
 
 
-def test_weights_that_do_not_exist_are_refused() -> None:
+def test_weights_that_do_not_exist_are_refused():
     """A kernel with a zero block has none: one line with what to do, no numbers."""
     kernel, masses = (
         np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]]),
@@ -186,7 +182,7 @@ class CircleDensity:
 
 
 @pytest.mark.parametrize("degree", [1, 3, 4])
-def test_density_near_uniform_grows_at_its_rate(degree: int) -> None:
+def test_density_near_uniform_grows_at_its_rate(degree):
     """Balanced weights: L / beta alpha / (1 + alpha); m row sweeps: another model, another rate."""
     beta, eps = 5.0, 1e-6
     angles = 2 * np.pi * np.arange(96) / 96
@@ -204,7 +200,7 @@ def test_density_near_uniform_grows_at_its_rate(degree: int) -> None:
         truncated = 1.0 / of.sums(1.0 / of.sums(truncated))
 
 
-def test_density_far_from_mass_is_balanced_to_rounding() -> None:
+def test_density_far_from_mass_is_balanced_to_rounding():
     """A narrow peak leaves nodes with masses of e^{-120}, where sums are rounding: no failure."""
     beta, kappa = 20.0, 60.0
     angles = 2 * np.pi * np.arange(256) / 256
@@ -219,7 +215,7 @@ def test_density_far_from_mass_is_balanced_to_rounding() -> None:
     np.testing.assert_allclose(found.log_w[seen] - beta / 2, exact.log_w[seen], rtol=0, atol=1e-9)
 
 
-def test_sphere_density_near_uniform_grows_at_its_rate() -> None:
+def test_sphere_density_near_uniform_grows_at_its_rate():
     """Axial densities by Gauss-Legendre nodes, the kernel averaged over the azimuth exactly."""
     beta, eps, degree = 5.0, 1e-6, 3
     s, weights = np.polynomial.legendre.leggauss(60)

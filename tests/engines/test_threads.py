@@ -29,7 +29,7 @@ def blas_threads() -> set[int]:
     return {one["num_threads"] for one in libraries if one.get("threading_layer") != "disabled"}
 
 
-def test_set_threads_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_threads_wins(monkeypatch):
     """--threads must beat the environment."""
     monkeypatch.setenv("MEANFIELD_THREADS", "5")
     threads.set_threads(3)
@@ -40,9 +40,7 @@ def test_set_threads_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     ("own", "openmp", "expected"),
     [("2", "7", 2), ("", "7", 7), ("", "6,2", 6), ("", "nonsense", None), ("", "", None)],
 )
-def test_threads_come_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, own: str, openmp: str, expected: int | None
-) -> None:
+def test_threads_come_from_the_environment(monkeypatch, own, openmp, expected):
     """MEANFIELD_THREADS first, then OMP_NUM_THREADS, then the cores of this process."""
     monkeypatch.setenv("MEANFIELD_THREADS", own)
     monkeypatch.setenv("OMP_NUM_THREADS", openmp)
@@ -50,14 +48,14 @@ def test_threads_come_from_the_environment(
     assert threads.threads() == (3 if expected is None else expected)
 
 
-def test_more_threads_than_ours_are_not_taken_from_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_threads_than_ours_are_not_taken_from_openmp(monkeypatch):
     """A number for another machine would be an error that is not the user's."""
     monkeypatch.setenv("OMP_NUM_THREADS", "100000")
     assert threads.threads() == threads.MOST_THREADS
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5", "1025", "9" * 5000])
-def test_wrong_environment_is_refused(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_wrong_environment_is_refused(monkeypatch, wrong):
     """A misspelt number must not be ignored in silence."""
     monkeypatch.setenv("MEANFIELD_THREADS", wrong)
     with pytest.raises(ValueError, match="MEANFIELD_THREADS is .* expected an integer from 1 to"):
@@ -65,7 +63,7 @@ def test_wrong_environment_is_refused(monkeypatch: pytest.MonkeyPatch, wrong: st
 
 
 @pytest.mark.parametrize("wrong", ["0", "-2", "00"])
-def test_wrong_environment_of_numba_is_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_wrong_environment_of_numba_is_named(monkeypatch, wrong):
     """Whatever loads Numba first, a section of the run file, say, would be blamed."""
     monkeypatch.setenv("NUMBA_NUM_THREADS", wrong)
     with pytest.raises(ValueError, match="NUMBA_NUM_THREADS is .* expected an integer from 1 on"):
@@ -73,22 +71,20 @@ def test_wrong_environment_of_numba_is_named(monkeypatch: pytest.MonkeyPatch, wr
 
 
 @together("wrong", [0, -1, 1025, 10**9])
-def test_set_threads_refuses_nonsense(wrong: int) -> None:
+def test_set_threads_refuses_nonsense(wrong):
     """No thread, no result; a million of them, no memory."""
     with pytest.raises(ValueError, match=f"threads must lie between 1 and 1024, got {wrong}"):
         threads.set_threads(wrong)
 
 
-def test_blas_has_as_many_threads() -> None:
+def test_blas_has_as_many_threads():
     """--threads 1 would still use every core, and workers take each other's."""
     threads.set_threads(1)
     assert blas_threads() == {1}
 
 
 @pytest.mark.parametrize(("own", "expected"), [("1", {1}), ("2", None)])
-def test_blas_follows_the_environment(
-    monkeypatch: pytest.MonkeyPatch, own: str, expected: set[int] | None
-) -> None:
+def test_blas_follows_the_environment(monkeypatch, own, expected):
     """MEANFIELD_THREADS=1 would still use every core."""
     before = blas_threads()
     monkeypatch.setattr(threads, "cores", lambda: 2)
@@ -98,27 +94,27 @@ def test_blas_follows_the_environment(
 
 
 @together("wrong", [1.0, "2", True, None])
-def test_set_threads_refuses_what_is_no_integer(wrong: object) -> None:
+def test_set_threads_refuses_what_is_no_integer(wrong):
     """True is 1 to Python, but not a number of threads."""
     with pytest.raises(TypeError, match="threads must be an integer"):
         threads.set_threads(wrong)  # type: ignore[arg-type]
 
 
 @each("number", [1, 2, 5], count=[0, 1, 2, 3, 17])
-def test_results_are_in_the_order_of_the_chunks(count: int, number: int) -> None:
+def test_results_are_in_the_order_of_the_chunks(count, number):
     """Sums over chunks are reproducible only in a fixed order."""
     threads.set_threads(number)
     assert threads.map_chunks(lambda i: i * i, count) == [i * i for i in range(count)]
 
 
-def test_chunks_run_at_the_same_time() -> None:
+def test_chunks_run_at_the_same_time():
     """Three chunks that wait for each other finish only if there are three threads."""
     threads.set_threads(3)
     barrier = threading.Barrier(3, timeout=300)
     assert threads.map_chunks(lambda i: barrier.wait() >= 0, 3) == [True] * 3
 
 
-def test_calls_from_inside_a_chunk_do_not_deadlock() -> None:
+def test_calls_from_inside_a_chunk_do_not_deadlock():
     """All threads of the pool could wait for chunks that no thread is left to run."""
     threads.set_threads(2)
 
@@ -129,7 +125,7 @@ def test_calls_from_inside_a_chunk_do_not_deadlock() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_errors_of_chunks_are_raised(number: int) -> None:
+def test_errors_of_chunks_are_raised(number):
     """An error in a helper thread must not vanish, nor leave a hole in the results."""
     threads.set_threads(number)
 
@@ -144,7 +140,7 @@ def test_errors_of_chunks_are_raised(number: int) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_pool_is_made_again_after_a_fork() -> None:
+def test_pool_is_made_again_after_a_fork():
     """The child inherits a pool whose threads do not exist: it would wait for ever."""
     threads.set_threads(2)
     barrier = threading.Barrier(2, timeout=300)
@@ -159,7 +155,7 @@ def test_pool_is_made_again_after_a_fork() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_blas_is_given_back_by_the_last_thread_that_leaves() -> None:
+def test_blas_is_given_back_by_the_last_thread_that_leaves():
     """Three runs in three threads would leave one BLAS thread to the whole program, for ever."""
     before = blas_threads()
     threads.set_threads(2)
@@ -179,7 +175,7 @@ def test_blas_is_given_back_by_the_last_thread_that_leaves() -> None:
     threads._set_blas(max(before))
 
 
-def test_interrupt_gives_blas_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_gives_blas_back(monkeypatch):
     """An interrupt while the number is set, or given back, would change it for ever."""
     threads.set_threads(2)
     for name in ("_enter_blas", "_leave_blas"):
@@ -198,7 +194,7 @@ def test_interrupt_gives_blas_back(monkeypatch: pytest.MonkeyPatch) -> None:
         assert blas_threads() == {2}
 
 
-def test_interrupt_of_a_compiled_function_is_an_interrupt() -> None:
+def test_interrupt_of_a_compiled_function_is_an_interrupt():
     """Jupyter's stop button would show a SystemError of numba."""
     with pytest.raises(KeyboardInterrupt), threads.one_blas_thread():
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
@@ -206,7 +202,7 @@ def test_interrupt_of_a_compiled_function_is_an_interrupt() -> None:
         raise SystemError("another")
 
 
-def test_work_goes_on_after_the_main_thread() -> None:
+def test_work_goes_on_after_the_main_thread():
     """A thread that outlives its script would end with an error of the pool."""
     code = (
         "import threading, time\n"
@@ -222,7 +218,7 @@ def test_work_goes_on_after_the_main_thread() -> None:
     assert (done.stdout, done.stderr) == ("[0, 1, 4, 9, 16]\n", "")
 
 
-def test_thread_that_outlives_its_script_may_load_the_package() -> None:
+def test_thread_that_outlives_its_script_may_load_the_package():
     """Names are loaded when they are used, and Python lets no pool be loaded that late."""
     code = (
         "import threading, meanfield as mf\n"
@@ -235,7 +231,7 @@ def test_thread_that_outlives_its_script_may_load_the_package() -> None:
     assert (done.stdout, done.stderr) == ("simulate\n", "")
 
 
-def test_full_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_system_is_told(monkeypatch):
     """A system without room for threads would look like one that is shutting down."""
 
     class Full:
@@ -248,7 +244,7 @@ def test_full_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         threads.map_chunks(lambda i: i, 2)
 
 
-def test_empty_number_of_threads_counts_as_none() -> None:
+def test_empty_number_of_threads_counts_as_none():
     """Runs on the sphere would end with an error of ducc0."""
     code = "import meanfield as mf; assert mf.Sphere().grid(18).points.shape[1] == 3"
     subprocess.run(

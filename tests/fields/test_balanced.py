@@ -1,7 +1,5 @@
 """Doubly stochastic weights by series, against those summed over pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -35,7 +33,7 @@ SCORES = {
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_series_give_the_weights_of_pairs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_series_give_the_weights_of_pairs(name, monkeypatch):
     """Tokens and a density: units of rows and columns would show, and a transposed score."""
     circle, score = mf.Circle(), SCORES[name]
     rows, columns = side(circle, score), side(circle, score.T)
@@ -54,7 +52,7 @@ def test_series_give_the_weights_of_pairs(name: str, monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(apart, apart[0], rtol=0, atol=1e-11)
 
 
-def test_sphere_density_has_the_weights_of_pairs() -> None:
+def test_sphere_density_has_the_weights_of_pairs():
     """Nodes of a quadrature are points."""
     sphere, score = mf.Sphere(), 2.0 * np.eye(3)
     density = mf.von_mises_fisher(1.0).build(sphere)

@@ -1,7 +1,5 @@
 """Attention in any dimension by blocks, against sums written down here and on the sphere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -52,9 +50,7 @@ def written_down(x: FloatArray, m: FloatArray, rate: float | None, none: bool) -
 
 @pytest.mark.parametrize("unit", [None, 2.5])
 @pytest.mark.parametrize("heads", [(ONE,), TWO])
-def test_sums_over_pairs_on_the_sphere_are_the_same(
-    heads: tuple[HeadMatrices, ...], unit: float | None
-) -> None:
+def test_sums_over_pairs_on_the_sphere_are_the_same(heads, unit):
     """A transposed score or value, or a common Z of two heads, would show."""
     x, m = vectors(TOKENS_3), np.asarray(MASSES_3)
     name: Any = "softmax" if unit is None else "none"
@@ -63,7 +59,7 @@ def test_sums_over_pairs_on_the_sphere_are_the_same(
     np.testing.assert_allclose(SPHERE.project(x, out), exact, rtol=0, atol=1e-13)
 
 
-def test_causal_velocities_are_those_printed() -> None:
+def test_causal_velocities_are_those_printed():
     """Token k feels j <= k, itself included."""
     x = vectors(TOKENS_3)
     out = SPHERE.project(x, attention_output(x, [ONE], mask="causal"))
@@ -72,7 +68,7 @@ def test_causal_velocities_are_those_printed() -> None:
 
 @pytest.mark.parametrize("none", [False, True])
 @pytest.mark.parametrize("rate", [None, 0.0, 0.02, 3.0])
-def test_blocks_are_the_sums_written_down(rate: float | None, none: bool) -> None:
+def test_blocks_are_the_sums_written_down(rate, none):
     """Several blocks of one system, off the sphere, with masses: rows would be shifted."""
     rng = np.random.default_rng(3)
     x, m = rng.normal(size=(700, 5)), rng.dirichlet(np.ones(700))
@@ -89,7 +85,7 @@ def test_blocks_are_the_sums_written_down(rate: float | None, none: bool) -> Non
     np.testing.assert_allclose(out, exact, rtol=0, atol=1e-13 * size)
 
 
-def test_replicas_are_systems_of_their_own_on_any_threads() -> None:
+def test_replicas_are_systems_of_their_own_on_any_threads():
     """To the bit: neither what is beside them nor who computes them may enter."""
     rng = np.random.default_rng(4)
     x, m = rng.normal(size=(300, 24, 6)), rng.dirichlet(np.ones(24), size=300)
@@ -110,7 +106,7 @@ def test_replicas_are_systems_of_their_own_on_any_threads() -> None:
     np.testing.assert_allclose(found[0][0, :9], prefix, rtol=0, atol=1e-13)
 
 
-def test_replicas_may_have_matrices_of_their_own() -> None:
+def test_replicas_may_have_matrices_of_their_own():
     """Those of another replica, or transposed ones, would show."""
     rng = np.random.default_rng(8)
     x, score, value = (rng.normal(size=(500, *rest)) for rest in ((16, 3), (3, 3), (3, 3)))
@@ -120,7 +116,7 @@ def test_replicas_may_have_matrices_of_their_own() -> None:
         np.testing.assert_array_equal(out[r], alone)
 
 
-def test_exponents_beyond_all_numbers_leave_the_largest() -> None:
+def test_exponents_beyond_all_numbers_leave_the_largest():
     """Scores of a million overflow, and so does a range of positions."""
     x = np.array([[2.0, 0.3], [-1.5, 1.2], [-0.4, -1.8], [0.5, 0.6]])
     sharp = [HeadMatrices(1e6 * np.eye(2), np.eye(2))]
@@ -136,7 +132,7 @@ def test_exponents_beyond_all_numbers_leave_the_largest() -> None:
     np.testing.assert_allclose(out[:2], 0.0)
 
 
-def test_doubly_stochastic_weights_are_those_of_the_sphere() -> None:
+def test_doubly_stochastic_weights_are_those_of_the_sphere():
     """Masses of each head are found first."""
     x, m = vectors(TOKENS_3), np.asarray(MASSES_3)
     attention = mf.Attention(
@@ -148,7 +144,7 @@ def test_doubly_stochastic_weights_are_those_of_the_sphere() -> None:
     np.testing.assert_allclose(SPHERE.project(x, out), exact, rtol=0, atol=1e-13)
 
 
-def test_any_function_of_the_cosine() -> None:
+def test_any_function_of_the_cosine():
     """An exponential as a function is the head that it is."""
     x, m = np.random.default_rng(5).normal(size=(2, 9, 4)), np.full(9, 1.0 / 9.0)
     head = [HeadMatrices(0.5 * np.eye(4), np.eye(4))]
@@ -159,7 +155,7 @@ def test_any_function_of_the_cosine() -> None:
         np.testing.assert_allclose(out, attention_output(x, head, m, **given), atol=1e-14)
 
 
-def test_rows_that_look_everywhere_have_the_largest_entropy() -> None:
+def test_rows_that_look_everywhere_have_the_largest_entropy():
     """The largest is log n without scores, 0 of the first token that sees only itself."""
     x = np.random.default_rng(6).normal(size=(5, 3))
     flat = [HeadMatrices(np.zeros((3, 3)), np.eye(3))]
@@ -180,7 +176,7 @@ def test_rows_that_look_everywhere_have_the_largest_entropy() -> None:
         ({"heads": [HeadMatrices(np.eye(3), np.eye(3))]}, r"expected \(2, 2\) for tokens in R\^2"),
     ],
 )
-def test_what_cannot_be_computed_is_refused(change: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_computed_is_refused(change, message):
     """In one line, with what is expected."""
     given = {"x": np.eye(2), "heads": [HeadMatrices(np.eye(2), np.eye(2))]} | change
     with pytest.raises(ValueError, match=message):
@@ -188,7 +184,7 @@ def test_what_cannot_be_computed_is_refused(change: dict[str, Any], message: str
 
 
 @pytest.mark.parametrize("length", [711.0, 2131.0, 3550.0])
-def test_tokens_without_mass_have_any_score(length: float) -> None:
+def test_tokens_without_mass_have_any_score(length):
     """A token without mass would turn its row into what is no number, at some large scores."""
     x, masses = np.array([[length, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.5, 0.5])
     found = attention_output(x, [HeadMatrices(np.eye(2), np.eye(2))], masses)

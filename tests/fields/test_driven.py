@@ -1,7 +1,5 @@
 """Fixed fields beside attention: every carrier moves by them, and exactly where that is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,9 +20,7 @@ TURN = mf.LinearDrift([[0.0, -0.5], [0.5, 0.0]])
 
 @pytest.mark.parametrize("carrier", ["density", "characteristics"])
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
-def test_a_linear_drift_makes_an_angular_central_gaussian(
-    space: mf.Circle | mf.Sphere, carrier: str
-) -> None:
+def test_a_linear_drift_makes_an_angular_central_gaussian(space, carrier):
     """Points go to e^{tM} x / |.|, M = e e^T: p = e^{-t} (1 - u^2 + u^2 e^{-2t})^{-d/2}."""
     d = space.ambient
     axis = np.eye(d)[0 if d == 2 else 2]
@@ -45,7 +41,7 @@ def test_a_linear_drift_makes_an_angular_central_gaussian(
 
 @pytest.mark.parametrize("kernel", [mf.exponential(3.0), mf.exponential(-9.0)])
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_carriers_agree(kernel: mf.Kernel, flow: mf.Flow) -> None:
+def test_carriers_agree(kernel, flow):
     """Density, characteristics and 10,000 tokens of equal mass under attention and fixed fields."""
     angles = np.linspace(0.0, 2.0 * np.pi, 20001)
     # The integral of 1 + 0.1 cos t + 0.08 cos 3t.
@@ -62,7 +58,7 @@ def test_carriers_agree(kernel: mf.Kernel, flow: mf.Flow) -> None:
     assert np.abs(seen[2] - seen[0]).max() < 1e-6
 
 
-def test_attention_and_a_layer_move_tokens_as_known() -> None:
+def test_attention_and_a_layer_move_tokens_as_known():
     """Four tokens under softmax and a tanh layer, by an independent high-order integration."""
     polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
     points = np.stack(
@@ -83,7 +79,7 @@ def test_attention_and_a_layer_move_tokens_as_known() -> None:
 
 
 @pytest.mark.parametrize("diffusivity", [0.0, 0.05])
-def test_a_skew_drift_rotates_the_run_without_it(diffusivity: float) -> None:
+def test_a_skew_drift_rotates_the_run_without_it(diffusivity):
     """c_k(t) gains e^{-ik omega t}, also where steps take part of the flow exactly."""
     flow = mf.Flow("none", diffusivity=diffusivity)
     alone = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
@@ -103,7 +99,7 @@ def test_a_skew_drift_rotates_the_run_without_it(diffusivity: float) -> None:
         assert np.abs(found - (rates[k] + 0.5j * k)).min() < 1e-10
 
 
-def test_velocity_and_divergence_are_those_that_move_a_density() -> None:
+def test_velocity_and_divergence_are_those_that_move_a_density():
     """div(f v) at nodes by the product rule is what the transport of a density makes."""
     heads = mf.Attention([mf.Head(score=[1.0, 0.5, -0.3], value=[0.4, 1.0, 0.7])], beta=2.0)
     problem = mf.Problem(mf.Sphere(), heads, feed_forward=WIDE)
@@ -116,7 +112,7 @@ def test_velocity_and_divergence_are_those_that_move_a_density() -> None:
     assert np.abs(change + divergence).max() < 1e-7
 
 
-def test_a_corner_that_no_density_resolves_ends_the_run() -> None:
+def test_a_corner_that_no_density_resolves_ends_the_run():
     """The tail of a Lipschitz field falls as k^-2: never silently wrong."""
     corner = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, -0.2))
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, LAW, feed_forward=corner)
@@ -129,7 +125,7 @@ def test_a_corner_that_no_density_resolves_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize("of", [mf.exponential(3.0), "heads"])
-def test_the_sum_of_energies_climbs_by_the_squared_speed(of: mf.Kernel | str) -> None:
+def test_the_sum_of_energies_climbs_by_the_squared_speed(of):
     """dE/dt = int |v|^2 dmu in the unit of the energy: units of the two parts fit."""
     w = np.array([[1.0, 0.2], [-0.5, 0.8]]) * [0.3, -0.7]
     layer = mf.FeedForward([[1.0, -0.5], [0.2, 0.8]], w, (0.1, -0.2), "silu")
@@ -147,7 +143,7 @@ def test_the_sum_of_energies_climbs_by_the_squared_speed(of: mf.Kernel | str) ->
     assert (high - low) / (2 * h) == pytest.approx(rate, rel=1e-7)
 
 
-def test_fields_without_potential_say_why() -> None:
+def test_fields_without_potential_say_why():
     """NaN, and one line: a skew drift, a layer that writes elsewhere, softmax beside anything."""
     circle, kernel = mf.Circle(), mf.exponential(3.0)
     lines = [
@@ -165,7 +161,7 @@ def test_fields_without_potential_say_why() -> None:
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_integrals_of_activations(name: str) -> None:
+def test_integrals_of_activations(name):
     """S' = sigma, also far out, where exponentials would overflow."""
     of, y = ACTIVATIONS[name], np.array([-800.0, -30.0, -1.3, 0.4, 2.0, 40.0, 800.0])
     h = 1e-4 * np.maximum(1.0, np.abs(y))

@@ -4,8 +4,6 @@ Sums over pairs, series of moments evaluated at points, and fields at the nodes 
 as small as rounding leaves it, the way that tokens take must still be right.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from head_oracle import (
@@ -80,9 +78,7 @@ def evaluators(felt: HeadsInteraction, points: np.ndarray, masses: np.ndarray) -
 
 
 @pytest.mark.parametrize("heads, normalization", PRINTED)
-def test_printed_velocities_on_the_circle(
-    heads: str, normalization: str, verified: Callable
-) -> None:
+def test_printed_velocities_on_the_circle(heads, normalization, verified):
     """B^T for B, V^T for V, or one Z for all heads would show in the first digit."""
     given = ONE if heads == "one" else BOTH
     problem, felt = interaction(CIRCLE, given, 2.0, normalization)
@@ -93,7 +89,7 @@ def test_printed_velocities_on_the_circle(
 
 
 @pytest.mark.parametrize("normalization", PRINTED_3)
-def test_printed_velocities_on_the_sphere(normalization: str, verified: Callable) -> None:
+def test_printed_velocities_on_the_sphere(normalization, verified):
     """The same mistakes on the sphere, and those of rotating moments to the axes of a score."""
     problem, felt = interaction(SPHERE, [(B3, V3)], 3.0, normalization)
     wanted = np.array([float(x) for x in PRINTED_3[normalization].split()]).reshape(4, 3)
@@ -104,9 +100,7 @@ def test_printed_velocities_on_the_sphere(normalization: str, verified: Callable
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_only_the_product_of_query_and_key_counts(
-    space: mf.Circle | mf.Sphere, normalization: str
-) -> None:
+def test_only_the_product_of_query_and_key_counts(space, normalization):
     """(Q, K) -> (R Q, R^-T K) would change velocities if matrices met anything but each other."""
     rng = np.random.default_rng(7)
     d = space.dimension + 1
@@ -127,9 +121,7 @@ def test_only_the_product_of_query_and_key_counts(
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_grid_and_points_of_a_density_see_the_same_field(
-    space: mf.Circle | mf.Sphere, normalization: str
-) -> None:
+def test_grid_and_points_of_a_density_see_the_same_field(space, normalization):
     """The velocity that moves a density would not be that of tokens dense enough to be it."""
     modes = [[1, 0.2, 0.1], [2, -0.1, 0.1]] if space is CIRCLE else [[1, 0, 0.2], [2, -1, 0.1]]
     heads = BOTH if space is CIRCLE else [(B3, V3), (B3.T - V3, V3.T)]
@@ -193,9 +185,7 @@ def two_clusters(space: mf.Circle | mf.Sphere, count: int) -> tuple[np.ndarray, 
         (SPHERE, 3000),
     ],
 )
-def test_tokens_between_two_opposite_clusters(
-    space: mf.Circle | mf.Sphere, count: int, verified: Callable
-) -> None:
+def test_tokens_between_two_opposite_clusters(space, count, verified):
     """Z of e^-20 between them is lost as a series: such tokens fly off, and change no moment."""
     points, masses = two_clusters(space, count)
     value = V1 if space is CIRCLE else V3
@@ -205,7 +195,7 @@ def test_tokens_between_two_opposite_clusters(
 
 
 @pytest.mark.slow
-def test_many_light_tokens_opposite_a_cluster(verified: Callable) -> None:
+def test_many_light_tokens_opposite_a_cluster(verified):
     """Where Z is 1e-22 of the largest, 20,000 tokens of no mass were moved by rounding: 50."""
     points, masses = two_clusters(CIRCLE, 20_000)
     masses[:2] = 1.0, 1e-30
@@ -218,9 +208,7 @@ def test_many_light_tokens_opposite_a_cluster(verified: Callable) -> None:
     [(CIRCLE, False), (CIRCLE, True), (SPHERE, True)],
     ids=["circle, equal", "circle, weighted", "sphere, weighted"],
 )
-def test_cluster_that_looks_away_from_itself(
-    space: mf.Circle | mf.Sphere, weighted: bool, verified: Callable
-) -> None:
+def test_cluster_that_looks_away_from_itself(space, weighted, verified):
     """B = -1 at beta = 25: Z is e^-25 at all tokens, below the rounding of its series."""
     rng = np.random.default_rng(5)
     points, value = 0.05 * rng.normal(size=2000), V1
@@ -244,9 +232,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_sharp_scores_that_prefer_directions(
-    shape: str, normalization: str, verified: Callable
-) -> None:
+def test_sharp_scores_that_prefer_directions(shape, normalization, verified):
     """At beta |B| = 100: series whose scale differs by e^100 between directions."""
     rng = np.random.default_rng(9)
     score = SHAPES[shape][:2, :2]
@@ -259,7 +245,7 @@ def test_sharp_scores_that_prefer_directions(
         verified("independent methods", "sharp anisotropic heads, circle", error, 2e-12)
 
 
-def test_sharp_scores_that_prefer_directions_of_the_sphere(verified: Callable) -> None:
+def test_sharp_scores_that_prefer_directions_of_the_sphere(verified):
     """The same on the sphere at beta |B| = 30: a table of rank one, the worst of them."""
     points = np.random.default_rng(9).normal(size=(1000, 3))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -268,7 +254,7 @@ def test_sharp_scores_that_prefer_directions_of_the_sphere(verified: Callable) -
 
 
 @pytest.mark.slow
-def test_many_tokens_that_look_away(verified: Callable) -> None:
+def test_many_tokens_that_look_away(verified):
     """Of 20,000 tokens all lose Z: neither series nor all pairs move them."""
     points = 0.05 * np.random.default_rng(5).normal(size=20_000)
     error = moved(CIRCLE, [(-np.eye(2), V1)], 25.0, points, None)
@@ -276,7 +262,7 @@ def test_many_tokens_that_look_away(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
-def test_series_longer_than_a_density(normalization: str, verified: Callable) -> None:
+def test_series_longer_than_a_density(normalization, verified):
     """Sharp heads of a density of few degrees: compiled sums wrote beyond their arrays."""
     beta = 8.0 if normalization == "sinkhorn" else 300.0
     score = B1 / np.linalg.norm(B1, 2)
@@ -292,14 +278,14 @@ def test_series_longer_than_a_density(normalization: str, verified: Callable) ->
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
-def test_tables_end_where_rounding_begins(normalization: str) -> None:
+def test_tables_end_where_rounding_begins(normalization):
     """At beta |B| = 300 rounding was kept up to degree 2,601, of 143 that there are."""
     _, felt = interaction(CIRCLE, [(B1 / np.linalg.norm(B1, 2), V1)], 300.0, normalization)
     assert felt.tables[0].fields(CIRCLE.from_modes([]))[0][0].size < 300
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_rounding_far_from_all_mass_has_no_speed(space: mf.Circle | mf.Sphere) -> None:
+def test_rounding_far_from_all_mass_has_no_speed(space):
     """Quotients of errors, thousands of |V|, left no stable step, and hid the tail behind them."""
     score, value = (B1, V1) if space is CIRCLE else (B3, V3)
     of = mf.Attention([mf.Head(score=score, value=value)], beta=20.0)
@@ -318,7 +304,7 @@ def test_rounding_far_from_all_mass_has_no_speed(space: mf.Circle | mf.Sphere) -
     assert np.abs(rates[1] - rates[0]).max() < 1e-9 * degree**2
 
 
-def test_own_kernels_are_no_heads() -> None:
+def test_own_kernels_are_no_heads():
     """Sums over pairs would take another kernel for an exponential."""
     problem = mf.Problem(CIRCLE, mf.zonal(lambda s: 1.0 + 0.5 * s), mf.USA)
     assert problem.heads is None

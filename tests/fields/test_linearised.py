@@ -52,7 +52,7 @@ def density_of(problem: mf.Problem, degree: int) -> ModalArray:
     return density
 
 
-def test_it_is_the_flow_that_runs_take(case: tuple[mf.Problem, int]) -> None:
+def test_it_is_the_flow_that_runs_take(case):
     """F of the linearised flow is that of density runs."""
     problem, degree = case
     density, space = density_of(problem, degree), problem.manifold
@@ -65,7 +65,7 @@ def test_it_is_the_flow_that_runs_take(case: tuple[mf.Problem, int]) -> None:
     np.testing.assert_allclose(found, run, atol=1e-13 * np.abs(run).max())
 
 
-def test_adjoint_is_the_transpose(case: tuple[mf.Problem, int]) -> None:
+def test_adjoint_is_the_transpose(case):
     """Int psi F' g = int g F'* psi, to rounding."""
     problem, degree = case
     flow = flow_at(problem, degree, density_of(problem, degree))
@@ -76,7 +76,7 @@ def test_adjoint_is_the_transpose(case: tuple[mf.Problem, int]) -> None:
     np.testing.assert_allclose(forward, backward, atol=1e-14 * np.abs(forward).max() * degree)
 
 
-def test_derivatives_are_those_of_the_flow(case: tuple[mf.Problem, int]) -> None:
+def test_derivatives_are_those_of_the_flow(case):
     """Central differences of order six: their error is h^6 and rounding / h, rounding / h^2."""
     problem, degree = case
     density, change = density_of(problem, degree), smooth(problem, degree, 1)
@@ -96,7 +96,7 @@ def test_derivatives_are_those_of_the_flow(case: tuple[mf.Problem, int]) -> None
     np.testing.assert_allclose(second, bent / 2, atol=3e-8 * np.abs(bent).max())
 
 
-def test_doubly_stochastic_attention_is_refused() -> None:
+def test_doubly_stochastic_attention_is_refused():
     """It has no derivative here."""
     problem = mf.Problem(mf.Circle(), mf.Attention([mf.Head()], "sinkhorn", beta=2.0))
     with pytest.raises(ValueError, match="doubly stochastic"):

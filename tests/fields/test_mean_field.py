@@ -13,7 +13,7 @@ LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_interaction_holds_the_multipliers_with_strength(name: str) -> None:
+def test_interaction_holds_the_multipliers_with_strength(name):
     """Up to the kernel's degree; the constant of the potential moves nothing and is left out."""
     kernel = KERNELS[name](6.0)
     felt = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)))
@@ -24,7 +24,7 @@ def test_interaction_holds_the_multipliers_with_strength(name: str) -> None:
     assert felt.attention_multipliers is None
 
 
-def test_partition_is_there_only_when_normalized() -> None:
+def test_partition_is_there_only_when_normalized():
     """Z = a * mu for softmax; nothing to divide by otherwise."""
     kernel = mf.exponential(6.0)
     moments = LAW.moments(40)
@@ -36,16 +36,14 @@ def test_partition_is_there_only_when_normalized() -> None:
     assert interaction(mf.Problem(mf.Circle(), kernel, mf.USA)).field(moments).partition is None
 
 
-def test_field_of_few_moments_is_cut_to_them() -> None:
+def test_field_of_few_moments_is_cut_to_them():
     """A density of low degree has no more moments than that."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0), mf.USA))
     assert len(felt.field(np.array([1.0, 0.2, 0.1j])).potential) == 3
 
 
 @each("beta", [-4.0, 0.0, 5.0, 80.0], normalized=[False, True], strength=[1.0, -0.5])
-def test_velocity_and_divergence_are_integrals_over_the_density(
-    beta: float, normalized: bool, strength: float
-) -> None:
+def test_velocity_and_divergence_are_integrals_over_the_density(beta, normalized, strength):
     """v(x) = -strength int a(cos d) sin d f dsigma [/ int a f dsigma], by 400 nodes.
 
     Differentiated, v' = (N' - v Z') / Z with the integrals N = int a sin d f and Z = int a f.
@@ -74,9 +72,7 @@ def test_velocity_and_divergence_are_integrals_over_the_density(
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
 @pytest.mark.parametrize("own", [False, True], ids=["exponential", "zonal"])
-def test_divergence_obeys_the_divergence_theorem(
-    own: bool, space: mf.Circle | mf.Sphere, normalized: bool
-) -> None:
+def test_divergence_obeys_the_divergence_theorem(own, space, normalized):
     """Means of g div v and of -<grad g, v> agree, also where grad Z is not along grad Phi."""
     kernel = mf.zonal(lambda s: 1.2 + s + 0.3 * s**2) if own else mf.exponential(3.0)
     felt = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
@@ -113,7 +109,7 @@ def scaled_run(flow: mf.Flow, scale: float, representation: str, until: float) -
 
 
 @pytest.mark.parametrize("representation", ["density", "characteristics", "particles", "auto"])
-def test_softmax_flow_does_not_depend_on_the_scale_of_its_kernel(representation: str) -> None:
+def test_softmax_flow_does_not_depend_on_the_scale_of_its_kernel(representation):
     """At 1e-15 all of Z was below its floor; powers of two change no bit, but of energies."""
     ends = [scaled_run(mf.SA, 2.0**k, representation, 0.7) for k in (0, -50, 60)]
     for k, end in zip((-50, 60), ends[1:], strict=True):
@@ -124,7 +120,7 @@ def test_softmax_flow_does_not_depend_on_the_scale_of_its_kernel(representation:
 
 @pytest.mark.parametrize("exponent", [-50, 60])
 @pytest.mark.parametrize("representation", ["density", "particles"])
-def test_scale_of_a_kernel_is_a_unit_of_time(representation: str, exponent: int) -> None:
+def test_scale_of_a_kernel_is_a_unit_of_time(representation, exponent):
     """Without softmax: steps of 1e-18 are no steps that vanish where velocities are 1e18."""
     plain = scaled_run(mf.USA, 1.0, representation, 0.7)
     scaled = scaled_run(mf.USA, 2.0**exponent, representation, 0.7 * 2.0**-exponent)
@@ -132,7 +128,7 @@ def test_scale_of_a_kernel_is_a_unit_of_time(representation: str, exponent: int)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_degree_beyond_a_gap_moves_tokens(normalized: bool) -> None:
+def test_degree_beyond_a_gap_moves_tokens(normalized):
     """A kernel of degrees 1 and 70: moments of 200 tokens against sums over pairs."""
     multipliers = np.zeros(71)
     multipliers[[0, 1, 70]] = 1.0, 0.2, 0.1
@@ -146,9 +142,7 @@ def test_degree_beyond_a_gap_moves_tokens(normalized: bool) -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(normalized=True, strength=-1.0)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_velocity_in_the_own_field_is_that_of_three_calls_to_the_bit(
-    flow: mf.Flow, weighted: bool
-) -> None:
+def test_velocity_in_the_own_field_is_that_of_three_calls_to_the_bit(flow, weighted):
     """Few tokens take one compiled call; more, and angles that it cannot reduce, do not."""
     rng = np.random.default_rng(4)
     space = mf.Circle()

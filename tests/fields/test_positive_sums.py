@@ -70,7 +70,7 @@ def sphere_order(beta: float, concentration: float, until: float) -> float:
 
 @pytest.mark.parametrize("representation", ["auto", "characteristics", "density"])
 @pytest.mark.parametrize(("beta", "concentration"), [(-10, 20), (-15, 0.5), (-20, 5), (-40, 20)])
-def test_lost_partition_on_the_circle(beta, concentration, representation) -> None:
+def test_lost_partition_on_the_circle(beta, concentration, representation):
     """A run that ends well has the right moments; a density that cannot says why."""
     problem = problem_of(mf.Circle(), beta, concentration)
     try:
@@ -85,7 +85,7 @@ def test_lost_partition_on_the_circle(beta, concentration, representation) -> No
 
 
 @pytest.mark.parametrize(("beta", "concentration"), [(-10, 5), (-15, 20), (-40, 0.5)])
-def test_lost_partition_on_the_sphere(beta, concentration) -> None:
+def test_lost_partition_on_the_sphere(beta, concentration):
     """As on the circle; nodes are too many for sums over pairs, so that it ends."""
     problem = problem_of(mf.Sphere(), beta, concentration)
     try:
@@ -98,7 +98,7 @@ def test_lost_partition_on_the_sphere(beta, concentration) -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def test_tokens_of_lost_partition_are_summed_over_pairs(space) -> None:
+def test_tokens_of_lost_partition_are_summed_over_pairs(space):
     """Equal weights, more tokens than are summed over pairs anyway: e^{beta s} in every pair."""
     rng = np.random.default_rng(1)
     points = space.check_points(mf.sample_tokens(mf.von_mises_fisher(20.0).build(space), 1500, rng))
@@ -115,7 +115,7 @@ def test_tokens_of_lost_partition_are_summed_over_pairs(space) -> None:
     assert np.abs(velocity - exact.ravel()).max() < 1e-12
 
 
-def test_more_tokens_than_pairs_can_move_end_with_the_reason() -> None:
+def test_more_tokens_than_pairs_can_move_end_with_the_reason():
     """A velocity of minutes, or a wrong one, would be worse."""
     problem = problem_of(mf.Circle(), -20.0, 20.0)
     with pytest.raises(SimulationError, match=r"digits of Z are lost.*at most 10000 tokens"):
@@ -123,7 +123,7 @@ def test_more_tokens_than_pairs_can_move_end_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def test_sums_over_pairs_are_the_series_where_these_have_digits(space) -> None:
+def test_sums_over_pairs_are_the_series_where_these_have_digits(space):
     """Velocity and divergence: two formulas for one field."""
     problem = problem_of(space, -4.0, 1.0)
     points = space.random_points(300, np.random.default_rng(2))
@@ -136,7 +136,7 @@ def test_sums_over_pairs_are_the_series_where_these_have_digits(space) -> None:
         assert found == pytest.approx(expected, abs=1e-11)
 
 
-def test_masses_known_to_rounding_are_not_enough() -> None:
+def test_masses_known_to_rounding_are_not_enough():
     """The same density as coefficients: its value opposite the mass is below its rounding."""
     law = mf.von_mises_fisher(20.0).build(mf.Circle())
     problem = mf.Problem(
@@ -149,7 +149,7 @@ def test_masses_known_to_rounding_are_not_enough() -> None:
     assert share > 1e-6
 
 
-def test_resumed_nodes_keep_the_formula_of_the_law() -> None:
+def test_resumed_nodes_keep_the_formula_of_the_law():
     """Coefficients of the file alone would change masses opposite the mean."""
     problem = problem_of(mf.Circle(), -40.0, 20.0)
     begun = represent(problem, Options(name="characteristics"))

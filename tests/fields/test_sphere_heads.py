@@ -1,7 +1,5 @@
 """Heads on the sphere against direct sums over tokens, which never see a harmonic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -76,7 +74,7 @@ def of_rank(*values: float, seed: int = 0) -> np.ndarray:
         ),
     ],
 )
-def test_velocity_is_that_of_four_tokens(normalized: bool, expected: str) -> None:
+def test_velocity_is_that_of_four_tokens(normalized, expected):
     """B^T for B, V from the wrong side, or y_a of the wrong harmonic would give other numbers."""
     polar, azimuth = np.array([[0.4, 0.3], [1.2, 2.0], [2.3, 4.1], [1.7, 5.5]]).T
     across = np.sin(polar)
@@ -104,9 +102,7 @@ def test_velocity_is_that_of_four_tokens(normalized: bool, expected: str) -> Non
         (np.zeros((3, 3)), True, 1e-14),
     ],
 )
-def test_velocity_is_the_sum_over_tokens(
-    score: np.ndarray, normalized: bool, tolerance: float
-) -> None:
+def test_velocity_is_the_sum_over_tokens(score, normalized, tolerance):
     """A parity, a singular value's sign, or degrees cut too early would show in some score."""
     points = SPHERE.random_points(200, np.random.default_rng(1))
     weights = np.full(200, 1.0 / 200)
@@ -117,7 +113,7 @@ def test_velocity_is_the_sum_over_tokens(
     assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
 
 
-def test_quotient_is_taken_at_the_token() -> None:
+def test_quotient_is_taken_at_the_token():
     """Between two clusters v has many more degrees than its numerator: 1e-9 would be 1e-1."""
     clusters = np.array([[0.0, 0.6, 0.8], [0.0, -0.6, -0.8]])
     targets = SPHERE.random_points(40, np.random.default_rng(2))
@@ -132,7 +128,7 @@ def test_quotient_is_taken_at_the_token() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.SA, mf.USA])
-def test_identity_head_is_the_zonal_kernel(flow: mf.Flow) -> None:
+def test_identity_head_is_the_zonal_kernel(flow):
     """Heads and kernels would be two theories."""
     felt = interaction(mf.Problem(SPHERE, mf.exponential(10.0), flow))
     head = HeadMatrices(10.0 * np.eye(3), np.eye(3))
@@ -148,7 +144,7 @@ def test_identity_head_is_the_zonal_kernel(flow: mf.Flow) -> None:
     assert np.abs(change - felt.transport(24)(density, False)).max() < 1e-13
 
 
-def test_right_hand_side_of_polynomials_is_free_of_aliasing() -> None:
+def test_right_hand_side_of_polynomials_is_free_of_aliasing():
     """What products have above the degree would come back into it, on too few rings."""
     table = head_table(HeadMatrices(3.0 * SCORE, VALUE), False, 3.0)
     density = packing.from_modes([[1, 0, 0.3], [2, 1, 0.2], [4, -3, 0.1]])
@@ -157,7 +153,7 @@ def test_right_hand_side_of_polynomials_is_free_of_aliasing() -> None:
     assert np.abs(coarse - packing.resize(fine, 4)).max() < 1e-14
 
 
-def test_row_scale_keeps_digits_where_the_score_is_small() -> None:
+def test_row_scale_keeps_digits_where_the_score_is_small():
     """Scaled by e^{-r_1}, all digits of a direction with |S^T x| = 0 would be rounding."""
     points = SPHERE.random_points(100, np.random.default_rng(5))
     head = HeadMatrices(np.diag([25.0, 1.0, 1.0]), VALUE)
@@ -174,7 +170,7 @@ def test_row_scale_keeps_digits_where_the_score_is_small() -> None:
     assert np.abs(partition - sums).max() < 16 * EPS * np.exp(table.scale.log_peak(*values))
 
 
-def test_threads_do_not_change_a_bit() -> None:
+def test_threads_do_not_change_a_bit():
     """Runs would not repeat on another machine."""
     points = SPHERE.random_points(40_000, np.random.default_rng(6))
     heads = [HeadMatrices(30.0 * SCORE, VALUE)]
@@ -188,7 +184,7 @@ def test_threads_do_not_change_a_bit() -> None:
         set_threads(before)
 
 
-def test_tables_beyond_memory_are_refused() -> None:
+def test_tables_beyond_memory_are_refused():
     """A run would end without a word when memory does."""
     with pytest.raises(ValueError, match=r"beta \|B\| = 1000 needs a table of .* GiB"):
         head_table(HeadMatrices(np.diag([1000.0, 900.0, 500.0]), VALUE), True, 0.0)

@@ -5,8 +5,6 @@ lines. NUMBA_DISABLE_JIT makes numba return functions as they are written; funct
 LLVM code name what stands for them (`compiled.intrinsic`). Both copies must give the same.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import warnings

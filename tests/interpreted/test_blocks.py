@@ -17,7 +17,7 @@ def _output(x: np.ndarray, options: dict[str, object]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("options", [{}, {"mask": "causal"}, {"mask": "alibi", "rate": 0.3}])
-def test_rows_of_blocks(agree: Agree, options: dict[str, object]) -> None:
+def test_rows_of_blocks(agree, options):
     """Rows above the diagonal, without mass, and of exponents beyond the range of doubles."""
     x = np.random.default_rng(1).normal(size=(2, 4, 3)) * np.array([[[1.0]], [[40.0]]])
     # Rounding of exponents up to several thousand.

@@ -21,7 +21,7 @@ def _weights(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("method", ["recurrence", "cells"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments(agree: Agree, method: str, weighted: bool) -> None:
+def test_moments(agree, method, weighted):
     """Blocks, or their ends, would be read beyond: 201 tokens are more than one, and odd."""
     weights = _weights(201) if weighted else None
     agree(f"{POINTS}.{method}:moments", _angles(201), weights, 13, atol=1e-14)
@@ -31,13 +31,13 @@ SERIES = [np.array([4.0, 1.0 - 0.5j, 0.3j, 0.1, 0.2, 0.05]), np.array([3.0, 0.5j
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_values_by_recurrence(agree: Agree, count: int) -> None:
+def test_values_by_recurrence(agree, count):
     """Degrees would be missed at the border of a group of nine."""
     agree(f"{POINTS}.recurrence:evaluate", SERIES[:count], _angles(20), atol=1e-14)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_velocity_in_the_own_field(agree: Agree, normalized: bool) -> None:
+def test_velocity_in_the_own_field(agree, normalized):
     """Multipliers would be read beyond their end."""
     attention = np.array([4.0, 1.0, 0.3, 0.1, 0.02, 0.01]) if normalized else None
     args = (_angles(20), _weights(20), np.array([0.0, 1.0, 0.3, 0.1, 0.02, 0.01]), attention)
@@ -47,7 +47,7 @@ def test_velocity_in_the_own_field(agree: Agree, normalized: bool) -> None:
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("tokens", [24, 37])
-def test_values_by_cells(agree: Agree, count: int, depth: int, tokens: int) -> None:
+def test_values_by_cells(agree, count, depth, tokens):
     """Rows of eight tokens would be mixed up, or numbers beyond the last be written."""
     args = (SERIES[:count], _angles(tokens), depth)
     agree(f"{POINTS}.cells:evaluate", *args, atol=1e-14)
@@ -55,20 +55,20 @@ def test_values_by_cells(agree: Agree, count: int, depth: int, tokens: int) -> N
 
 @pytest.mark.parametrize("targets", [None, np.array([0.5, 3.0])])
 @each("beta", [5.0, -5.0, 2e4], normalized=[False, True])
-def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray | None) -> None:
+def test_pairs(agree, beta, normalized, targets):
     """Tokens would be met twice or not at all; beta = 2e4 takes the way around underflow."""
     args = (_angles(6), _weights(6), beta, normalized, targets)
     # Rounding of exponents up to 4e4.
     agree("engines.pairs.circle:exponential_velocity_circle", *args, rtol=1e-10, atol=1e-300)
 
 
-def test_pairs_at_huge_angles(agree: Agree) -> None:
+def test_pairs_at_huge_angles(agree):
     """Angles that are not reduced exactly would not be sent the other way."""
     args = (np.array([2e9, 1.0, 2.0]), np.full(3, 1.0 / 3.0), 2.0, True)
     agree("engines.pairs.circle:exponential_velocity_circle", *args)
 
 
-def test_advection(agree: Agree) -> None:
+def test_advection(agree):
     """Taps of the convolution, or degrees of the transforms, would be read beyond the last."""
     rng = np.random.default_rng(0)
     density = rng.normal(size=50) + 1j * rng.normal(size=50)
@@ -92,7 +92,7 @@ def _moments_of_a_run(normalized: bool, diffusivity: float) -> np.ndarray:
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("diffusivity", [0.0, 0.1])
-def test_runs(agree: Agree, normalized: bool, diffusivity: float) -> None:
+def test_runs(agree, normalized, diffusivity):
     """Multipliers would be read beyond the kernel's degree, or stages of a step be exchanged."""
     # Steps may differ in their last digit: their errors are below the tolerance.
     agree(_moments_of_a_run, normalized, diffusivity, rtol=1e-5, atol=1e-6)
@@ -100,7 +100,7 @@ def test_runs(agree: Agree, normalized: bool, diffusivity: float) -> None:
 
 @pytest.mark.parametrize("potential", [0.0, np.inf])
 @pytest.mark.parametrize("partition", [None, np.array([9.0, 0.5 + 0.0j])])
-def test_advection_by_nothing(agree: Agree, potential: float, partition: None) -> None:
+def test_advection_by_nothing(agree, potential, partition):
     """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
     density, sizes = np.ones(50, complex), np.array([128, 192])
     args = (density, np.full(46, potential + 0j), partition, 49, sizes)
@@ -120,7 +120,7 @@ def _fields() -> np.ndarray:
     return fields
 
 
-def test_maxima(agree: Agree) -> None:
+def test_maxima(agree):
     """The stack of intervals would overflow, or a sign be read that is none."""
     agree("spaces.circle.maxima:count_maxima", _fields())
     for field in _fields()[1:]:
@@ -128,7 +128,7 @@ def test_maxima(agree: Agree) -> None:
         agree("spaces.circle.maxima:basins", field, np.linspace(0.1, 6.0, 7))
 
 
-def test_maximum_at_the_first_guess(agree: Agree) -> None:
+def test_maximum_at_the_first_guess(agree):
     """Where p is zero there is no side to go on; where it is zero everywhere, no maximum."""
     slopes = np.array([0.0, 1j])
     agree("engines.fourier.maxima_kernels:polish", slopes, 1, -1.0, 1.0)

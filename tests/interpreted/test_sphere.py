@@ -21,14 +21,14 @@ def _weights(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("targets", [None, _unit(2, 1)])
 @each("beta", [5.0, -5.0, 900.0, -900.0], normalized=[False, True])
-def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray | None) -> None:
+def test_pairs(agree, beta, normalized, targets):
     """Tokens would be met twice or not at all; beta = 900 takes the way around underflow."""
     args = (_unit(3), _weights(3), beta, normalized, targets)
     # Rounding of exponents up to 1800.
     agree("engines.pairs.sphere:exponential_velocity_sphere", *args, rtol=1e-11, atol=1e-300)
 
 
-def test_angles_and_tangent_vectors(agree: Agree) -> None:
+def test_angles_and_tangent_vectors(agree):
     """Points on the axes, in every octant and of no direction would divide by zero."""
     signs = np.array([[x, y, z] for x in (1, -1, 0) for y in (2, -2, 0) for z in (3, -3, 0)])
     vectors = np.concatenate([signs, [[np.nan, 0.0, 1.0], [1e-200, 0.0, 0.0]]]).astype(float)
@@ -39,7 +39,7 @@ def test_angles_and_tangent_vectors(agree: Agree) -> None:
 
 
 @pytest.mark.parametrize("degree", [0, 5, 6])
-def test_solid_harmonics(agree: Agree, degree: int) -> None:
+def test_solid_harmonics(agree, degree):
     """Blocks, pairs of degrees and groups of orders that are not full would be left by one."""
     vectors = np.concatenate([_unit(131), [[0.0, 0.0, -2.0], [1e-9, 0.0, 1.0], [0.0, 0.0, 0.0]]])
     count = (degree + 1) * (degree + 2) // 2
@@ -75,7 +75,7 @@ def _states() -> dict[str, np.ndarray]:
 
 
 @each("radius", [0.02, 0.3, 1.2], state=_states())
-def test_neighbourhoods(agree: Agree, state: str, radius: float) -> None:
+def test_neighbourhoods(agree, state, radius):
     """A box would be split that has no parts, or a pile read above its top."""
     points = _states()[state]
     mass = _weights(len(points))
@@ -85,7 +85,7 @@ def test_neighbourhoods(agree: Agree, state: str, radius: float) -> None:
     agree(f"{SPACE}.neighbourhoods:linked", points, radius)
 
 
-def test_tree_of_many_boxes(agree: Agree) -> None:
+def test_tree_of_many_boxes(agree):
     """Nodes beyond the first 64 would be written behind their arrays."""
     from meanfield.engines.harmonics.box_tree import curve_order
 
@@ -102,7 +102,7 @@ def _field(degree: int, seed: int) -> np.ndarray:
     return gaussian_fields(variances, 1, np.random.default_rng(seed))[0]
 
 
-def test_maxima(agree: Agree) -> None:
+def test_maxima(agree):
     """A cell would be written beyond the last, or a summit be counted twice."""
     field = _field(2, 0)
     agree(f"{SPACE}.maxima:count_maxima", field[None])
@@ -111,7 +111,7 @@ def test_maxima(agree: Agree) -> None:
 
 
 @pytest.mark.parametrize("hessian", [(-2.0, 0.5, -1.0), (2.0, 0.0, -1.0), (-1e-30, 0.0, 0.0)])
-def test_verdicts(agree: Agree, hessian: tuple[float, ...]) -> None:
+def test_verdicts(agree, hessian):
     """An eigenvalue of zero would be divided by."""
     for gradient in ((0.0, 0.0), (0.1, -0.2), (3.0, 4.0)):
         agree(f"{ROOM}.maxima_kernels:newton", *gradient, *hessian)
@@ -120,7 +120,7 @@ def test_verdicts(agree: Agree, hessian: tuple[float, ...]) -> None:
             agree(f"{ROOM}.maxima_kernels:verdict", *args)
 
 
-def test_heat(agree: Agree) -> None:
+def test_heat(agree):
     """Normals beyond the table would read past its end."""
     normals = np.array([[0.1, 0.2], [9.0, 9.0], [0.0, 0.0], [1.0, -2.0]])
     agree(f"{ROOM}.heat:diffuse", _unit(4), 0.1, normals, atol=1e-14)

@@ -18,7 +18,7 @@ def _elementary(values: np.ndarray) -> tuple[np.ndarray, ...]:
     return np.array([exp2(value) for value in values]), np.array(spread), fused(1e16, 1.5, -1.0)
 
 
-def test_elementary_functions(agree: Agree) -> None:
+def test_elementary_functions(agree):
     """Stand-ins would not be what they stand for; 2^-1030 is cut to zero."""
     agree(_elementary, np.array([-1030.0, -3.25, 0.0, 0.5, 70.0]))
 
@@ -40,6 +40,6 @@ def _stepped(start: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, float]:
 
 @pytest.mark.parametrize("rates", [-(np.arange(8.0) ** 3), np.repeat([-40.0, 0.0], 4)])
 @pytest.mark.parametrize("start", [np.linspace(0.1, 1.0, 8), np.exp(1j * np.arange(8.0))])
-def test_exponential_steps(agree: Agree, start: np.ndarray, rates: np.ndarray) -> None:
+def test_exponential_steps(agree, start, rates):
     """Real numbers would be read as complex ones, or a rate for the wrong coefficient."""
     agree(_stepped, start, rates, rtol=1e-9)

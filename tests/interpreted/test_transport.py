@@ -40,7 +40,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_circle(agree: Agree, pair: tuple[str, str], p: int) -> None:
+def test_circle(agree, pair, p):
     """A cell or a level beyond the last would be read, where a circle closes."""
     first, second = map(_measure, pair)
     agree(_distance, "Circle", first, second, p, "geodesic", rtol=1e-9, atol=1e-15)
@@ -58,14 +58,14 @@ def _sphere(kind: str) -> tuple[str, object]:
 
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
-def test_sphere(agree: Agree, p: int, cost: str) -> None:
+def test_sphere(agree, p, cost):
     """The simplex would hang a tree by a node that is none."""
     first, second = _sphere("tokens"), _sphere("weighted")
     agree(_distance, "Sphere", first, second, p, cost, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("levels", [np.zeros(0), np.cumsum(np.full(7, 1.0 / 7.0))])
-def test_samples_of_many_points(agree: Agree, levels: np.ndarray) -> None:
+def test_samples_of_many_points(agree, levels):
     """The level before the first point, or after the last, would be one of memory's."""
     from meanfield.engines.fourier.cdf import local_polynomials
 
@@ -74,7 +74,7 @@ def test_samples_of_many_points(agree: Agree, levels: np.ndarray) -> None:
     agree("transport.circle.w1:_samples", points, levels, rows, 1.0, 16, atol=1e-15)
 
 
-def test_pieces_outside_a_window(agree: Agree) -> None:
+def test_pieces_outside_a_window(agree):
     """Lengths above and below the window would not be those that are left out."""
     from meanfield.engines.fourier.cdf import local_polynomials
 
@@ -100,21 +100,21 @@ def _transform(first: tuple, second: tuple, duals: np.ndarray, geodesic: bool, p
 
 
 @each("geodesic, p", [(True, 1), (False, 2)], reaches=[(0.0, 0.0), (0.1, 0.0), (0.0, 0.2)])
-def test_transform(agree: Agree, geodesic: bool, p: int, reaches: tuple[float, float]) -> None:
+def test_transform(agree, geodesic, p, reaches):
     """A run of neighbours would be left out, or looked for beyond the tree."""
     first, second = _tangents(5, reaches[0]), _tangents(40, reaches[1])
     duals = 0.3 * second[0][:, 0]
     agree(_transform, first, second, duals, geodesic, p, atol=1e-14)
 
 
-def test_products_of_edges_and_parts(agree: Agree) -> None:
+def test_products_of_edges_and_parts(agree):
     """A sink without parts would take those of the next."""
     agree("transport.sphere.plans:_products", np.array([0, 2, 2, 5]), np.array([0, 3, 4, 6]))
 
 
 @pytest.mark.parametrize("geodesic", [True, False])
 @pytest.mark.parametrize("p", [1, 2])
-def test_costs(agree: Agree, geodesic: bool, p: int) -> None:
+def test_costs(agree, geodesic, p):
     """Series, antipodes and slopes at zero are branches of their own."""
     costs = "transport.sphere.costs"
     for chord in (0.0, 1e-5, 0.7, 1.99):

@@ -1,7 +1,6 @@
 """Initial laws."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +20,12 @@ def values(law: mf.Law, angles: np.ndarray) -> np.ndarray:
     return 1.0 + 2.0 * (np.exp(1j * np.outer(angles, k)) @ c[1:]).real
 
 
-def test_uniform_is_one() -> None:
+def test_uniform_is_one():
     """No degree but 0."""
     assert np.array_equal(mf.uniform().build(CIRCLE).coefficients, [1.0])
 
 
-def test_perturbed_uniform_has_the_amplitudes_of_its_modes() -> None:
+def test_perturbed_uniform_has_the_amplitudes_of_its_modes():
     """The density is 1 + sum A cos k theta + B sin k theta; modes of one degree add up."""
     t = np.linspace(0, 6, 9)
     law = mf.perturbed_uniform([[2, 0.1, 0.2], [5, 0.0, -0.3], [2, 0.1, 0.0]])
@@ -35,7 +34,7 @@ def test_perturbed_uniform_has_the_amplitudes_of_its_modes() -> None:
 
 
 @pytest.mark.parametrize("concentration", [0.0, 0.1, 3.0, 500.0])
-def test_von_mises_fisher_is_its_density(concentration: float) -> None:
+def test_von_mises_fisher_is_its_density(concentration):
     """Proportional to exp(kappa cos(theta - mean)), with mass one."""
     t, mean = np.linspace(0, 2 * np.pi, 50), 2.5
     law = mf.von_mises_fisher(concentration, mean=mean)
@@ -45,7 +44,7 @@ def test_von_mises_fisher_is_its_density(concentration: float) -> None:
     )
 
 
-def test_mixture_adds_weighted_densities() -> None:
+def test_mixture_adds_weighted_densities():
     """Weights, means and concentrations of each component."""
     t = np.linspace(0, 2 * np.pi, 50)
     law = mf.mixture([(0.7, 0.5, 9.0), (0.2, 3.0, 1.0), (0.1, 0.0, 0.0)])
@@ -55,7 +54,7 @@ def test_mixture_adds_weighted_densities() -> None:
 
 
 @pytest.mark.parametrize("strength", [1.0, -1.0])
-def test_sampled_knows_its_degree_by_the_problem(strength: float, tmp_path: Path) -> None:
+def test_sampled_knows_its_degree_by_the_problem(strength, tmp_path):
     """Python would ask for what a run file knows, or keep other degrees."""
     flow = mf.Flow("none", strength=strength)
     problem = mf.Problem(CIRCLE, mf.exponential(9.0), flow, mf.sampled(1000))
@@ -73,7 +72,7 @@ def test_sampled_knows_its_degree_by_the_problem(strength: float, tmp_path: Path
     assert repr(problem.initial) == "sampled(1000)"
 
 
-def test_sampled_without_degree_or_problem_is_refused() -> None:
+def test_sampled_without_degree_or_problem_is_refused():
     """It would be built of nothing, or of more degrees than there are."""
     with pytest.raises(ValueError, match=r"max_degree has no default without a problem: give it"):
         mf.sampled(1000).build(CIRCLE)
@@ -81,7 +80,7 @@ def test_sampled_without_degree_or_problem_is_refused() -> None:
         mf.sampled(10, max_degree=200_000).build(CIRCLE)
 
 
-def test_sampled_has_the_moments_of_its_tokens() -> None:
+def test_sampled_has_the_moments_of_its_tokens():
     """Up to max_degree those of iid uniform tokens of that seed, zero above."""
     density = mf.sampled(tokens=20_000, seed=3, max_degree=6).build(CIRCLE)
     tokens = CIRCLE.random_points(20_000, np.random.default_rng(3))
@@ -89,7 +88,7 @@ def test_sampled_has_the_moments_of_its_tokens() -> None:
     np.testing.assert_allclose(density.coefficients, expected, rtol=0, atol=1e-14)
 
 
-def test_laws_of_points_and_coefficients_keep_them() -> None:
+def test_laws_of_points_and_coefficients_keep_them():
     """Nothing is resampled or smoothed."""
     measure = mf.from_points(np.array([0.0, 1.0]), np.array([0.25, 0.75])).build(CIRCLE)
     assert isinstance(measure, mf.Measure)
@@ -111,57 +110,56 @@ def test_laws_of_points_and_coefficients_keep_them() -> None:
         (mf.sampled(10, 0, 8), "Take more tokens than 10, .* the law's max_degree below 8"),
     ],
 )
-def test_negative_density_is_refused_with_where_and_how_much(law: mf.Law, message: str) -> None:
+def test_negative_density_is_refused_with_where_and_how_much(law, message):
     """Beyond rounding, 1e-10; the user sees what to reduce."""
     with pytest.raises(ValueError, match=message):
         law.build(CIRCLE)
 
 
-def test_density_that_touches_zero_is_accepted() -> None:
+def test_density_that_touches_zero_is_accepted():
     """1 + cos is zero at pi, and rounding makes it -1e-17."""
     assert mf.perturbed_uniform([[1, 1.0, 0.0]]).build(CIRCLE).max_degree == 1
 
 
 @together("mode", [[1.5, 0.1, 0.0], [0, 0.1, 0.0], [-2, 0.1, 0.0], [1, 0.1]])
-def test_malformed_mode_is_refused(mode: list) -> None:
+def test_malformed_mode_is_refused(mode):
     """Degree 0 is the mass and is not free."""
     with pytest.raises(ValueError, match=r"must be \[k, cosine, sine\] with an integer k >= 1"):
         mf.perturbed_uniform([mode]).build(CIRCLE)
 
 
 @pytest.mark.parametrize("mode", [[1, np.nan, 0.0], [1, 0.0, np.inf], [np.nan, 0.1, 0.0]])
-def test_mode_that_is_not_finite_is_refused(mode: list) -> None:
+def test_mode_that_is_not_finite_is_refused(mode):
     """The degree too: a NaN there has no integer to be compared with."""
     with pytest.raises(ValueError, match=r"modes .* must be a finite number"):
         mf.perturbed_uniform([mode]).build(CIRCLE)
 
 
 @pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5), ()])
-def test_mixture_refuses_weights(weights: tuple) -> None:
+def test_mixture_refuses_weights(weights):
     """Weights sum to 1 within 1e-9 and none is negative."""
     with pytest.raises(ValueError, match="weights of a mixture sum to .*, expected 1"):
         mf.mixture([(weight, 0.0, 1.0) for weight in weights])
 
 
 @pytest.mark.parametrize("concentration", [-1.0, np.inf, np.nan])
-def test_mixture_refuses_concentration(concentration: float) -> None:
+def test_mixture_refuses_concentration(concentration):
     """A negative one is the same density elsewhere: most likely a slip."""
     with pytest.raises(
-        ValueError,
-        match="concentration must be (finite and >= 0, at most .*|a finite number), got",
+        ValueError, match="concentration must be (finite and >= 0, at most .*|a finite number), got"
     ):
         mf.von_mises_fisher(concentration)
 
 
 @pytest.mark.parametrize("mean", [np.nan, [0.0, np.inf, 1.0]])
-def test_mixture_refuses_means_that_are_nowhere(mean: object) -> None:
+def test_mixture_refuses_means_that_are_nowhere(mean):
     """The density would be NaN."""
     with pytest.raises(ValueError, match="mean .*must be (finite|a finite number), got"):
         mf.von_mises_fisher(1.0, mean=mean)
 
 
 @pytest.mark.parametrize("kind", ["points", "weights", "density", "modes", "mixture"])
-def test_laws_keep_what_they_were_given(kind: str) -> None:
+def test_laws_keep_what_they_were_given(kind):
     """Reusing an array would change a law that is built later."""
     given = {
         "points": np.array([0.5, 1.0]),
@@ -194,9 +192,7 @@ def test_laws_keep_what_they_were_given(kind: str) -> None:
         (mf.Sphere(7), mf.configuration("antipodal", weights=[0.2, 0.8]), [-1]),
     ],
 )
-def test_configurations_have_their_angles(
-    space: mf.Sphere, law: mf.Law, cosines: list[float]
-) -> None:
+def test_configurations_have_their_angles(space, law, cosines):
     """In a subsphere where they have fewer dimensions, with the masses that are given."""
     measure = law.build(space)
     vectors = space.vectors(measure.points)
@@ -229,7 +225,7 @@ def test_configurations_have_their_angles(
         (CIRCLE, ("antipodal", None, None, [1.0]), "weights"),
     ],
 )
-def test_configurations_that_are_none_are_refused(space: mf.Sphere, given, message: str) -> None:
+def test_configurations_that_are_none_are_refused(space, given, message):
     """In one line that says what to do."""
     with pytest.raises(ValueError, match=message):
         mf.configuration(*given).build(space)

@@ -1,9 +1,6 @@
 """Densities given by functions and by values: exact where they can be, refused where not."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +36,7 @@ def ripple(theta: Any) -> Any:
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 50.0])
-def test_function_on_the_circle_is_exact(kappa: float) -> None:
+def test_function_on_the_circle_is_exact(kappa):
     """Coefficients would be those of another density, or too many."""
     found = mf.from_function(lambda t: 3.0 * np.exp(kappa * (np.cos(t - 1.0) - 1.0)))
     exact = mf.von_mises_fisher(kappa, mean=1.0).build(CIRCLE)
@@ -48,7 +45,7 @@ def test_function_on_the_circle_is_exact(kappa: float) -> None:
 
 
 @pytest.mark.parametrize("kappa", [0.0, 2.0, 20.0])
-def test_function_on_the_sphere_is_exact(kappa: float) -> None:
+def test_function_on_the_sphere_is_exact(kappa):
     """Axis, normalisation or layout of the coefficients would be others."""
     found = mf.from_function(lambda x: 3.0 * np.exp(kappa * (x @ MEAN - 1.0)))
     exact = mf.von_mises_fisher(kappa, mean=MEAN).build(SPHERE)
@@ -56,7 +53,7 @@ def test_function_on_the_sphere_is_exact(kappa: float) -> None:
     assert found.build(SPHERE).max_degree <= exact.max_degree
 
 
-def test_narrow_peak_is_seen_to_the_rounding_of_its_argument() -> None:
+def test_narrow_peak_is_seen_to_the_rounding_of_its_argument():
     """A peak between the nodes of the first grid would be lost; its plateau would never end."""
     kappa = 1e5
     found = mf.from_function(lambda t: np.exp(kappa * (np.cos(t - 1.2345) - 1.0))).build(CIRCLE)
@@ -67,7 +64,7 @@ def test_narrow_peak_is_seen_to_the_rounding_of_its_argument() -> None:
 
 
 @pytest.mark.parametrize("power", [3, 5])
-def test_degrees_are_as_many_as_the_spectrum_needs(power: int) -> None:
+def test_degrees_are_as_many_as_the_spectrum_needs(power):
     """|sin|^p decays as k^-(p+1): the degree where it stops is where that meets rounding."""
     built = mf.from_function(lambda t: np.abs(np.sin(t)) ** power).build(CIRCLE)
     sizes = CIRCLE.sizes_by_degree(built.coefficients)[::2]
@@ -94,31 +91,27 @@ def test_degrees_are_as_many_as_the_spectrum_needs(power: int) -> None:
         (lambda t: float(t), TypeError, r"the function of the density failed \(only .*use numpy"),
     ],
 )
-def test_what_is_no_smooth_density_is_refused(
-    function: Callable[..., Any], error: type, message: str
-) -> None:
+def test_what_is_no_smooth_density_is_refused(function, error, message):
     """A run would start from something else than was asked for, or from a traceback of ours."""
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         mf.from_function(function).build(CIRCLE)
 
 
-def test_series_that_is_negative_between_the_nodes_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_series_that_is_negative_between_the_nodes_is_refused(monkeypatch):
     """No value at a node is negative, but the density is."""
     monkeypatch.setattr(own_laws, "_NEGATIVE", 1.0)
     with pytest.raises(ValueError, match="density is negative: -0.2.*function must not be negati"):
         mf.from_function(lambda t: 1.0 + 1.2 * np.cos(t)).build(CIRCLE)
 
 
-def test_grids_that_memory_does_not_hold_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grids_that_memory_does_not_hold_are_not_tried(monkeypatch):
     """A kink on the sphere would end in the kernel's out-of-memory killer."""
     monkeypatch.setattr(own_laws, "available_memory", lambda: 2**22)
     with pytest.raises(ValueError, match="not smooth enough: at degree 64"):
         mf.from_function(lambda x: np.abs(x[:, 2])).build(SPHERE)
 
 
-def test_other_errors_of_the_function_are_its_own() -> None:
+def test_other_errors_of_the_function_are_its_own():
     """A user would look for the mistake in ours."""
     with pytest.raises(ZeroDivisionError):
         mf.from_function(lambda t: 1 / 0).build(CIRCLE)
@@ -127,7 +120,7 @@ def test_other_errors_of_the_function_are_its_own() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 6, 7, 64])
-def test_values_on_the_circle_are_met_and_no_degree_is_wasted(count: int) -> None:
+def test_values_on_the_circle_are_met_and_no_degree_is_wasted(count):
     """The series would not go through the values, at even or odd numbers of them."""
     values = 2.0 + np.random.default_rng(count).random(count)
     built = mf.from_values(values).build(CIRCLE)
@@ -136,14 +129,14 @@ def test_values_on_the_circle_are_met_and_no_degree_is_wasted(count: int) -> Non
     assert built.max_degree == count // 2
 
 
-def test_values_of_a_density_are_that_density() -> None:
+def test_values_of_a_density_are_that_density():
     """Angles would begin elsewhere, or go round the other way."""
     angles = 2.0 * np.pi * np.arange(64) / 64
     exact = mf.von_mises_fisher(2.0, mean=1.0).build(CIRCLE)
     assert distance(mf.from_values(bump(angles)).build(CIRCLE), exact) < 1e-14
 
 
-def test_degrees_above_those_of_the_first_grid_are_seen() -> None:
+def test_degrees_above_those_of_the_first_grid_are_seen():
     """They fold onto others at its nodes, or fall between its degrees: the law would be uniform."""
     for k in (257, 768, 1000):
         found = mf.from_function(lambda theta, k=k: 1.0 + 0.5 * np.cos(k * theta)).build(CIRCLE)
@@ -152,7 +145,7 @@ def test_degrees_above_those_of_the_first_grid_are_seen() -> None:
     assert wave.build(mf.Sphere()).max_degree == 70
 
 
-def test_size_of_a_function_does_not_matter() -> None:
+def test_size_of_a_function_does_not_matter():
     """Its mean would overflow, or vanish."""
     for size in (1e308, 1e-310):
         law = mf.from_function(lambda theta, size=size: size * (1.0 + 0.5 * np.cos(theta)))
@@ -160,7 +153,7 @@ def test_size_of_a_function_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("kind", ["array", "DH2", "DH2 extended", "GLQ", "GLQ extended"])
-def test_values_on_the_sphere_are_those_of_the_grid(kind: str) -> None:
+def test_values_on_the_sphere_are_those_of_the_grid(kind):
     """Poles, longitudes or weights of another grid would move the density."""
     exact = mf.von_mises_fisher(2.0, mean=MEAN).build(SPHERE)
     if kind == "array":
@@ -188,7 +181,7 @@ def test_values_on_the_sphere_are_those_of_the_grid(kind: str) -> None:
         ([0.0, 0.0], ValueError, "the density is 0 everywhere"),
     ],
 )
-def test_values_of_no_density_are_refused(values: Any, error: type, message: str) -> None:
+def test_values_of_no_density_are_refused(values, error, message):
     """They would come back as another density."""
     with pytest.raises(error, match=message):
         mf.from_values(values)
@@ -204,16 +197,14 @@ def test_values_of_no_density_are_refused(values: Any, error: type, message: str
         (CIRCLE, np.eye(8)[0], "density is negative: .*Smooth the values, or give more of them"),
     ],
 )
-def test_values_of_other_grids_are_refused(
-    manifold: mf.Circle | mf.Sphere, values: Any, message: str
-) -> None:
+def test_values_of_other_grids_are_refused(manifold, values, message):
     """They would be taken for the values at other points."""
     with pytest.raises(ValueError, match=message):
         mf.from_values(values).build(manifold)
 
 
 @pytest.mark.parametrize("law", [mf.from_function(bump), mf.from_values(bump(np.arange(6.0)))])
-def test_own_laws_are_plain_data(law: Any) -> None:
+def test_own_laws_are_plain_data(law):
     """Workers would have no law, and equal problems be different ones."""
     again = pickle.loads(pickle.dumps(law))
     assert again == law and hash(again) == hash(law)
@@ -221,7 +212,7 @@ def test_own_laws_are_plain_data(law: Any) -> None:
     assert eval(repr(mf.from_function(bump)), {"from_function": mf.from_function, "bump": bump})
 
 
-def test_values_are_a_copy() -> None:
+def test_values_are_a_copy():
     """A law that is not yet built would change with the user's array."""
     values = np.ones(4)
     law = mf.from_values(values)
@@ -229,7 +220,7 @@ def test_values_are_a_copy() -> None:
     assert law == mf.from_values(np.ones(4))
 
 
-def test_runs_and_ensembles_start_from_a_function() -> None:
+def test_runs_and_ensembles_start_from_a_function():
     """A law that workers, runs or token draws do not take would be a toy."""
     kernel = mf.exponential(5.0)
     own = mf.Problem(CIRCLE, kernel, mf.USA, mf.from_function(ripple))
@@ -242,7 +233,7 @@ def test_runs_and_ensembles_start_from_a_function() -> None:
 
 
 @pytest.mark.slow
-def test_workers_of_an_ensemble_start_from_a_function() -> None:
+def test_workers_of_an_ensemble_start_from_a_function():
     """A process of its own imports the function by name."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
@@ -266,7 +257,7 @@ def configured(folder: Path, initial: str) -> Path:
     return folder / "run.toml"
 
 
-def test_run_file_names_a_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_file_names_a_function(tmp_path, capsys):
     """A run file could do less than Python, or execute in silence."""
     (tmp_path / "law.py").write_text("import numpy as np\ndef f(t):\n    return 2 + np.cos(t)\n")
     source = configured(tmp_path, 'name = "function"\nfunction = "law.py:f"')
@@ -282,7 +273,7 @@ def test_run_file_names_a_function(tmp_path: Path, capsys: pytest.CaptureFixture
     assert loaded.initial_measure().moments(1) == pytest.approx([1.0, 0.25], abs=1e-15)
 
 
-def test_run_file_names_values(tmp_path: Path) -> None:
+def test_run_file_names_values(tmp_path):
     """A run file could do less than Python."""
     np.save(tmp_path / "values.npy", np.array([4, 2, 0, 2]))
     config = load_config(configured(tmp_path, 'name = "values"\nfile = "values.npy"'))
@@ -301,7 +292,7 @@ def test_run_file_names_values(tmp_path: Path) -> None:
         ("", "function is missing"),
     ],
 )
-def test_run_file_refuses_bad_functions_in_one_line(tmp_path: Path, law: str, message: str) -> None:
+def test_run_file_refuses_bad_functions_in_one_line(tmp_path, law, message):
     """The user would not know which section is meant, or see a traceback."""
     code = "def low(t):\n    return t - 1\ndef bad(t):\n    return 1 / 0\n"
     folder = tmp_path / "here"
@@ -322,7 +313,7 @@ def test_run_file_refuses_bad_functions_in_one_line(tmp_path: Path, law: str, me
         (np.zeros(0), r"holds no values, expected at least one"),
     ],
 )
-def test_run_file_refuses_bad_values_in_one_line(tmp_path: Path, values: Any, message: str) -> None:
+def test_run_file_refuses_bad_values_in_one_line(tmp_path, values, message):
     """As of functions."""
     np.save(tmp_path / "values.npy", values)
     source = configured(tmp_path, 'name = "values"\nfile = "values.npy"')
@@ -331,7 +322,7 @@ def test_run_file_refuses_bad_values_in_one_line(tmp_path: Path, values: Any, me
     assert str(caught.value).startswith(f"{source}: [initial] ")
 
 
-def test_permission_holds_for_laws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_permission_holds_for_laws(tmp_path, capsys):
     """Checking somebody's run file would execute its law."""
     (tmp_path / "law.py").write_text("raise RuntimeError('executed')\n")
     path = str(configured(tmp_path, 'name = "function"\nfunction = "law.py:f"'))
@@ -344,7 +335,7 @@ def test_permission_holds_for_laws(tmp_path: Path, capsys: pytest.CaptureFixture
     assert 'function = "law.py:f" failed: RuntimeError: executed' in capsys.readouterr().err
 
 
-def test_command_runs_from_a_function(tmp_path: Path) -> None:
+def test_command_runs_from_a_function(tmp_path):
     """The whole way, with a resume that executes the Python again."""
     (tmp_path / "law.py").write_text("import numpy as np\ndef f(t):\n    return 2 + np.cos(t)\n")
     path = str(configured(tmp_path, 'name = "function"\nfunction = "law.py:f"'))

@@ -27,7 +27,7 @@ def of_its_coefficients(law: mf.Law) -> mf.Density:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_tokens_have_the_moments_of_their_density(name: str) -> None:
+def test_tokens_have_the_moments_of_their_density(name):
     """Within four standard errors, twelve complex moments of 100,000 tokens."""
     density = LAWS[name].build(CIRCLE)
     tokens = mf.sample_tokens(density, TOKENS, np.random.default_rng(11))
@@ -41,7 +41,7 @@ def test_tokens_have_the_moments_of_their_density(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_tokens_follow_the_cumulative_distribution(name: str) -> None:
+def test_tokens_follow_the_cumulative_distribution(name):
     """Kolmogorov-Smirnov at the 0.1 % level, seeded."""
     density = LAWS[name].build(CIRCLE)
     tokens = np.sort(mf.sample_tokens(density, TOKENS, np.random.default_rng(5)) % (2 * np.pi))
@@ -52,7 +52,7 @@ def test_tokens_follow_the_cumulative_distribution(name: str) -> None:
     assert distance * np.sqrt(TOKENS) < 1.95
 
 
-def test_tokens_are_decided_by_the_seed() -> None:
+def test_tokens_are_decided_by_the_seed():
     """The same generator gives the same tokens, another gives others."""
     density = LAWS["perturbed"].build(CIRCLE)
     first, again, other = (
@@ -62,7 +62,7 @@ def test_tokens_are_decided_by_the_seed() -> None:
     assert not np.array_equal(first, other)
 
 
-def test_tokens_of_uniform_need_no_rejection() -> None:
+def test_tokens_of_uniform_need_no_rejection():
     """Exactly as many random numbers as tokens."""
     density = mf.uniform().build(CIRCLE)
     found = mf.sample_tokens(density, 10, np.random.default_rng(4))
@@ -70,7 +70,7 @@ def test_tokens_of_uniform_need_no_rejection() -> None:
 
 
 @pytest.mark.parametrize("concentration", [1e5, 1e6])
-def test_sharp_tokens_on_the_circle_follow_their_law(concentration: float) -> None:
+def test_sharp_tokens_on_the_circle_follow_their_law(concentration):
     """Kolmogorov-Smirnov at the 0.1 % level, against the density itself."""
     density = mf.von_mises_fisher(concentration, mean=2.0).build(CIRCLE)
     tokens = np.sort(mf.sample_tokens(density, TOKENS, np.random.default_rng(3)))
@@ -84,9 +84,7 @@ def test_sharp_tokens_on_the_circle_follow_their_law(concentration: float) -> No
 
 @pytest.mark.parametrize("known", [True, False], ids=["components", "coefficients"])
 @pytest.mark.parametrize(("concentration", "count"), [(500.0, 20_000), (4e3, 3_000)])
-def test_sharp_tokens_on_the_sphere_follow_their_law(
-    concentration: float, count: int, known: bool
-) -> None:
+def test_sharp_tokens_on_the_sphere_follow_their_law(concentration, count, known):
     """Height and angle about the mean are independent: chi squared of 8 x 8 equal cells."""
     mean = np.array([0.6, 0.0, -0.8])
     law = mf.von_mises_fisher(concentration, mean=mean)
@@ -100,7 +98,7 @@ def test_sharp_tokens_on_the_sphere_follow_their_law(
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["components", "coefficients"])
-def test_tokens_on_the_sphere_have_the_moments_of_their_density(known: bool) -> None:
+def test_tokens_on_the_sphere_have_the_moments_of_their_density(known):
     """Within five standard errors, all moments to degree 8 (80 numbers), however they are drawn."""
     law, count = mf.mixture(TWO), 20_000
     density = law.build(SPHERE) if known else of_its_coefficients(law)
@@ -113,7 +111,7 @@ def test_tokens_on_the_sphere_have_the_moments_of_their_density(known: bool) -> 
     np.testing.assert_allclose((tokens * tokens).sum(axis=1), 1.0, rtol=0, atol=1e-15)
 
 
-def test_tokens_near_uniform_are_what_rejection_gives() -> None:
+def test_tokens_near_uniform_are_what_rejection_gives():
     """Runs that were made with a seed would begin with other tokens."""
     density = LAWS["perturbed"].build(CIRCLE)
     found = mf.sample_tokens(density, 20, np.random.default_rng(8))
@@ -123,7 +121,7 @@ def test_tokens_near_uniform_are_what_rejection_gives() -> None:
     assert np.array_equal(found, proposals[kept][:20])
 
 
-def test_tokens_on_the_sphere_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_on_the_sphere_do_not_depend_on_threads(monkeypatch):
     """Nor on how many are worked on at once: their parallels are independent."""
     coefficients = mf.von_mises_fisher(300.0, mean=[0.3, -0.5, 0.81]).build(SPHERE).coefficients
     found = []
@@ -133,7 +131,7 @@ def test_tokens_on_the_sphere_do_not_depend_on_threads(monkeypatch: pytest.Monke
     assert np.array_equal(*found)
 
 
-def test_negative_density_gives_no_tokens() -> None:
+def test_negative_density_gives_no_tokens():
     """There is no measure to draw them from."""
     density = mf.Density(CIRCLE, [1.0, 0.75])
     with pytest.raises(ValueError, match=r"density is negative: -0\.5 at 3\.1416"):
@@ -151,7 +149,7 @@ def test_negative_density_gives_no_tokens() -> None:
     ],
     ids=["components", "series", "rejection", "circle", "sharp circle"],
 )
-def test_memory_is_what_was_told(density: mf.Density, count: int) -> None:
+def test_memory_is_what_was_told(density, count):
     """It was 70 kB a token on the sphere, and nobody was told."""
     mf.sample_tokens(density, 3, np.random.default_rng(0))  # compiles
     tracemalloc.start()

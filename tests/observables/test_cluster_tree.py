@@ -1,7 +1,5 @@
 """The tree of clusters: who merged with whom, as events tell it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,7 +26,7 @@ def random_tree(seed: int, count: int) -> tuple[ClusterTree, list[Event]]:
     return cluster_tree(events), events
 
 
-def test_masses_add_up() -> None:
+def test_masses_add_up():
     """A cluster would weigh more or less than its atoms.
 
     Sums of the leaves below each node in another order: rounding of a few units.
@@ -42,7 +40,7 @@ def test_masses_add_up() -> None:
     assert tree.mass[tree.roots].sum() == pytest.approx(1.0, abs=1e-14)
 
 
-def test_merges_join_the_clusters_of_their_atoms() -> None:
+def test_merges_join_the_clusters_of_their_atoms():
     """The merge of a cluster would be taken for one of the atom that names it."""
     tree = cluster_tree([*atoms([0.4, 0.3, 0.2, 0.1]), merge(1.0, 0, 1), merge(5.0, 3, 1)])
     assert tree.children.tolist() == [[0, 1], [3, 4]]
@@ -51,14 +49,14 @@ def test_merges_join_the_clusters_of_their_atoms() -> None:
     assert tree.roots.tolist() == [2, 5]
 
 
-def test_pair_that_meets_again_merges_once() -> None:
+def test_pair_that_meets_again_merges_once():
     """Mass would be counted twice."""
     told = [merge(1.0, 0, 1), merge(2.0, 1, 0), merge(3.0, 2, 2)]
     tree = cluster_tree([*atoms([0.4, 0.3, 0.3]), *told])
     assert tree.children.tolist() == [[0, 1]] and tree.mass[-1] == pytest.approx(0.7)
 
 
-def test_order_of_events_does_not_matter() -> None:
+def test_order_of_events_does_not_matter():
     """Events of one step may be told in another order than that of their times."""
     tree, events = random_tree(1, 12)
     shuffled = cluster_tree([*atoms([0.0] * 0), *events[:12], *events[:11:-1]])
@@ -67,7 +65,7 @@ def test_order_of_events_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_leaves_of_every_cluster_are_neighbours(seed: int) -> None:
+def test_leaves_of_every_cluster_are_neighbours(seed):
     """Branches would cross."""
     tree, _ = random_tree(seed, 30)
     place = np.empty(30, dtype=int)
@@ -78,13 +76,13 @@ def test_leaves_of_every_cluster_are_neighbours(seed: int) -> None:
     assert all(max(leaves) - min(leaves) == len(leaves) - 1 for leaves in below)
 
 
-def test_atoms_that_merge_with_neighbours_keep_their_order() -> None:
+def test_atoms_that_merge_with_neighbours_keep_their_order():
     """On the circle the tree would not stand as the clusters do."""
     tree, _ = random_tree(2, 25)
     assert tree.leaf_order().tolist() == list(range(25))
 
 
-def test_plateaus_are_the_levels_of_the_staircase() -> None:
+def test_plateaus_are_the_levels_of_the_staircase():
     """The five tokens of the staircase figure: 0.2, 0.28, 0.44, 0.52, 1."""
     merges = [merge(1e2, 0, 1), merge(1e17, 1, 2), merge(1e54, 3, 4), merge(1e132, 2, 3)]
     found = plateaus(cluster_tree([*atoms([0.2] * 5), *merges]))
@@ -93,14 +91,14 @@ def test_plateaus_are_the_levels_of_the_staircase() -> None:
     assert found[2].mass == pytest.approx([0.6, 0.2, 0.2]) and found[-1].end == np.inf
 
 
-def test_short_plateaus_are_left_out() -> None:
+def test_short_plateaus_are_left_out():
     """A thousand tokens that meet would be a thousand names on one another."""
     tree = cluster_tree([*atoms([0.5, 0.3, 0.2], 1.0), merge(10.0, 0, 1), merge(11.0, 0, 2)])
     assert [p.begin for p in plateaus(tree, lasting=2.0)] == [1.0, 11.0]
     assert [p.begin for p in plateaus(tree)] == [1.0, 10.0, 11.0]
 
 
-def test_atoms_begin_when_they_do() -> None:
+def test_atoms_begin_when_they_do():
     """Tokens that become atoms later would be there from the start."""
     late = Event(5.0, "cluster", "", (7, -1), (0.5, np.nan))
     tree = cluster_tree([Event(2.0, "cluster", "", (3, -1), (0.5, np.nan)), late, merge(9.0, 7, 3)])
@@ -109,20 +107,20 @@ def test_atoms_begin_when_they_do() -> None:
     assert masses == [[], [0.5], [0.5, 0.5], [1.0]]
 
 
-def test_run_without_atoms_has_an_empty_tree() -> None:
+def test_run_without_atoms_has_an_empty_tree():
     """A density run could not be asked."""
     tree = cluster_tree([Event(1.0, "note", "nothing")])
     assert len(tree.numbers) == len(tree.roots) == len(tree.leaf_order()) == 0
     assert plateaus(tree) == ()
 
 
-def test_merge_of_an_unknown_atom_is_refused() -> None:
+def test_merge_of_an_unknown_atom_is_refused():
     """A tree would be drawn that lacks mass."""
     with pytest.raises(ValueError, match="a merge at t = 3 names cluster 5, expected one that"):
         cluster_tree([*atoms([1.0]), merge(3.0, 0, 5)])
 
 
-def test_ten_thousand_atoms_in_a_row_are_no_trouble() -> None:
+def test_ten_thousand_atoms_in_a_row_are_no_trouble():
     """Each cluster swallows the next atom: a recursion would be too deep."""
     count = 10_000
     told = [merge(float(i), 0, i) for i in range(1, count)]

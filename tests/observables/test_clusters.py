@@ -20,12 +20,12 @@ def tokens(*groups: tuple[int, float]) -> mf.Measure:
 @pytest.mark.parametrize(
     "beta, radius", [(9.0, 0.25 / 3), (-4.0, 0.125), (0.0, 0.25), (1e-6, np.pi / 2)]
 )
-def test_radius_follows_the_width_of_a_cluster(beta: float, radius: float) -> None:
+def test_radius_follows_the_width_of_a_cluster(beta, radius):
     """0.25 / sqrt(|beta|); beta = 1 for the linear kernel; never beyond a quarter turn."""
     assert cluster_radius(beta) == pytest.approx(radius, rel=1e-15)
 
 
-def test_clusters_are_sorted_by_mass_with_their_centres() -> None:
+def test_clusters_are_sorted_by_mass_with_their_centres():
     """Largest first; the centre is the mean angle of its tokens, in (-pi, pi]."""
     found = clusters(tokens((20, -1.0), (50, 0.5), (15, 3.0), (15, 3.04)), BETA)
     assert found.count == 3
@@ -34,13 +34,13 @@ def test_clusters_are_sorted_by_mass_with_their_centres() -> None:
 
 
 @pytest.mark.parametrize("factor, count", [(0.99, 1), (1.01, 2)])
-def test_gap_of_one_radius_separates(factor: float, count: int) -> None:
+def test_gap_of_one_radius_separates(factor, count):
     """Two groups link if and only if their gap is below the radius."""
     assert clusters(tokens((50, 1.0), (50, 1.0 + factor * RADIUS)), BETA).count == count
 
 
 @pytest.mark.parametrize("shift", [0.0, 2 * np.pi, -4 * np.pi, 1.0])
-def test_cluster_on_the_cut_is_one(shift: float) -> None:
+def test_cluster_on_the_cut_is_one(shift):
     """Angles just below and just above 0 belong together, wherever the cut lies."""
     measure = tokens((30, 0.02 + shift), (30, 2 * np.pi - 0.02 + shift), (40, 2.0 + shift))
     found = clusters(measure, BETA)
@@ -49,7 +49,7 @@ def test_cluster_on_the_cut_is_one(shift: float) -> None:
     np.testing.assert_allclose(found.centre, expected, rtol=0, atol=1e-12)
 
 
-def test_stragglers_do_not_link_clusters() -> None:
+def test_stragglers_do_not_link_clusters():
     """A thin chain on a separatrix, closer than the radius, must not make one of two."""
     chain = np.linspace(0.0, 1.0, 22)[1:-1]
     assert np.diff(chain).max() < RADIUS
@@ -59,7 +59,7 @@ def test_stragglers_do_not_link_clusters() -> None:
     assert found.mass.sum() < 1.0
 
 
-def test_dense_chain_links_clusters() -> None:
+def test_dense_chain_links_clusters():
     """A tenth of the uniform density and more is a bridge, not stragglers."""
     points = np.concatenate([np.zeros(2000), np.ones(2000), np.linspace(0, 1, 200)])
     assert clusters(mf.Measure(CIRCLE, points), BETA).count == 1
@@ -70,13 +70,13 @@ def test_dense_chain_links_clusters() -> None:
     [(2, 1, True), (49, 1, True), (50, 1, False), (99, 2, True), (100, 2, False), (100, 3, True)]
     + [(1000, 9, False), (1000, 10, True)],
 )
-def test_cluster_has_enough_tokens_and_one_percent(n: int, size: int, counted: bool) -> None:
+def test_cluster_has_enough_tokens_and_one_percent(n, size, counted):
     """Whichever is more; exactly that many count, in spite of rounding."""
     found = clusters(tokens((n - size, 0.0), (size, 2.0)), BETA)
     assert found.count == (2 if counted else 1)
 
 
-def test_least_tokens_are_for_tokens_only() -> None:
+def test_least_tokens_are_for_tokens_only():
     """One weighted atom is a cluster if it has one percent of the mass."""
     measure = mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.49, 0.01])
     assert clusters(measure, BETA).count == 3
@@ -84,12 +84,12 @@ def test_least_tokens_are_for_tokens_only() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_few_tokens_that_have_met_are_one_cluster(n: int) -> None:
+def test_few_tokens_that_have_met_are_one_cluster(n):
     """A group of three tokens there is not among two."""
     assert clusters(tokens((n, 1.0)), BETA).count == 1
 
 
-def test_three_tokens_count_alike_before_and_after_the_hand_over() -> None:
+def test_three_tokens_count_alike_before_and_after_the_hand_over():
     """Tokens counted 0 clusters, and 3 once they were atoms."""
     problem = mf.Problem(CIRCLE, mf.exponential(9.0), mf.USA, mf.from_points([0.0, 2.0, 4.0]))
     for carrier in ("particles", "atoms", "auto"):
@@ -97,7 +97,7 @@ def test_three_tokens_count_alike_before_and_after_the_hand_over() -> None:
         assert run.observables["clusters/count"].tolist() == [3.0, 3.0], carrier
 
 
-def test_order_of_points_does_not_matter() -> None:
+def test_order_of_points_does_not_matter():
     """Weighted points are sorted together with their weights."""
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=200) % (2 * np.pi), rng.dirichlet(np.ones(200))
@@ -107,12 +107,12 @@ def test_order_of_points_does_not_matter() -> None:
     np.testing.assert_allclose(first.mass, second.mass, rtol=1e-13)
 
 
-def test_uniform_is_one_group() -> None:
+def test_uniform_is_one_group():
     """Everything is linked to its neighbour, across the cut too."""
     assert clusters(mf.Density(CIRCLE, [1.0]), BETA).mass == pytest.approx([1.0], abs=1e-12)
 
 
-def test_density_and_its_tokens_have_the_same_clusters() -> None:
+def test_density_and_its_tokens_have_the_same_clusters():
     """One rule: counts equal, masses and centres within the noise of 100,000 tokens."""
     law = mf.mixture([(0.5, 0.0, 200.0), (0.3, 2.0, 300.0), (0.2, -2.0, 100.0)])
     density = law.build(CIRCLE)
@@ -125,7 +125,7 @@ def test_density_and_its_tokens_have_the_same_clusters() -> None:
     np.testing.assert_allclose(first.centre, [0.0, 2.0, -2.0], rtol=0, atol=1e-4)
 
 
-def test_run_of_a_density_ends_in_the_clusters_of_its_tokens() -> None:
+def test_run_of_a_density_ends_in_the_clusters_of_its_tokens():
     """Three clusters at beta = 5 from mode 3, by both representations.
 
     Tokens at quantiles: random ones leave a bridge between two clusters in some draws.

@@ -17,7 +17,7 @@ def of(problem: Problem, measure: mf.Density | mf.Measure) -> float:
 
 
 @pytest.mark.parametrize("kappa", [0.3, 2.0, 30.0])
-def test_free_energy_of_von_mises_is_closed(kappa: float) -> None:
+def test_free_energy_of_von_mises_is_closed(kappa):
     """D (kappa r - log I_0) - (1/2) sum_l w_l m_l^2 with Bessel functions."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), NOISY)
     r = ive(1, kappa) / ive(0, kappa)
@@ -29,13 +29,13 @@ def test_free_energy_of_von_mises_is_closed(kappa: float) -> None:
     assert found == pytest.approx(expected, abs=1e-13)
 
 
-def test_a_normalised_flow_has_none() -> None:
+def test_a_normalised_flow_has_none():
     """A number would be a claim that nobody has proved."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 1.0, 0.2))
     assert np.isnan(of(problem, mf.Density(mf.Circle(), [1.0])))
 
 
-def test_the_linear_kernel_has_one_either_way() -> None:
+def test_the_linear_kernel_has_one_either_way():
     """Z = 1: normalised and not are the same flow."""
     density = mf.von_mises_fisher(2.0).build(mf.Sphere())
     values = [
@@ -45,7 +45,7 @@ def test_the_linear_kernel_has_one_either_way() -> None:
     assert values[0] == values[1] < 0
 
 
-def test_points_have_one_without_diffusion_only() -> None:
+def test_points_have_one_without_diffusion_only():
     """They have no entropy; without diffusion it is minus strength times the energy."""
     points = mf.Measure(mf.Circle(), np.zeros(3))
     kernel = mf.exponential(4.0)

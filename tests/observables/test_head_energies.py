@@ -1,7 +1,5 @@
 """Energies of heads: printed values, the gradient they climb, trajectories, and where none is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -57,7 +55,7 @@ def slope(at: Callable[[float], float], h: float = 1e-3) -> float:
 @pytest.mark.parametrize(
     ("normalization", "known"), [("none", 0.0900898991), ("softmax", 0.0705725587)]
 )
-def test_energy_and_its_slope_equal_the_printed(normalization: str, known: float) -> None:
+def test_energy_and_its_slope_equal_the_printed(normalization, known):
     """Five tokens; dE/dt = int |v|^2, of softmax int Z |v|^2."""
     problem = posed(SYMMETRIC, normalization=normalization, beta=2.0)
     assert energy(problem, TOKENS, MASSES) == pytest.approx(0.3363641853083627, rel=1e-14)
@@ -70,7 +68,7 @@ def test_energy_and_its_slope_equal_the_printed(normalization: str, known: float
     assert found == pytest.approx(known, abs=1e-10)
 
 
-def test_several_heads_climb_only_without_normalisation() -> None:
+def test_several_heads_climb_only_without_normalisation():
     """Three tokens whose two softmax heads lower the sum of their energies, seven times a unit."""
     first = [[1.51854791353991, 1.44223094050114], [1.44223094050114, 3.8176850207468]]
     second = [[3.01684394448407, -1.52736174050784], [-1.52736174050784, -2.08757143090335]]
@@ -99,7 +97,7 @@ def test_several_heads_climb_only_without_normalisation() -> None:
 
 
 @pytest.mark.parametrize("factor", [1.5, -0.7])
-def test_balanced_energy_rises_by_the_squared_velocity(factor: float) -> None:
+def test_balanced_energy_rises_by_the_squared_velocity(factor):
     """On the sphere, for an indefinite score, and a value of either sign."""
     rng = np.random.default_rng(8)
     x = rng.normal(size=(30, 3))
@@ -118,7 +116,7 @@ def test_balanced_energy_rises_by_the_squared_velocity(factor: float) -> None:
     assert slope(at) == pytest.approx(masses @ (v**2).sum(axis=1), rel=1e-8)
 
 
-def test_balanced_trajectory_equals_the_reference() -> None:
+def test_balanced_trajectory_equals_the_reference():
     """Moments and energy of an asymmetric density at t = 2 by 128 Lagrangian nodes."""
     labels = 2 * np.pi * np.arange(128) / 128
     density = 1 + 0.1 * np.cos(labels) + 0.05 * np.sin(2 * labels)
@@ -143,7 +141,7 @@ def test_balanced_trajectory_equals_the_reference() -> None:
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
-def test_density_has_the_energy_of_its_nodes(normalization: str) -> None:
+def test_density_has_the_energy_of_its_nodes(normalization):
     """Series of a density, pairs of a fine quadrature of it."""
     problem = posed(SYMMETRIC, normalization=normalization, beta=6.0)
     density = mf.von_mises_fisher(2.0, mean=0.4).build(mf.Circle())
@@ -164,7 +162,7 @@ def test_density_has_the_energy_of_its_nodes(normalization: str) -> None:
         (mf.Head(value=[1.0, 2.0], beta=0.0), "of head 1 the score is 0"),
     ],
 )
-def test_heads_without_energy_say_why(head: mf.Head, told: str) -> None:
+def test_heads_without_energy_say_why(head, told):
     """NaN in files, one line for people."""
     problem = mf.Problem(mf.Circle(), mf.Attention([head], beta=2.0))
     assert told.split(" Q")[0] in energy_note(problem)
@@ -172,7 +170,7 @@ def test_heads_without_energy_say_why(head: mf.Head, told: str) -> None:
     assert np.isnan(interaction_energy(problem, measure.moments(20), measure))
 
 
-def test_balanced_energy_needs_its_measure() -> None:
+def test_balanced_energy_needs_its_measure():
     """Weights are no function of moments."""
     problem = posed(np.eye(2), normalization="sinkhorn", beta=2.0)
     with pytest.raises(ValueError, match="the energy of a measure: give it"):

@@ -27,7 +27,7 @@ DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 
 @together("measure", [POINTS, DENSITY])
 @together("name", OBSERVABLES)
-def test_every_observable_can_be_evaluated(name: str, measure: mf.Measure) -> None:
+def test_every_observable_can_be_evaluated(name, measure):
     """Named numbers or one-dimensional arrays, under its own name, with an axis label."""
     found = OBSERVABLES[name].evaluate(PROBLEM, measure, measure.moments(40))
     assert OBSERVABLES[name].name == name
@@ -37,7 +37,7 @@ def test_every_observable_can_be_evaluated(name: str, measure: mf.Measure) -> No
         assert np.asarray(value, dtype=float).ndim <= 1
 
 
-def test_what_is_always_stored_is_always_there() -> None:
+def test_what_is_always_stored_is_always_there():
     """Energy and clusters, also when only another is asked for."""
     found = observe(PROBLEM, DENSITY, DENSITY.moments(40), ("order_parameter",))
     assert set(ALWAYS_STORED) == {"energy", "clusters"}
@@ -45,7 +45,7 @@ def test_what_is_always_stored_is_always_there() -> None:
     assert set(DEFAULT_OBSERVABLES) <= set(OBSERVABLES)
 
 
-def test_order_parameter_is_one_for_a_cluster_and_zero_for_uniform() -> None:
+def test_order_parameter_is_one_for_a_cluster_and_zero_for_uniform():
     """Kuramoto's R."""
     dirac = mf.Measure(mf.Circle(), np.full(5, 2.0))
     found = observe(PROBLEM, dirac, dirac.moments(40), ("order_parameter",))
@@ -55,7 +55,7 @@ def test_order_parameter_is_one_for_a_cluster_and_zero_for_uniform() -> None:
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 9.0, 200.0])
-def test_energy_is_the_double_sum_over_pairs(beta: float) -> None:
+def test_energy_is_the_double_sum_over_pairs(beta):
     """sum_ij w_i w_j W(cos d_ij) / W(1), for weighted tokens."""
     rng = np.random.default_rng(1)
     x, w = rng.uniform(0, 7, 30), rng.dirichlet(np.ones(30))
@@ -68,7 +68,7 @@ def test_energy_is_the_double_sum_over_pairs(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [-0.5, -9.0])
-def test_energy_of_negative_beta_is_in_units_of_uniform(beta: float) -> None:
+def test_energy_of_negative_beta_is_in_units_of_uniform(beta):
     """E[Dirac] would be e^{-2|beta|} of the scale: the uniform measure is the unit."""
     x = np.random.default_rng(1).uniform(0, 7, 30)
     s = np.cos(x[:, None] - x)
@@ -80,7 +80,7 @@ def test_energy_of_negative_beta_is_in_units_of_uniform(beta: float) -> None:
     assert interaction_energy(problem, flat) == pytest.approx(1.0, rel=1e-15)
 
 
-def test_energy_of_an_own_kernel_equals_that_of_the_exponential() -> None:
+def test_energy_of_an_own_kernel_equals_that_of_the_exponential():
     """Up to the constant of its potential, W(-1) = 0, known in closed form."""
     beta, moments = 6.0, POINTS.moments(60)
     own = mf.zonal(lambda s: np.exp(beta * (s - 1)), beta=beta)
@@ -90,7 +90,7 @@ def test_energy_of_an_own_kernel_equals_that_of_the_exponential() -> None:
     assert found == pytest.approx((exponential - lowest) / (1 - lowest), rel=1e-12)
 
 
-def test_energy_of_distant_clusters_is_the_sum_of_squared_masses() -> None:
+def test_energy_of_distant_clusters_is_the_sum_of_squared_masses():
     """The plateaus of the staircase: 0.28, 0.44, 0.52 for five tokens merging."""
     problem = mf.Problem(mf.Circle(), mf.exponential(2000.0), mf.USA)
     for masses, level in (
@@ -105,7 +105,7 @@ THREE_POINTS = mf.Measure(mf.Circle(), np.zeros(3))
 
 
 @pytest.mark.parametrize("kappa", [0.01, 0.5, 3.0, 40.0, 1000.0])
-def test_entropy_of_von_mises_is_closed(kappa: float) -> None:
+def test_entropy_of_von_mises_is_closed(kappa):
     """-int f log f = -kappa I_1/I_0 + log I_0, written with scaled Bessel functions."""
     density = mf.von_mises_fisher(kappa, mean=1.0).build(mf.Circle())
     expected = kappa * (1 - ive(1, kappa) / ive(0, kappa)) + np.log(ive(0, kappa))
@@ -113,20 +113,20 @@ def test_entropy_of_von_mises_is_closed(kappa: float) -> None:
     assert entropy(density) < 0
 
 
-def test_entropy_of_a_perturbation_is_of_second_order() -> None:
+def test_entropy_of_a_perturbation_is_of_second_order():
     """For 1 + eps cos: -eps^2 / 4, and -eps^4 / 32 beyond."""
     eps = 1e-2
     found = entropy(mf.perturbed_uniform([[3, eps, 0.0]]).build(mf.Circle()))
     assert found == pytest.approx(-(eps**2) / 4 - eps**4 / 32, rel=1e-8)
 
 
-def test_entropy_of_a_density_that_touches_zero_is_finite() -> None:
+def test_entropy_of_a_density_that_touches_zero_is_finite():
     """0 log 0 = 0; for 1 + cos it is log 2 - 1, to the accuracy of a kink in f log f."""
     found = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
     assert found == pytest.approx(np.log(2) - 1, abs=1e-5)
 
 
-def test_entropy_is_computed_once_for_the_free_energy_too() -> None:
+def test_entropy_is_computed_once_for_the_free_energy_too():
     """A save of both would cost twice the transforms, or give one density that of another."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))
     for kappa in (1.0, 2.0):
@@ -138,7 +138,7 @@ def test_entropy_is_computed_once_for_the_free_energy_too() -> None:
         assert _of_density.cache_info().misses == before + 1
 
 
-def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> None:
+def test_entropy_decreases_under_attraction_and_increases_under_repulsion():
     """Clusters are ordered; uniform is the largest entropy there is."""
     law = mf.perturbed_uniform([[2, 0.3, 0.1]])
     for strength in (1.0, -1.0):
@@ -148,14 +148,14 @@ def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> N
         assert np.all(np.diff(run.observables["entropy"]) * strength < 0)
 
 
-def test_points_have_neither_entropy_nor_tail() -> None:
+def test_points_have_neither_entropy_nor_tail():
     """NaN is stored for them, not 0, which would be the entropy of uniform."""
     assert np.isnan(entropy(THREE_POINTS))
     assert np.isnan(resolution(mf.Problem(mf.Circle(), mf.linear(), mf.USA), THREE_POINTS))
 
 
 @pytest.mark.parametrize("degree, top", [(0, 1), (5, 1), (19, 2), (99, 10), (640, 64)])
-def test_tail_is_the_largest_of_the_top_tenth(degree: int, top: int) -> None:
+def test_tail_is_the_largest_of_the_top_tenth(degree, top):
     """One degree below the top tenth is not looked at; all in it are."""
     sizes = np.zeros(degree + 1)
     sizes[-top] = 3.0
@@ -166,7 +166,7 @@ def test_tail_is_the_largest_of_the_top_tenth(degree: int, top: int) -> None:
         assert spectral_tail(sizes) == 0.0
 
 
-def test_resolution_of_a_full_spectrum_is_its_tail() -> None:
+def test_resolution_of_a_full_spectrum_is_its_tail():
     """Modulus, not real part; what a slow field of degree 1 moves out is half as large."""
     c = np.zeros(11, dtype=complex)
     c[0], c[1], c[10] = 1.0, 0.3, 3e-9 - 4e-9j
@@ -176,7 +176,7 @@ def test_resolution_of_a_full_spectrum_is_its_tail() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def test_what_truncation_leaves_out_is_seen(manifold: mf.Circle | mf.Sphere, flow: mf.Flow) -> None:
+def test_what_truncation_leaves_out_is_seen(manifold, flow):
     """Elevenfold on 25 degrees: the flux that is lost, as a grid of four times the degree has it.
 
     Nothing but degrees 11 and 22 is there on the circle, none of which the top tenth holds.
@@ -199,7 +199,7 @@ def test_what_truncation_leaves_out_is_seen(manifold: mf.Circle | mf.Sphere, flo
     assert found == pytest.approx(expected, rel=2e-2)
 
 
-def test_what_truncation_leaves_out_is_seen_in_every_frame() -> None:
+def test_what_truncation_leaves_out_is_seen_in_every_frame():
     """Orders that are multiples of 11 become all orders when the axis tilts."""
     sphere, tilt = mf.Sphere(), Rotation.from_euler("x", 1.0).as_matrix()
     problem = mf.Problem(sphere, mf.exponential(20.0), mf.SA)

@@ -47,7 +47,7 @@ def observed(function: Any) -> Any:
         "entropy",
     ],
 )
-def test_ours_come_first_and_two_of_them_always(given: Any) -> None:
+def test_ours_come_first_and_two_of_them_always(given):
     """A file would miss what figures need, or its observables depend on the order asked for."""
     names = [each.name for each in chosen_observables(given)]
     assert {"energy", "clusters"} <= {*names}
@@ -70,7 +70,7 @@ def test_ours_come_first_and_two_of_them_always(given: Any) -> None:
         ([OBSERVABLES["entropy"]], False),
     ],
 )
-def test_own_observables_stand_beside_the_usual_ones(given: Any, beside: bool) -> None:
+def test_own_observables_stand_beside_the_usual_ones(given, beside):
     """Who adds one of their own would lose the default ones; a list of names chooses."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.von_mises_fisher(2.0))
     run = mf.simulate(problem, until=1.0, save=2, observables=given)
@@ -82,7 +82,7 @@ def test_own_observables_stand_beside_the_usual_ones(given: Any, beside: bool) -
         np.testing.assert_array_equal(run.observables[name], np.abs(run.moments[:, 1]))
 
 
-def test_own_observables_of_a_call_join_those_of_a_run_file(tmp_path: Path) -> None:
+def test_own_observables_of_a_call_join_those_of_a_run_file(tmp_path):
     """`mf.run` and `mf.simulate` would read one argument in two ways."""
     path = tmp_path / "run.toml"
     path.write_text(
@@ -95,14 +95,14 @@ def test_own_observables_of_a_call_join_those_of_a_run_file(tmp_path: Path) -> N
     assert "entropy" not in mf.run(path, observables=["peaks"], time={"save": 2}).observables
 
 
-def test_own_observable_is_plain_data() -> None:
+def test_own_observable_is_plain_data():
     """Another process, or a resumed run, could not have it."""
     given = mf.observable("own", first, "first moment")
     assert pickle.loads(pickle.dumps(given)) == given
     assert given.long_name == "first moment"
 
 
-def test_own_values_are_copies() -> None:
+def test_own_values_are_copies():
     """A function that fills one array would make all rows the last."""
     kept = np.zeros(2)
     found = observed(lambda measure: kept)
@@ -113,16 +113,8 @@ def test_own_values_are_copies() -> None:
 @together(
     ("given", "error", "message"),
     [
-        (
-            "enrgy",
-            ValueError,
-            "'enrgy' is not known. Did you mean energy. Known: attended_share, ",
-        ),
-        (
-            ["qqq"],
-            ValueError,
-            "'qqq' is not known. Known: .* One of your own is given",
-        ),
+        ("enrgy", ValueError, "'enrgy' is not known. Did you mean energy. Known: attended_share, "),
+        (["qqq"], ValueError, "'qqq' is not known. Known: .* One of your own is given"),
         (
             [2.0],
             TypeError,
@@ -141,7 +133,7 @@ def test_own_values_are_copies() -> None:
         ([Observable("energy", "mine", sizes)], ValueError, "'energy': this name is taken"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_observable_is_refused(given: Any, error: type, message: str) -> None:
+def test_what_is_no_observable_is_refused(given, error, message):
     """The mistake would show after the run, or as a traceback in it."""
     with pytest.raises(error, match=message):
         chosen_observables(given)
@@ -159,7 +151,7 @@ def test_what_is_no_observable_is_refused(given: Any, error: type, message: str)
         (lambda measure: "x" * 100, r"it gave 'x+\.\.\.x+' \(str\), expected"),
     ],
 )
-def test_failure_names_observable_and_time(function: Any, message: str) -> None:
+def test_failure_names_observable_and_time(function, message):
     """A user of five functions would not know which one failed, nor when."""
     with pytest.raises(
         mf.SimulationError, match=f"^observable 'own' {message}|{message}"
@@ -170,14 +162,14 @@ def test_failure_names_observable_and_time(function: Any, message: str) -> None:
     assert str(caught.value).endswith("(stopped at t = 3, step 7).")
 
 
-def test_observable_that_answers_under_another_name_is_refused() -> None:
+def test_observable_that_answers_under_another_name_is_refused():
     """It could overwrite the energy."""
     own = Observable("own", "own", lambda problem, measure, moments: {"energy": 1.0})
     with pytest.raises(mf.SimulationError, match=r"it gave .*expected \{'own': number or array\}"):
         observe(PROBLEM, DENSITY, DENSITY.moments(12), [own])
 
 
-def test_numbers_truths_and_no_number_are_taken() -> None:
+def test_numbers_truths_and_no_number_are_taken():
     """NaN is what entropy is of points: there is nothing to measure."""
     assert observed(lambda measure: True) == 1.0
     assert observed(lambda measure: 3).dtype == np.float64
@@ -185,7 +177,7 @@ def test_numbers_truths_and_no_number_are_taken() -> None:
     assert observed(lambda measure: []).shape == (0,)
 
 
-def test_run_holds_own_observables_padded() -> None:
+def test_run_holds_own_observables_padded():
     """Arrays of other lengths, and numbers among them, would not stack."""
     snapshots = [Snapshot(float(t), DENSITY, DENSITY.moments(12), "density") for t in range(3)]
     lengths = iter([1, 2, 3])
@@ -242,7 +234,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_run_file_stores_own_observables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_file_stores_own_observables(folder, capsys):
     """What a user measures would not come back from the file, or not be announced."""
     assert main(["run", str(folder / "run.toml"), "--quiet"]) == 0
     assert "executing the Python of" in capsys.readouterr().err
@@ -260,7 +252,7 @@ def test_run_file_stores_own_observables(folder: Path, capsys: pytest.CaptureFix
     assert dataset["late"].dims == ("time", "late_entry")
 
 
-def test_resumed_run_goes_on_with_own_observables(folder: Path) -> None:
+def test_resumed_run_goes_on_with_own_observables(folder):
     """Rows of before and after would not fit: more numbers, and arrays where numbers were."""
     path = str(folder / "run.toml")
     short = ["--set", "time.end=1.0", "--set", "time.save=2"]
@@ -278,9 +270,7 @@ def test_resumed_run_goes_on_with_own_observables(folder: Path) -> None:
         assert file["observables/late"].dims[0]["time"] == file["time"]
 
 
-def test_failing_observable_keeps_the_run_so_far(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failing_observable_keeps_the_run_so_far(folder, capsys):
     """A night's run would be lost to a division by zero, or end in a traceback."""
     chosen = 'output.observables=["own.py:failing"]'
     assert main(["run", str(folder / "run.toml"), "--quiet", "--set", chosen]) == 1
@@ -302,9 +292,7 @@ def test_failing_observable_keeps_the_run_so_far(
         ('["enrgy"]', '"enrgy".* is not known. Did you mean energy'),
     ],
 )
-def test_run_file_refuses_what_is_no_observable(
-    folder: Path, observables: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_file_refuses_what_is_no_observable(folder, observables, message, capsys):
     """The run would begin and fail."""
     (folder / "more.py").write_text(CODE)
     arguments = ["run", str(folder / "run.toml"), "--set", f"output.observables={observables}"]
@@ -314,7 +302,7 @@ def test_run_file_refuses_what_is_no_observable(
     assert re.search(message, last)
 
 
-def test_output_does_not_overwrite_the_python(folder: Path) -> None:
+def test_output_does_not_overwrite_the_python(folder):
     """The user's own file would be replaced by numbers."""
     assert main(["check", str(folder / "run.toml"), "--set", "output.path=own.py"]) == 2
     assert (folder / "own.py").read_text() == CODE

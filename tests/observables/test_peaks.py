@@ -13,7 +13,7 @@ def peaks_of(problem: mf.Problem, measure: mf.Measure | mf.Density) -> int:
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def test_uniform_has_no_peaks(manifold: mf.Circle) -> None:
+def test_uniform_has_no_peaks(manifold):
     """The potential is constant: neither the density nor even tokens make peaks of rounding."""
     problem = mf.Problem(manifold, mf.exponential(beta=9.0), mf.USA)
     assert peaks_of(problem, problem.initial_measure()) == 0
@@ -22,7 +22,7 @@ def test_uniform_has_no_peaks(manifold: mf.Circle) -> None:
 
 
 @pytest.mark.parametrize("beta", [9.0, 100.0])
-def test_flat_valleys_hold_no_peaks(beta: float) -> None:
+def test_flat_valleys_hold_no_peaks(beta):
     """Two clusters of many tokens: the potential is below rounding between them at beta = 100."""
     rng = np.random.default_rng(0)
     points = np.repeat([0.0, 2.0], [6000, 4000]) + 1e-3 * rng.standard_normal(10_000)
@@ -33,7 +33,7 @@ def test_flat_valleys_hold_no_peaks(beta: float) -> None:
     assert peaks_of(problem, mf.Measure(mf.Sphere(), vectors)) == 2
 
 
-def test_peaks_agree_with_a_fine_grid() -> None:
+def test_peaks_agree_with_a_fine_grid():
     """Of random tokens, against signs of differences of the double sum on 20,000 points."""
     theta = np.linspace(0.0, 2 * np.pi, 20_000, endpoint=False)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=12.0), mf.USA)
@@ -44,7 +44,7 @@ def test_peaks_agree_with_a_fine_grid() -> None:
         assert peaks_of(problem, mf.Measure(mf.Circle(), points)) == higher.sum()
 
 
-def test_repulsion_turns_peaks_around() -> None:
+def test_repulsion_turns_peaks_around():
     """Tokens that repel climb -W * mu: from three clusters on the equator to the poles."""
     angles = 2 * np.pi * np.arange(3) / 3
     points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
@@ -54,7 +54,7 @@ def test_repulsion_turns_peaks_around() -> None:
         assert peaks_of(problem, measure) == expected
 
 
-def test_linear_kernel_has_one_peak() -> None:
+def test_linear_kernel_has_one_peak():
     """W * mu is a function of degree one."""
     problem = mf.Problem(mf.Sphere(), mf.linear(), mf.USA)
     points = mf.Sphere().random_points(30, np.random.default_rng(0))

@@ -1,9 +1,5 @@
 """Cosines of pairs, effective ranks, attention matrices: of tokens in any dimension."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import h5py
 import numpy as np
 import pytest
@@ -35,7 +31,7 @@ SCORE = np.array([[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]])
 VALUE = np.array([[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]])
 
 
-def test_cosines_are_those_of_pairs() -> None:
+def test_cosines_are_those_of_pairs():
     """Of n (n - 1) pairs; lengths do not count in R^d."""
     cosines = (TOKENS.points @ TOKENS.points.T)[~np.eye(30, dtype=bool)]
     assert mean_cosine(TOKENS) == pytest.approx(cosines.mean(), abs=1e-15)
@@ -50,7 +46,7 @@ def test_cosines_are_those_of_pairs() -> None:
     assert mean_cosine(pair) == pytest.approx(10 / 16, abs=1e-15)
 
 
-def test_law_of_cosines_of_densities() -> None:
+def test_law_of_cosines_of_densities():
     """Closed forms: of 1 + 2 r cos on the circle, of 1 + a z on the sphere."""
     angles = np.arccos(EDGES)
     circle = mf.perturbed_uniform([[1, 0.6, 0.0]]).build(mf.Circle())
@@ -63,7 +59,7 @@ def test_law_of_cosines_of_densities() -> None:
     np.testing.assert_allclose(similarity(sphere), expected, rtol=0, atol=1e-15)
 
 
-def test_axial_densities_have_the_law_of_their_tokens() -> None:
+def test_axial_densities_have_the_law_of_their_tokens():
     """In d = 8, of tokens drawn about the axis; in d = 3 that of the same density on the sphere."""
     axial, sphere = (mf.von_mises_fisher(3.0).build(space) for space in (mf.Axial(3), mf.Sphere()))
     np.testing.assert_allclose(similarity(axial), similarity(sphere), rtol=0, atol=1e-13)
@@ -85,14 +81,14 @@ def test_axial_densities_have_the_law_of_their_tokens() -> None:
         mf.attention_matrix(problem, rings)
 
 
-def test_even_densities_of_the_circle_have_the_law_of_the_circle() -> None:
+def test_even_densities_of_the_circle_have_the_law_of_the_circle():
     """For d = 2 the weight of sigma is not finite at s = 1, where the law is."""
     law = mf.von_mises_fisher(2.0)
     circle, axial = (law.build(space) for space in (mf.Circle(), mf.Axial(2)))
     np.testing.assert_allclose(similarity(axial), similarity(circle), atol=1e-13)
 
 
-def test_tokens_of_a_density_have_its_law_of_cosines() -> None:
+def test_tokens_of_a_density_have_its_law_of_cosines():
     """Of degrees up to 20, against a quadrature of the same density."""
     density = mf.von_mises_fisher(4.0).build(mf.Sphere())
     grid = mf.Sphere().grid(24)
@@ -104,7 +100,7 @@ def test_tokens_of_a_density_have_its_law_of_cosines() -> None:
     assert effective_rank(density) == pytest.approx(effective_rank(nodes), abs=1e-9)
 
 
-def test_effective_rank_counts_directions() -> None:
+def test_effective_rank_counts_directions():
     """Opposite clusters are one; few long vectors of many, and many short ones, alike."""
     assert effective_rank(mf.Measure(mf.Sphere(5), [np.ones(5), -np.ones(5)])) == pytest.approx(1.0)
     weights = np.full(30, 1 / 30)
@@ -116,7 +112,7 @@ def test_effective_rank_counts_directions() -> None:
 
 
 @pytest.mark.parametrize("normalization", ["softmax", "none"])
-def test_attention_matrix_moves_tokens(normalization: str) -> None:
+def test_attention_matrix_moves_tokens(normalization):
     """P_x sum_j A_ij V x_j is the velocity; of kernels, too."""
     heads = mf.Attention([mf.Head(score=SCORE, value=VALUE)], normalization, beta=3.0)
     space, x = mf.Sphere(), THREE.points
@@ -130,7 +126,7 @@ def test_attention_matrix_moves_tokens(normalization: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"mask": "causal"}, {"mask": "alibi", "alibi_rate": 2.0}])
-def test_entropies_are_those_of_the_rows(options: dict) -> None:
+def test_entropies_are_those_of_the_rows(options):
     """Under every normalisation and mask; alibi falls with (k - j) / n."""
     heads = [mf.Head(), mf.Head(score=RNG.standard_normal((9, 9)))]
     for normalization in ("softmax", "none", "sinkhorn")[: 2 if options else 3]:
@@ -153,7 +149,7 @@ def test_entropies_are_those_of_the_rows(options: dict) -> None:
             np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-9)
 
 
-def test_attention_matrices_say_what_they_cannot() -> None:
+def test_attention_matrices_say_what_they_cannot():
     """One line each."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(1.0), mf.SA)
     with pytest.raises(ValueError, match="on the sphere:9, the problem on the sphere"):
@@ -167,7 +163,7 @@ def test_attention_matrices_say_what_they_cannot() -> None:
     assert np.isnan([*attention_entropy(problem, density), *attended_share(causal, density)]).all()
 
 
-def test_attention_of_densities_is_relative_to_their_mass() -> None:
+def test_attention_of_densities_is_relative_to_their_mass():
     """Uniform: KL = beta L(beta) - log Z in closed form; rows of nodes are what moves them."""
     beta = 3.0
     divergence = beta / np.tanh(beta) - 1.0 - np.log(np.sinh(beta) / beta)
@@ -187,7 +183,7 @@ def test_attention_of_densities_is_relative_to_their_mass() -> None:
     np.testing.assert_allclose(velocity, felt, rtol=0, atol=1e-13)
 
 
-def test_tokens_that_are_attended_to_are_counted() -> None:
+def test_tokens_that_are_attended_to_are_counted():
     """Of equal tokens e^entropy, n times the share, which stays when tokens that met are one."""
     problem = mf.Problem(TOKENS.manifold, mf.exponential(2.0), mf.SA)
     p = mf.attention_matrix(problem, TOKENS)[0]
@@ -201,7 +197,7 @@ def test_tokens_that_are_attended_to_are_counted() -> None:
     assert np.isnan(attended_tokens(problem, met)).all()
 
 
-def test_centres_of_a_run_come_from_its_order(tmp_path: Path) -> None:
+def test_centres_of_a_run_come_from_its_order(tmp_path):
     """Two numbers a time, in files too; a number of strong ones that theory expects."""
     law = mf.from_points(np.random.default_rng(2).uniform(0.0, 2.0 * np.pi, 200))
     problem = mf.Problem(mf.Circle(), mf.exponential(64.0), mf.SA, law)
@@ -212,7 +208,7 @@ def test_centres_of_a_run_come_from_its_order(tmp_path: Path) -> None:
     assert np.isnan(renyi_centres(mf.uniform().build(mf.Circle()), 0.5)).all()
 
 
-def test_histograms_have_their_bins_in_files(tmp_path: Path) -> None:
+def test_histograms_have_their_bins_in_files(tmp_path):
     """Whoever opens the file sees where the bins lie."""
     law = mf.from_points(TOKENS.points)
     problem = mf.Problem(mf.Sphere(9), mf.exponential(2.0), mf.SA, law)

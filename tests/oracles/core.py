@@ -20,8 +20,6 @@ with masses. Time is outside: problems follow each other, a layer takes the plac
 All sums run over pairs. Nothing is imported from the package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 

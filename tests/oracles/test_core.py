@@ -1,7 +1,5 @@
 """Velocities, divergences, steps and layers of the package against direct sums of `core`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +54,7 @@ def compare(problem: mf.Problem, page: core.Problem, mu: core.Points) -> None:
     np.testing.assert_allclose(divergence, page.divergence(mu, mu.y), **CLOSE)
 
 
-def test_divergence_is_that_of_differences() -> None:
+def test_divergence_is_that_of_differences():
     """The page first: its formula of the divergence against central differences."""
     d, h = 4, 1e-5
     mu, x = tokens(d), core.unit(RNG.normal(size=(1, d)))
@@ -78,7 +76,7 @@ def test_divergence_is_that_of_differences() -> None:
 
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("how", ["none", "softmax", "sinkhorn"])
-def test_heads(space: Any, how: str) -> None:
+def test_heads(space, how):
     """Any matrices, under every normalisation."""
     pairs = heads(space.ambient)
     page = core.attention(pairs, how, scale(pairs))
@@ -88,7 +86,7 @@ def test_heads(space: Any, how: str) -> None:
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("beta", [3.0, -3.0])
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_kernels(space: Any, beta: float, flow: mf.Flow) -> None:
+def test_kernels(space, beta, flow):
     """A kernel is a head that multiplies by numbers."""
     d = space.ambient
     page = core.attention(one(beta, d), "softmax" if flow.normalized else "none", abs(beta))
@@ -96,7 +94,7 @@ def test_kernels(space: Any, beta: float, flow: mf.Flow) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_terms_beside_attention_add_up(space: Any) -> None:
+def test_terms_beside_attention_add_up(space):
     """Drift and feed-forward layer."""
     d = space.ambient
     m, a, w, b = (RNG.normal(size=s) for s in ((d, d), (5, d), (d, 5), (5,)))
@@ -110,7 +108,7 @@ def test_terms_beside_attention_add_up(space: Any) -> None:
 
 @pytest.mark.parametrize("d", [2, 3, 6])
 @pytest.mark.parametrize("rate", [None, 4.0])
-def test_masks_of_tokens(d: int, rate: float | None) -> None:
+def test_masks_of_tokens(d, rate):
     """Causal masks and ALiBi, as tokens of a run move under them."""
     pairs, mu = heads(d), tokens(d)._replace(mass=np.full(9, 1 / 9))
     space = {2: mf.Circle(), 3: mf.Sphere()}.get(d, mf.Sphere(d))
@@ -127,7 +125,7 @@ def test_masks_of_tokens(d: int, rate: float | None) -> None:
 
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("how", ["none", "softmax"])
-def test_density_moves_as_its_nodes(space: Any, how: str) -> None:
+def test_density_moves_as_its_nodes(space, how):
     """A density attends to itself: d_t f = -div(f v), with v of its nodes."""
     degree, pairs = 24, heads(space.ambient)
     grid = space.grid(degree)
@@ -142,7 +140,7 @@ def test_density_moves_as_its_nodes(space: Any, how: str) -> None:
     np.testing.assert_allclose(found[:n], expected[:n], rtol=0, atol=1e-11)
 
 
-def test_labelled_densities_attend_to_their_mean() -> None:
+def test_labelled_densities_attend_to_their_mean():
     """Frequencies: d_t f_j = -div(f_j v[mean of all f]), in frames that turn at omega_j."""
     space, degree, omega = mf.Circle(), 24, np.array([-0.7, 0.1, 0.4])
     grid = space.grid(degree)
@@ -166,7 +164,7 @@ def test_labelled_densities_attend_to_their_mean() -> None:
 
 
 @pytest.mark.parametrize("placement", core.PLACEMENTS)
-def test_layers(placement: str) -> None:
+def test_layers(placement):
     """Four layers of attention and a drift on S^5."""
     d, h, matrix = 6, 0.3, 0.2 * RNG.normal(size=(6, 6))
     mu = tokens(d)
@@ -181,7 +179,7 @@ def test_layers(placement: str) -> None:
     np.testing.assert_allclose(run.measures[-1].points, core.unit(mu.y), **CLOSE)
 
 
-def test_stages_follow_each_other() -> None:
+def test_stages_follow_each_other():
     """A whole run on S^5: beta = 1 until 0.5, then 4."""
     d, mu = 6, tokens(6)
     problem = mf.Problem(
@@ -196,7 +194,7 @@ def test_stages_follow_each_other() -> None:
     np.testing.assert_allclose(run.measures[-1].points, expected, rtol=0, atol=1e-10)
 
 
-def test_euclidean_space_and_frequencies() -> None:
+def test_euclidean_space_and_frequencies():
     """Tokens of R^3, and tokens of the circle that turn."""
     mu = tokens(3)._replace(y=RNG.normal(size=(9, 3)))
     problem = mf.Problem(mf.Euclidean(3), mf.exponential(0.7), mf.SA, mf.from_points(mu.y, mu.mass))

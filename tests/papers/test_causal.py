@@ -1,7 +1,6 @@
 """Causal attention: the second token, positions near uniform, Poisson layers, centres."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,16 +10,13 @@ from scipy.integrate import quad, solve_ivp
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.observables.centres import greedy_centres, strong_centres
-from meanfield.papers.causal import (
-    causal_poisson,
-    causal_response,
-)
+from meanfield.papers.causal import causal_poisson, causal_response
 from meanfield.papers.random_tokens import expected_centres
 
 LINEAR = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
 
 
-def test_response_of_positions_is_printed() -> None:
+def test_response_of_positions_is_printed():
     """Values at lambda t = 1.7 * 1.3, s_0 = 0.3, and nothing before the source."""
     found = causal_response(1.7 * 1.3, 0.3, np.array([0.1, 0.5, 0.8, 1.0]))
     known = [0.0, 7.431105303789, 7.056382837935, 6.785221799334]
@@ -29,7 +25,7 @@ def test_response_of_positions_is_printed() -> None:
 
 @pytest.mark.parametrize("exponent", [2.1, -3.0])
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.5])
-def test_powers_of_the_position_grow_alone(exponent: float, power: float) -> None:
+def test_powers_of_the_position_grow_alone(exponent, power):
     """s^p plus its response is s^p e^{lambda t / (p + 1)}, attraction or repulsion."""
     s = 0.7
 
@@ -48,7 +44,7 @@ def profile(s: FloatArray) -> FloatArray:
     return np.asarray((0.1 + 0.3 * s) * np.exp(2j * s))
 
 
-def test_poisson_layers_stay_poisson() -> None:
+def test_poisson_layers_stay_poisson():
     """Printed moments at four positions and two times."""
     found = causal_poisson(LINEAR, profile, np.array([2.0, 5.0]), np.array([0.0, 0.25, 0.5, 1.0]))
     known = [
@@ -68,7 +64,7 @@ def test_poisson_layers_stay_poisson() -> None:
     np.testing.assert_allclose(found, known, rtol=0, atol=1e-11)
 
 
-def test_poisson_layers_of_any_value() -> None:
+def test_poisson_layers_of_any_value():
     """With two heads the layers of midpoints converge to them; equal layers forget the mask."""
     first, second = [[0.5, 0.1], [-0.6, 1.0]], [[0.3, 0.2], [0.0, 0.1]]
     heads = [mf.Head(score=0.0, value=each) for each in (first, second)]
@@ -98,7 +94,7 @@ def test_poisson_layers_of_any_value() -> None:
     np.testing.assert_allclose(same[0], same[0, 0], rtol=0, atol=1e-13)
 
 
-def test_centres_are_as_many_as_expected() -> None:
+def test_centres_are_as_many_as_expected():
     """200 tokens, separation 1/2: 2 pi in the mean; greedy ones cover everything."""
     rng = np.random.default_rng(11)
     counts = [len(strong_centres(rng.uniform(0, 2 * np.pi, 200), 0.5)) for _ in range(60)]
@@ -175,7 +171,7 @@ def test_centres_are_as_many_as_expected() -> None:
         (lambda: greedy_centres(np.ones(3), -0.1), "separation must be at least 0"),
     ],
 )
-def test_what_has_no_order_is_refused(call: Callable, message: str) -> None:
+def test_what_has_no_order_is_refused(call, message):
     """Numbers out of range, profiles that are not smooth, problems with scores."""
     with pytest.raises(ValueError, match=message):
         call()

@@ -41,7 +41,7 @@ TABLE = {
 }
 
 
-def test_sharp_configurations_have_their_energies_and_designs() -> None:
+def test_sharp_configurations_have_their_energies_and_designs():
     """A multiplicity or a cosine would be wrong; no energy is below that of uniform."""
     for (d, n), (design, *energies) in TABLE.items():
         found = sharp_configuration(d, n)
@@ -63,7 +63,7 @@ def test_sharp_configurations_have_their_energies_and_designs() -> None:
         sharp_configuration(3, 2.5)
 
 
-def test_coordinates_have_the_cosines_of_the_catalogue() -> None:
+def test_coordinates_have_the_cosines_of_the_catalogue():
     """Every construction, from each of three points: what lattices say against what tables say."""
     for sharp in SHARP:
         points = FIXED[sharp.name]()
@@ -77,7 +77,7 @@ def test_coordinates_have_the_cosines_of_the_catalogue() -> None:
             assert tuple(counts) == sharp.multiplicities, sharp.name
 
 
-def test_designs_are_told_by_moments_too() -> None:
+def test_designs_are_told_by_moments_too():
     """P_l in any dimension; degrees 1 ... t of a t-design vanish, and t + 1 does not."""
     for shape, strength in (("icosahedron", 5), ("dodecahedron", 5), ("cube", 3)):
         measure = mf.configuration(shape).build(mf.Sphere())
@@ -110,7 +110,7 @@ def test_designs_are_told_by_moments_too() -> None:
         (3, 24, 25.0, 0.0490175),
     ],
 )
-def test_bounds_are_certified(d: int, n: int, beta: float, value: float) -> None:
+def test_bounds_are_certified(d, n, beta, value):
     """The polynomial, less its shift, stays below the kernel on a fine grid, coefficients >= 0."""
     found = pair_energy_bound(d, n, beta)
     s = 1.0 - 2.0 * np.sin(np.linspace(0, 0.5 * np.pi, 20_001)) ** 2
@@ -122,7 +122,7 @@ def test_bounds_are_certified(d: int, n: int, beta: float, value: float) -> None
     assert value * (1 - 1e-7) < found.value < value * (1 + 2e-5)
 
 
-def test_bounds_are_attained_by_sharp_configurations() -> None:
+def test_bounds_are_attained_by_sharp_configurations():
     """From below, on any sphere, where the degree is that of their proof or more."""
     for d, n in ((2, 7), (3, 6), (3, 12), (8, 240), (22, 275)):
         sharp = sharp_configuration(d, n).pair_energy(5.0)
@@ -135,7 +135,7 @@ def test_bounds_are_attained_by_sharp_configurations() -> None:
             pair_energy_bound(**({"dimension": 3, "tokens": 4, "beta": 1.0} | wrong))
 
 
-def test_gap_is_the_least_curvature_of_the_energy() -> None:
+def test_gap_is_the_least_curvature_of_the_energy():
     """A pair in closed form; small P, rotations and dimensions would spoil it."""
     for space in (mf.Sphere(), mf.Sphere(6), mf.Circle()):
         pair = mf.configuration("antipodal").build(space)
@@ -151,7 +151,7 @@ def test_gap_is_the_least_curvature_of_the_energy() -> None:
     assert pair_energy(points, 3.0) == pytest.approx(np.exp(-1.5 * gaps).sum(), rel=1e-14)
 
 
-def test_five_tokens_change_their_shape_at_a_beta() -> None:
+def test_five_tokens_change_their_shape_at_a_beta():
     """A bipyramid of three, then a pyramid of four: equal energies at 6.886160810628."""
 
     def bipyramid(beta: float) -> float:

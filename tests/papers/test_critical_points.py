@@ -1,20 +1,14 @@
 """Critical points of tokens on the circle against closed forms and topology; what is proved."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import together
 
 import meanfield as mf
-from meanfield.papers.critical_points import (
-    _sorted,
-    critical_points,
-    single_cluster_proof,
-)
+from meanfield.papers.critical_points import _sorted, critical_points, single_cluster_proof
 
 
-def test_linear_kernel_has_its_saddles() -> None:
+def test_linear_kernel_has_its_saddles():
     """Opposite groups of p > m tokens: index m, eigenvalues 1 and R, energy (1 + R^2) / 2."""
     found = critical_points(0.0, 7, starts=200)
     for m in (0, 1, 2, 3):
@@ -34,7 +28,7 @@ def test_linear_kernel_has_its_saddles() -> None:
 
 
 @pytest.mark.parametrize(("beta", "tokens"), [(5.0, 6), (1.0, 5)])
-def test_points_are_critical_and_none_is_missing(beta: float, tokens: int) -> None:
+def test_points_are_critical_and_none_is_missing(beta, tokens):
     """Rates by another code, and the Euler characteristic of the torus, which one lost breaks."""
     found = critical_points(beta, tokens, starts=400)
     assert found.euler_sum == 0
@@ -52,7 +46,7 @@ def test_points_are_critical_and_none_is_missing(beta: float, tokens: int) -> No
     assert found.index[found.multiplicities.index((1,) * tokens)] == tokens - 1
 
 
-def test_what_rounding_hides_is_no_maximum() -> None:
+def test_what_rounding_hides_is_no_maximum():
     """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; 0 says no more."""
     found = critical_points(14.5, 4, starts=200)
     opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
@@ -64,7 +58,7 @@ def test_what_rounding_hides_is_no_maximum() -> None:
     assert "rounding does not say: (1, 1, 1)" in turn.certificate
 
 
-def test_search_finds_the_maximum_that_is_known() -> None:
+def test_search_finds_the_maximum_that_is_known():
     """Beta < -2/3 has a stable triangle, of three tokens or of three pairs."""
     for tokens, shape in ((3, (1, 1, 1)), (6, (2, 2, 2))):
         found = critical_points(-1.0, tokens, starts=200)
@@ -87,9 +81,7 @@ def test_search_finds_the_maximum_that_is_known() -> None:
         (mf.Sphere(8), 9, -4.0, None, "a share 0.9961 of all"),
     ],
 )
-def test_what_is_proved_is_said(
-    manifold: mf.Circle | mf.Sphere, tokens: int, beta: float, proved: bool | None, said: str
-) -> None:
+def test_what_is_proved_is_said(manifold, tokens, beta, proved, said):
     """One row per theorem, its range, and what is open."""
     found = single_cluster_proof(manifold, tokens, beta)
     assert found.proved is proved
@@ -109,7 +101,7 @@ def test_what_is_proved_is_said(
         (lambda: single_cluster_proof(mf.Circle(), 0, 1.0), "tokens must be at least 1"),
     ],
 )
-def test_what_cannot_be_searched_is_refused(call: Callable, message: str) -> None:
+def test_what_cannot_be_searched_is_refused(call, message):
     """No tokens, no starts."""
     with pytest.raises(ValueError, match=message):
         call()

@@ -1,7 +1,6 @@
 """Equiangular tokens against tables, exponential integrals, their equation and runs in R^n."""
 
 import math
-from collections.abc import Callable
 
 import mpmath
 import numpy as np
@@ -45,7 +44,7 @@ def problem(n: int, beta: float, flow: mf.Flow = mf.SA) -> mf.Problem:
     return mf.Problem(mf.Sphere(max(n, 2)), mf.exponential(beta) if beta else mf.linear(), flow)
 
 
-def test_cosines_are_those_of_the_tables() -> None:
+def test_cosines_are_those_of_the_tables():
     """The curves of the equation for orthogonal tokens, to the last digit printed."""
     for (n, beta), printed in SA_TABLE.items():
         found = mf.equiangular_cosine(problem(n, beta), n, np.array(SA_TIMES))
@@ -57,7 +56,7 @@ def test_cosines_are_those_of_the_tables() -> None:
 
 
 @each("n, beta, start", [(8, 2.0, 0.0), (32, 5.0, -0.03), (8, -3.0, 0.3)], flow=[mf.SA, mf.USA])
-def test_all_tokens_stay_on_the_curve(n: int, beta: float, start: float, flow: mf.Flow) -> None:
+def test_all_tokens_stay_on_the_curve(n, beta, start, flow):
     """Direct sums over n tokens of R^n: every pair keeps the same cosine, that of the curve."""
     times = np.array([0.3, 2.0]) * (1.0 if flow.normalized else math.exp(abs(beta) - 1.0))
 
@@ -79,7 +78,7 @@ def test_all_tokens_stay_on_the_curve(n: int, beta: float, start: float, flow: m
 
 
 @each("beta", [-4.0, 0.0, 6.0], flow=[mf.SA, mf.USA])
-def test_cosines_solve_their_equation(beta: float, flow: mf.Flow) -> None:
+def test_cosines_solve_their_equation(beta, flow):
     """The equation itself, stepped, for tokens that begin neither orthogonal nor attract by 1."""
     n, start, fast = 5, -0.24, mf.Flow(flow.normalized, strength=1.5)
     times = np.array([0.2, 1.0, 3.0]) * (1.0 if flow.normalized else math.exp(abs(beta)))
@@ -112,7 +111,7 @@ def exact_time(n: int, beta: float, start: float, until: float, flow: mf.Flow) -
     [(2, 1e-6, 0.4), (8, -40.0, -0.1), (1000, 60.0, 0.4), (10**6, 700.0, 0.0)],
     flow=[mf.SA, mf.USA],
 )
-def test_times_are_exponential_integrals(n: int, beta: float, start: float, flow: mf.Flow) -> None:
+def test_times_are_exponential_integrals(n, beta, start, flow):
     """Short ways too, where differences of Ei keep no digit, and the way back."""
     of = problem(n, beta, flow)
     cosines = start + np.array([1e-9, 0.1, 0.3, 0.5995])
@@ -126,7 +125,7 @@ def test_times_are_exponential_integrals(n: int, beta: float, start: float, flow
     assert back[0] - start == pytest.approx(cosines[0] - start, rel=max(tolerance, 1e-13))
 
 
-def test_two_tokens_take_the_time_of_two_clusters() -> None:
+def test_two_tokens_take_the_time_of_two_clusters():
     """Equal masses, another formula in another variable."""
     for beta, flow in ((-3.0, mf.USA), (4.0, mf.SA), (81.0, mf.Flow(True, strength=2.0))):
         of = mf.Problem(mf.Circle(), mf.exponential(beta), flow)
@@ -144,13 +143,13 @@ def test_two_tokens_take_the_time_of_two_clusters() -> None:
         (32, 9.0, 1.75491578e152),
     ],
 )
-def test_late_gaps_have_their_constant(n: int, beta: float, constant: float) -> None:
+def test_late_gaps_have_their_constant(n, beta, constant):
     """The constant as printed."""
     log_constant = log_late_gap(problem(n, beta), n)
     assert log_constant == pytest.approx(math.log(constant), abs=3e-9)
 
 
-def test_tokens_start_at_the_speed_of_their_layer() -> None:
+def test_tokens_start_at_the_speed_of_their_layer():
     """2 / (e^beta + n - 1) from orthogonal tokens, and no digit lost in a short time."""
     found = mf.equiangular_cosine(problem(8, 2.0), 8, 1e-12) / 1e-12
     assert found == pytest.approx(0.1389945237720, abs=1e-12)
@@ -159,7 +158,7 @@ def test_tokens_start_at_the_speed_of_their_layer() -> None:
     )
 
 
-def test_the_phase_curve_is_that_of_the_table() -> None:
+def test_the_phase_curve_is_that_of_the_table():
     """Betas by which 1 - 1e-3 is reached; none before that of beta = 0."""
     times = np.array([6.0, 8, 10, 15, 20, 30])
     for n, printed in (
@@ -176,7 +175,7 @@ def test_the_phase_curve_is_that_of_the_table() -> None:
     assert mf.equiangular_time(problem(10**6, beta), 10**6, 1 - 1e-3) == pytest.approx(1e300, 1e-11)
 
 
-def test_the_ends_of_time_are_the_ends_of_the_curve() -> None:
+def test_the_ends_of_time_are_the_ends_of_the_curve():
     """Nothing at time 0, one point at last, and nothing beyond range between."""
     for beta in (-1e6, -700.0, 0.0, 700.0, 1e6):
         for flow in (mf.SA, mf.USA):
@@ -214,7 +213,7 @@ def test_the_ends_of_time_are_the_ends_of_the_curve() -> None:
         (lambda: mf.equiangular_beta(1, 1.0), "tokens must be at least 2"),
     ],
 )
-def test_what_no_curve_describes_is_refused(call: Callable, message: str) -> None:
+def test_what_no_curve_describes_is_refused(call, message):
     """Too little room, other kernels, repulsion, noise, and values out of range."""
     with pytest.raises(ValueError, match=message):
         call()

@@ -14,7 +14,7 @@ from meanfield.papers.hardmax import (
 POLES = [1.0, -1.0]
 
 
-def test_moments_of_softmax_runs_approach_those_of_two_poles() -> None:
+def test_moments_of_softmax_runs_approach_those_of_two_poles():
     """c_2 and c_4 as printed; first order in 1 / beta is off by the second."""
     printed = {20.0: (0.4503196582, 0.1862100432), 80.0: (0.4589163361, 0.2056548810)}
     limit = two_pole_moments(4, 0.5)[[2, 4]]
@@ -31,7 +31,7 @@ def test_moments_of_softmax_runs_approach_those_of_two_poles() -> None:
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_uniform_velocity_is_that_of_softmax_in_the_uniform_measure(d: int) -> None:
+def test_uniform_velocity_is_that_of_softmax_in_the_uniform_measure(d):
     """Quadrature of the definition, for matrices without symmetry."""
     rng = np.random.default_rng(d)
     score, value = rng.normal(size=(2, d, d))
@@ -59,7 +59,7 @@ def test_uniform_velocity_is_that_of_softmax_in_the_uniform_measure(d: int) -> N
     assert steep == pytest.approx(limit, rel=1e-5)
 
 
-def test_a_mean_off_the_hull_of_tied_tokens_is_no_solution() -> None:
+def test_a_mean_off_the_hull_of_tied_tokens_is_no_solution():
     """The distance is that of the nearest mean, here the end of the segment between the corners."""
     tokens = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]])
     v = np.zeros((3, 2))
@@ -69,7 +69,7 @@ def test_a_mean_off_the_hull_of_tied_tokens_is_no_solution() -> None:
     )
 
 
-def test_refusals() -> None:
+def test_refusals():
     """One line each."""
     with pytest.raises(ValueError, match=r"no largest score"):
         full_support_velocity(mf.Euclidean(2), np.ones((1, 2)))

@@ -7,7 +7,6 @@ from scipy.spatial import ConvexHull
 
 import meanfield as mf
 from meanfield.papers.hardmax import inclusion_distance
-from meanfield.spaces.manifold import Manifold
 
 CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0]])
 SHARE = 1.0 - np.exp(-1.0)
@@ -18,7 +17,7 @@ def third(x: float, y: float = 0.0) -> np.ndarray:
     return np.vstack([CORNERS, [x, y]])
 
 
-def test_softmax_approaches_the_corner() -> None:
+def test_softmax_approaches_the_corner():
     """Tokens of the package at finite beta as printed; the limit is their last row."""
     printed = {
         (3.0, 0.0): (0.0, 0.537529),
@@ -40,7 +39,7 @@ def test_softmax_approaches_the_corner() -> None:
         assert end == pytest.approx([SHARE + delta / np.e, SHARE], abs=1e-12)
 
 
-def test_three_solutions_begin_on_the_ridge() -> None:
+def test_three_solutions_begin_on_the_ridge():
     """Either corner or their mean, and each satisfies the inclusion at all times."""
     ends = []
     for order, ridge in (([0, 1, 2], "corner"), ([1, 0, 2], "corner"), ([0, 1, 2], "midpoint")):
@@ -63,7 +62,7 @@ def test_three_solutions_begin_on_the_ridge() -> None:
     ],
     ids=str,
 )
-def test_events_and_paths_against_small_steps(space: Manifold, seed: int, slides: bool) -> None:
+def test_events_and_paths_against_small_steps(space, seed, slides):
     """Euler with the argmax of every step, whose error falls as the step: it slides by chatter."""
     rng, d, steps = np.random.default_rng(seed), space.ambient, 4000
     score, value, x = rng.normal(size=(d, d)), rng.normal(size=(d, d)), rng.normal(size=(7, d))
@@ -90,7 +89,7 @@ def test_events_and_paths_against_small_steps(space: Manifold, seed: int, slides
         assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
 
 
-def test_paths_are_products_of_matrix_exponentials() -> None:
+def test_paths_are_products_of_matrix_exponentials():
     """R^d between events is linear: 59 of them, at which two scores are equal."""
     x = np.random.default_rng(6).normal(size=(24, 2))
     score, value = np.array([[0.6, 0.8], [-0.8, 0.6]]), np.array([[1.0, 0.3], [-0.2, 0.7]])
@@ -107,7 +106,7 @@ def test_paths_are_products_of_matrix_exponentials() -> None:
     assert run.points[-1] == pytest.approx(x, abs=1e-11) and len(run.events) == 59
 
 
-def test_softmax_tokens_approach_at_first_order() -> None:
+def test_softmax_tokens_approach_at_first_order():
     """Eight tokens of R^2 over five events: four times the beta, a quarter of the difference."""
     x = np.random.default_rng(6).normal(size=(8, 2))
     head = mf.Head(score=[[0.6, 0.8], [-0.8, 0.6]])
@@ -122,7 +121,7 @@ def test_softmax_tokens_approach_at_first_order() -> None:
     assert np.log(off[0] / off[1]) / np.log(4.0) == pytest.approx(1.0, abs=0.01)
 
 
-def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
+def test_tokens_at_equal_angles_have_the_moments_of_their_limit():
     """B = diag(1, -1): token theta sees that at -theta, and c_2 = tanh t to rounding."""
     angles = 2.0 * np.pi / 128 * (np.arange(128) + 0.5)
     run = mf.hardmax(mf.Circle(), angles, score=[1.0, -1.0], until=0.5, save=2)
@@ -139,7 +138,7 @@ def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
     )
 
 
-def test_repelled_tokens_slide_along_ridges_into_the_origin() -> None:
+def test_repelled_tokens_slide_along_ridges_into_the_origin():
     """V = -1 between the corners of a square, h_K = |x_1| + |x_2|: x_k' = x_k - sign x_k."""
     square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.5, 0.1]])
     run = mf.hardmax(mf.Euclidean(2), square, value=-1.0, until=1.0, save=11)
@@ -149,7 +148,7 @@ def test_repelled_tokens_slide_along_ridges_into_the_origin() -> None:
     assert run.points[:, 4] == pytest.approx(exact, abs=1e-11) and not run.ties
 
 
-def test_hull_of_tokens_does_not_grow() -> None:
+def test_hull_of_tokens_does_not_grow():
     """V = 1 in R^d: tokens move towards others; those that attend to themselves rest."""
     x = np.random.default_rng(1).normal(size=(20, 3))
     run = mf.hardmax(mf.Euclidean(3), x, until=4.0, save=9)
@@ -159,7 +158,7 @@ def test_hull_of_tokens_does_not_grow() -> None:
     assert np.linalg.norm(run.velocities(4.0), axis=1).max() < 0.2
 
 
-def test_tokens_at_rest_have_rates_of_rounding() -> None:
+def test_tokens_at_rest_have_rates_of_rounding():
     """V = -1 on a line: all end at the origin, where velocities, their own measure, are 1e-16."""
     x = np.random.default_rng(99)
     n = int(x.integers(2, 12))
@@ -170,7 +169,7 @@ def test_tokens_at_rest_have_rates_of_rounding() -> None:
     assert rest.sum() == n - 2 and np.abs(run.velocities(1.5)).max() < 1e-11
 
 
-def test_no_times_are_refused() -> None:
+def test_no_times_are_refused():
     """Empty lists have a line of their own."""
     with pytest.raises(ValueError, match="save holds no times"):
         mf.hardmax(mf.Circle(), [0.0, 1.0], until=1.0, save=[])

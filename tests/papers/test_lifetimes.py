@@ -1,7 +1,6 @@
 """Lifetimes of polygons against printed ones, closed forms and atoms; where clusters meet."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -52,9 +51,7 @@ def first_gap(angles: np.ndarray, time: float, beta: float, normalized: bool) ->
         (9.0, mf.SA, -321.583556859, 559.7503939756),
     ],
 )
-def test_square_lives_as_long_as_printed_and_as_atoms(
-    beta: float, flow: mf.Flow, constant: float, printed: float
-) -> None:
+def test_square_lives_as_long_as_printed_and_as_atoms(beta, flow, constant, printed):
     """Pairs at pi / 2 - 0.02, in the papers' time, where rates are beta or beta / cosh^2."""
     unit = 1.0 if flow.normalized else math.exp(-beta)
     found = polygon_lifetime(problem(beta, flow), 4, gap=MET)
@@ -70,7 +67,7 @@ def test_square_lives_as_long_as_printed_and_as_atoms(
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_hexagon_lives_as_long_as_atoms(flow: mf.Flow) -> None:
+def test_hexagon_lives_as_long_as_atoms(flow):
     """Six clusters, beta = 9, in pairs; the constant is what is left of ever smaller errors."""
     found = polygon_lifetime(problem(9.0, flow), 6, gap=0.3)
     sixth, x = math.pi / 3, 0.05
@@ -91,9 +88,7 @@ def test_hexagon_lives_as_long_as_atoms(flow: mf.Flow) -> None:
         (4, 5.0, mf.USA, 0.02, 1e-12, 148.9924091232561),
     ],
 )
-def test_the_last_stretch_of_a_polygon_takes_its_time(
-    k: int, beta: float, flow: mf.Flow, error: float, gap: float, exact: float
-) -> None:
+def test_the_last_stretch_of_a_polygon_takes_its_time(k, beta, flow, error, gap, exact):
     """The speed falls with the gap: ln(1 / gap) over the rate of contraction."""
     found = polygon_lifetime(problem(beta, flow), k, gap=gap)
     assert found.time(error) == pytest.approx(exact, rel=2e-15)
@@ -110,7 +105,7 @@ def test_the_last_stretch_of_a_polygon_takes_its_time(
         (9.0, -1.011116298, -1.011116214),
     ],
 )
-def test_opposite_pair_has_its_constants(beta: float, usa: float, sa: float) -> None:
+def test_opposite_pair_has_its_constants(beta, usa, sa):
     """Exponential integrals; any error is the time of two clusters."""
     own = problem(beta)
     found = polygon_lifetime(own, 2, gap=MET)
@@ -126,7 +121,7 @@ def test_opposite_pair_has_its_constants(beta: float, usa: float, sa: float) -> 
         assert life.time(0.2) == pytest.approx(alone, rel=1e-12)
 
 
-def test_laplace_series_has_its_orders() -> None:
+def test_laplace_series_has_its_orders():
     """Relative errors of one to four terms, as printed, and without overflow."""
     for beta, printed in (
         (20.0, [-5e-2, -1.2e-2, -3.0e-3, -1.2e-3]),
@@ -147,14 +142,14 @@ def test_laplace_series_has_its_orders() -> None:
 @pytest.mark.parametrize(
     ("beta", "printed"), [(10.0, 0.788236), (40.0, 0.816826), (81.0, 0.825171)]
 )
-def test_light_cluster_walks_its_printed_share(beta: float, printed: float) -> None:
+def test_light_cluster_walks_its_printed_share(beta, printed):
     """SA, masses 0.3 and 0.7; what is printed is of a run that ended at 1e-4, of all of the way."""
     walked = meeting_share(problem(beta, mf.SA), 1.2, (0.3, 0.7), 1e-4) * (1.2 - 1e-4)
     assert walked / 1.2 == pytest.approx(printed, abs=1e-6)
 
 
 @pytest.mark.parametrize("beta", [10.0, 40.0])
-def test_light_cluster_walks_the_share_of_atoms(beta: float) -> None:
+def test_light_cluster_walks_the_share_of_atoms(beta):
     """An integration, and the two shares add up."""
     own, masses = problem(beta, mf.SA), (0.3, 0.7)
     time = mf.two_cluster_time(own, 1.2, 0.2, masses)
@@ -183,7 +178,7 @@ def closest(cosines: np.ndarray) -> np.ndarray:
     return np.asarray(np.arccos(np.minimum(pairs.max(axis=1), 1.0)))
 
 
-def test_nearest_two_on_the_circle_have_their_law() -> None:
+def test_nearest_two_on_the_circle_have_their_law():
     """Kolmogorov and Smirnov, 10,000 draws of five tokens; the exact law has p-values above 1 %."""
     angles = 2 * np.pi * np.random.default_rng(5).random((10_000, 5))
     gaps = closest(np.cos(angles[:, :, None] - angles[:, None]))
@@ -191,7 +186,7 @@ def test_nearest_two_on_the_circle_have_their_law() -> None:
     assert found.pvalue > 0.01
 
 
-def test_nearest_two_on_the_sphere_nearly_have_their_law() -> None:
+def test_nearest_two_on_the_sphere_nearly_have_their_law():
     """20 tokens: the mean of 1 - cos is 0.949(15) of 4 / (n (n - 1)); of two the law is exact."""
     space, rng = mf.Sphere(), np.random.default_rng(7)
 
@@ -224,7 +219,7 @@ def test_nearest_two_on_the_sphere_nearly_have_their_law() -> None:
         (lambda: closest_pair_survival(mf.Circle(), 1, np.ones(1)), "tokens must be at least 2"),
     ],
 )
-def test_what_has_no_lifetime_is_refused(call: Callable, message: str) -> None:
+def test_what_has_no_lifetime_is_refused(call, message):
     """Odd polygons, gaps and angles out of range, modes that do not grow."""
     with pytest.raises(ValueError, match=message):
         call()

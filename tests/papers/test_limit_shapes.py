@@ -1,7 +1,5 @@
 """Limit shapes of tokens of R^d: polytopes, hyperplanes, products, the origin."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +36,7 @@ def shapes(problem: mf.Problem, times: list[float]) -> list[LimitShape]:
     return [mf.limit_shape(problem, measure, time) for measure, time in found]
 
 
-def test_hull_shrinks_to_a_polytope() -> None:
+def test_hull_shrinks_to_a_polytope():
     """V = 1: vertices freeze where LSODA has them, the rest follow one each, like e^{-t}."""
     found = shapes(problem_of(1.0), [0.5, 1.0, 3.0, 5.0, 10.0])
     volumes = [hull_volume(each.points) for each in found]
@@ -59,7 +57,7 @@ def test_hull_shrinks_to_a_polytope() -> None:
     np.testing.assert_allclose(gaps[1] / gaps[0], np.exp(-5.0), rtol=1e-6)
 
 
-def test_tokens_gather_on_hyperplanes() -> None:
+def test_tokens_gather_on_hyperplanes():
     """V = diag(1, 0.4): first coordinates meet at two values, second ones stay apart."""
     (found,) = shapes(problem_of([1.0, 0.4]), [16.0])
     assert found.theorem == "hyperplanes" and found.distance < 1e-6
@@ -76,7 +74,7 @@ def test_tokens_gather_on_hyperplanes() -> None:
     np.testing.assert_allclose(turned.levels, expected, rtol=1e-7)
 
 
-def test_attention_of_a_line_becomes_boolean() -> None:
+def test_attention_of_a_line_becomes_boolean():
     """Order is kept, and rows have a single 1."""
     found = shapes(problem_of(1.0, LINE), [2.0, 3.0, 4.0])
     late = [-1.019132439168, -0.986577885497, 1.356601914686, 1.372508826571, 1.402956651737]
@@ -86,7 +84,7 @@ def test_attention_of_a_line_becomes_boolean() -> None:
     assert found[-1].vertices.tolist() == [0, 4]
 
 
-def test_products_have_a_polytope_in_the_leading_space() -> None:
+def test_products_have_a_polytope_in_the_leading_space():
     """V = diag(1, 1, 0.3): tokens at the polytope in F, anywhere in G."""
     points = 2.0 * np.random.default_rng(3).standard_normal((9, 3))
     (found,) = shapes(problem_of([1.0, 1.0, 0.3], points), [12.0])
@@ -95,7 +93,7 @@ def test_products_have_a_polytope_in_the_leading_space() -> None:
     assert np.ptp(found.points[:, 2]) > 0.1
 
 
-def test_repulsive_tokens_fall_to_the_origin_like_powers() -> None:
+def test_repulsive_tokens_fall_to_the_origin_like_powers():
     """V = -1: max norms of six tokens by LSODA; of a pair beta |x|^2 t tends to 1/2."""
     run = mf.simulate(problem_of(-1.0), 20.0, save=[0.0, 1.0, 5.0, 20.0])
     norms = [np.linalg.norm(each.points, axis=1).max() for each in run.measures[1:]]
@@ -112,7 +110,7 @@ def test_repulsive_tokens_fall_to_the_origin_like_powers() -> None:
     assert squares[1] * 100.0 == pytest.approx(0.5, abs=0.01)
 
 
-def test_consensus_follows_the_value_and_rests_when_rescaled() -> None:
+def test_consensus_follows_the_value_and_rests_when_rescaled():
     """x(t) = e^{tV} x_0 of equal tokens, whatever Q and K; e^{tV} itself may be no number."""
     value = np.array([[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]])
     score = np.array([[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]])
@@ -141,12 +139,12 @@ def test_consensus_follows_the_value_and_rests_when_rescaled() -> None:
         (-0.5, [2.0, 1.0], "none"),
     ],
 )
-def test_theorems_are_told_from_matrices(value: Any, score: Any, theorem: str) -> None:
+def test_theorems_are_told_from_matrices(value, score, theorem):
     """A shape would be promised that no theorem knows."""
     assert listed_limits(problem_of(value, score=score)).theorem == theorem
 
 
-def test_hulls_without_qhull_are_the_same() -> None:
+def test_hulls_without_qhull_are_the_same():
     """In a plane of R^3, and in R^8, by linear programmes."""
     plane = np.random.default_rng(0).standard_normal((20, 2))
     expected = hull_vertices(plane)
@@ -157,7 +155,7 @@ def test_hulls_without_qhull_are_the_same() -> None:
     assert hull_vertices(corners).tolist() == list(range(9))
 
 
-def test_limit_shapes_say_what_they_need() -> None:
+def test_limit_shapes_say_what_they_need():
     """One line each."""
     tokens = mf.Measure(mf.Euclidean(2), SIX)
     with pytest.raises(ValueError, match=r"of tokens in R\^d, mf.Euclidean\(d\), got Sphere"):
@@ -173,7 +171,7 @@ def test_limit_shapes_say_what_they_need() -> None:
         mf.limit_shape(problem_of([1.0, -1.0]), tokens, 500.0)
 
 
-def test_runs_end_before_scores_leave_the_range_of_numbers() -> None:
+def test_runs_end_before_scores_leave_the_range_of_numbers():
     """Squares would overflow, and attention be 0 / 0."""
     with pytest.raises(mf.SimulationError, match=r"tokens are beyond 1e\+140"):
         mf.simulate(problem_of(1.0), 400.0, save=2, tolerance=1e-4)

@@ -1,10 +1,7 @@
 """Merging diagrams: printed shares, the published layers, and independence of who computes."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,20 +29,20 @@ def agrees(d: int, beta: float, replicas: int) -> None:
     assert np.all(np.abs(made.fraction[0] - share) < allowed)
 
 
-def test_shares_are_those_printed_on_the_circle() -> None:
+def test_shares_are_those_printed_on_the_circle():
     """Another clock, threshold or count of pairs would show."""
     agrees(2, 5.0, 40)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "beta"), [(8, 5.0), (8, 8.0), (128, 5.0)])
-def test_shares_are_those_printed(d: int, beta: float) -> None:
+def test_shares_are_those_printed(d, beta):
     """In eight dimensions clusters last; in 128 all merge at once."""
     agrees(d, beta, 64)
 
 
 @pytest.mark.parametrize("normalization", ["softmax", "none"])
-def test_layers_are_those_published(normalization: Any) -> None:
+def test_layers_are_those_published(normalization):
     """Unprojected Euler steps, one replica written down; the step of USA shrinks with beta."""
     n, d, beta, times = 6, 3, 3.0, [0.0, 0.05, 0.4, 3.0]
     step = 0.1 if normalization == "softmax" else 0.1 / (np.sqrt(3.0) * np.exp(2.5))
@@ -68,7 +65,7 @@ def test_layers_are_those_published(normalization: Any) -> None:
     assert len(set(counts)) > 2
 
 
-def test_results_do_not_depend_on_who_computes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_who_computes_them(monkeypatch):
     """Threads, blocks and what was known before: whole numbers are the same."""
     options = DiagramOptions(
         8, 3, (1.0, 4.0), (2.0, 5.0), 20, heads=RandomHead("goe", "minus_score")
@@ -88,7 +85,7 @@ def test_results_do_not_depend_on_who_computes_them(monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(grown.squares, at_once.squares)
 
 
-def test_error_is_that_of_the_mean_of_replicas() -> None:
+def test_error_is_that_of_the_mean_of_replicas():
     """Pairs of a replica are not independent: the error is over replicas."""
     options = DiagramOptions(5, 2, (2.0,), (3.0,), 30)
     made = MergingPlan(options).completed()
@@ -97,7 +94,7 @@ def test_error_is_that_of_the_mean_of_replicas() -> None:
     np.testing.assert_allclose(made.standard_error, shares.std(ddof=1) / np.sqrt(30))
 
 
-def test_random_values_are_transposed_scores() -> None:
+def test_random_values_are_transposed_scores():
     """The published script multiplies rows from the right."""
     score, value = RandomHead("gaussian", "minus_score").matrices(2.0, 5, np.random.default_rng(0))
     np.testing.assert_allclose(value, -score.T / np.linalg.norm(score, 2))
@@ -124,7 +121,7 @@ def test_random_values_are_transposed_scores() -> None:
         ({"motion": "flows"}, "motion"),
     ],
 )
-def test_what_cannot_be_made_is_refused(change: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_made_is_refused(change, message):
     """In one line."""
     given = {"betas": [1.0], "times": [1.0], "runs": 2} | change
     with pytest.raises((ValueError, TypeError), match=message):

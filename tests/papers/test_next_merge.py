@@ -1,7 +1,5 @@
 """Which clusters meet first, against atoms integrated by SciPy."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each, together
@@ -62,9 +60,7 @@ def first_meeting(measure: mf.Measure, beta: float, normalized: bool, until: flo
     ],
     flow=[mf.USA, mf.SA],
 )
-def test_estimate_is_what_separated_atoms_do_on_the_circle(
-    points: list[float], weights: list[float], flow: mf.Flow
-) -> None:
+def test_estimate_is_what_separated_atoms_do_on_the_circle(points, weights, flow):
     """Where one gap is clearly the smallest the other clusters hardly matter."""
     measure = mf.Measure(CIRCLE, points, weights)
     found = next_merge_estimate(problem(CIRCLE, 25.0, flow), measure)
@@ -83,7 +79,7 @@ def min_gap(measure: mf.Measure) -> float:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_estimate_is_what_separated_atoms_do_on_the_sphere(flow: mf.Flow) -> None:
+def test_estimate_is_what_separated_atoms_do_on_the_sphere(flow):
     """Two clusters at 0.8 radians among five, of different masses."""
     points = [[1, 0, 0], [np.cos(0.8), np.sin(0.8), 0], [-1, 0.2, 0], [0, 0, 1], [0, -1, -1]]
     measure = mf.Measure(SPHERE, points, [0.2, 0.3, 0.1, 0.2, 0.2])
@@ -102,9 +98,7 @@ def test_estimate_is_what_separated_atoms_do_on_the_sphere(flow: mf.Flow) -> Non
     ],
     flow=[mf.USA, mf.SA, mf.USA],
 )
-def test_others_are_felt_to_second_order(
-    beta: float, points: list, alone: float, flow: mf.Flow
-) -> None:
+def test_others_are_felt_to_second_order(beta, points, alone, flow):
     """A pair alone is off by a share delta, its motion among the others by delta^2."""
     space = SPHERE if np.ndim(points[0]) else CIRCLE
     measure, own = mf.Measure(space, points), problem(space, beta, flow)
@@ -118,7 +112,7 @@ def test_others_are_felt_to_second_order(
     assert found.time == pytest.approx(exact, rel=2 * delta**2 + 1e-7)
 
 
-def test_pairs_that_others_part_do_not_meet() -> None:
+def test_pairs_that_others_part_do_not_meet():
     """Of a square that pairs up, and every pair of one that is exact, as in linear theory."""
     own, corners = problem(CIRCLE, 5.0), np.pi / 2 * np.arange(4)
     found = next_merge_estimate(own, mf.Measure(CIRCLE, corners - 0.02 * (np.arange(4) % 2)))
@@ -132,7 +126,7 @@ def test_pairs_that_others_part_do_not_meet() -> None:
     assert balance.time == pytest.approx(alone, rel=1e-12)
 
 
-def test_mass_decides_between_equal_gaps() -> None:
+def test_mass_decides_between_equal_gaps():
     """Under USA a pair of twice the mass meets in half the time."""
     measure = mf.Measure(CIRCLE, [0.0, 1.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4])
     found = next_merge_estimate(problem(CIRCLE, 40.0), measure)
@@ -141,7 +135,7 @@ def test_mass_decides_between_equal_gaps() -> None:
     assert found.runner_up_time / found.time == pytest.approx(0.7 / 0.3, rel=1e-8)
 
 
-def test_time_of_two_is_that_of_the_pair_alone() -> None:
+def test_time_of_two_is_that_of_the_pair_alone():
     """And the gap may be chosen."""
     measure = mf.Measure(CIRCLE, [6.0, 0.5], [0.4, 0.6])
     for flow in (mf.USA, mf.SA):
@@ -153,7 +147,7 @@ def test_time_of_two_is_that_of_the_pair_alone() -> None:
             assert found.time == two_cluster_time(own, angle, until, (0.4, 0.6))
 
 
-def test_only_neighbours_meet_on_the_circle() -> None:
+def test_only_neighbours_meet_on_the_circle():
     """A pair across a cluster between them meets that one first, however light it is."""
     measure = mf.Measure(CIRCLE, [0.0, 0.5, 0.95], [0.495, 0.01, 0.495])
     found = next_merge_estimate(problem(CIRCLE, 0.5), measure, 0.05)
@@ -166,21 +160,21 @@ def test_only_neighbours_meet_on_the_circle() -> None:
 
 
 @pytest.mark.parametrize("turn", [0.0, 3.0, -40.0])
-def test_where_angles_are_counted_from_does_not_matter(turn: float) -> None:
+def test_where_angles_are_counted_from_does_not_matter(turn):
     """Neighbours across the angle 0 are neighbours."""
     measure = mf.Measure(CIRCLE, np.array([6.1, 0.2, 2.0, 4.0]) + turn)
     found = next_merge_estimate(problem(CIRCLE, 25.0), measure)
     assert found.pair == (0, 1)
 
 
-def test_clusters_that_have_met_take_no_time() -> None:
+def test_clusters_that_have_met_take_no_time():
     """Nearer than the gap, or in one place even if written a turn apart."""
     for points in ([0.0, 0.01, 2.0], [1.0, 1.0 + 2 * np.pi, 3.0]):
         found = next_merge_estimate(problem(CIRCLE, 25.0), mf.Measure(CIRCLE, points))
         assert (found.pair, found.time) == ((0, 1), 0.0)
 
 
-def test_nothing_meets_where_all_repel_or_time_has_no_number() -> None:
+def test_nothing_meets_where_all_repel_or_time_has_no_number():
     """Pairs that go apart, beyond 1e308, and without mass do not meet."""
     pair = mf.Measure(CIRCLE, [0.0, 1.0])
     massless = mf.Measure(CIRCLE, [0.0, 1.0, 3.0], [0.0, 0.0, 1.0])
@@ -190,7 +184,7 @@ def test_nothing_meets_where_all_repel_or_time_has_no_number() -> None:
     assert next_merge_estimate(problem(CIRCLE, 3.0), massless).pair == (1, 2)
 
 
-def test_repr_says_who_and_when() -> None:
+def test_repr_says_who_and_when():
     """One line for a shell."""
     points, own = [0.0, 1.0, 2.5], problem(CIRCLE, 25.0)
     three = repr(next_merge_estimate(own, mf.Measure(CIRCLE, points)))
@@ -226,7 +220,7 @@ def test_repr_says_who_and_when() -> None:
         ),
     ],
 )
-def test_what_cannot_merge_is_refused(call: Callable, error: type[Exception], message: str) -> None:
+def test_what_cannot_merge_is_refused(call, error, message):
     """One cluster, no gap, another manifold, a density."""
     with pytest.raises(error, match=message):
         call()

@@ -1,7 +1,6 @@
 """Tokens at equal angles wherever layers normalise, as flows and layer by layer."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -46,9 +45,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("placement", "cosines", "radius"), FLOWS)
-def test_flows_are_those_of_eight_tokens(
-    placement: Any, cosines: list[float], radius: float
-) -> None:
+def test_flows_are_those_of_eight_tokens(placement, cosines, radius):
     """Printed cosines at four times and the radius at t = 5, those of mix to their eight digits."""
     problem = laid(SA, placement, tau=2.0, alpha=0.5)
     found = equiangular_layers(problem, 8, np.array([1.0, 2.0, 5.0, 10.0]))
@@ -60,7 +57,7 @@ def test_flows_are_those_of_eight_tokens(
 
 @pytest.mark.parametrize("placement", ["pre", "peri", "ngpt"])
 @pytest.mark.parametrize(("beta", "flow"), [(-3.0, mf.SA), (1.5, mf.Flow(False, 0.7))])
-def test_flows_obey_their_equations(placement: Any, beta: float, flow: mf.Flow) -> None:
+def test_flows_obey_their_equations(placement, beta, flow):
     """Speeds of vectors, from the cosine -0.1, for beta < 0 and without softmax."""
     n, a, rate = 8, -0.1, 0.5
     problem = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow)
@@ -86,7 +83,7 @@ def test_flows_obey_their_equations(placement: Any, beta: float, flow: mf.Flow) 
     np.testing.assert_allclose([found.cosine[1], found.radius[1]], run.y[:, -1], rtol=2e-11)
 
 
-def test_pre_and_peri_share_a_curve() -> None:
+def test_pre_and_peri_share_a_curve():
     """The radius of a cosine does not depend on which; late (1 - gamma) r^2 is constant."""
     runs = [
         equiangular_layers(laid(SA, each, radius=1.7), 8, np.array([0.5, 4.0, 1e4]))
@@ -109,7 +106,7 @@ def test_pre_and_peri_share_a_curve() -> None:
         ("depth_scaled", 0.1389945237720),
     ],
 )
-def test_initial_speeds(placement: Any, speed: float) -> None:
+def test_initial_speeds(placement, speed):
     """Speeds as printed."""
     problem = laid(SA, placement, alpha=0.5)
     (gained,) = equiangular_layers(problem, 8, np.array([1e-9])).cosine
@@ -117,7 +114,7 @@ def test_initial_speeds(placement: Any, speed: float) -> None:
 
 
 @pytest.mark.parametrize("placement", STEPS)
-def test_layers_have_their_printed_cosines(placement: Any) -> None:
+def test_layers_have_their_printed_cosines(placement):
     """Cosines at t = 2 of four steps; the error is of first order."""
     found = [
         equiangular_layers(laid(SA, placement, h, count=round(2 / h), alpha=0.5), 8).cosine[-1]
@@ -131,7 +128,7 @@ def test_layers_have_their_printed_cosines(placement: Any) -> None:
 
 
 @pytest.mark.parametrize("placement", ["post", "pre", "peri", "mix", "ngpt", "depth_scaled"])
-def test_layers_are_those_of_vectors(placement: Any) -> None:
+def test_layers_are_those_of_vectors(placement):
     """Ten layers of nine tokens in R^9 as they are written, with USA and beta < 0, too."""
     for beta, normalized, start in ((3.0, True, 0.1), (-1.0, False, -0.12)):
         flow = mf.Flow(normalized, 1.3)
@@ -162,7 +159,7 @@ def test_layers_are_those_of_vectors(placement: Any) -> None:
 
 
 @together("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
-def test_late_layers_contract_as_told(placement: Any) -> None:
+def test_late_layers_contract_as_told(placement):
     """The last gaps of many layers; post with h = 1/2 has 4/9."""
     assert terminal_contraction(laid(SA, "post", 0.5)) == pytest.approx(4 / 9, abs=1e-15)
     problem = laid(SA, placement, 0.5, count=60, alpha=0.7)
@@ -171,7 +168,7 @@ def test_late_layers_contract_as_told(placement: Any) -> None:
     assert run.gap[-1] / run.gap[-2] == pytest.approx(told, rel=1e-6)
 
 
-def test_linear_phase_has_other_clocks() -> None:
+def test_linear_phase_has_other_clocks():
     """Amplitudes of degree 3 at beta = 5, r_0 = 1.5, t = 6, and a power of time for pre."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
     rate, six = mf.growth_rates(problem, 3)[3], np.array([6.0])
@@ -193,7 +190,7 @@ def test_linear_phase_has_other_clocks() -> None:
     assert linear_phase_clock(laid(kuramoto, "pre", radius=1.5), six)[0] == pytest.approx(4.0)
 
 
-def test_clocks_reach_any_time() -> None:
+def test_clocks_reach_any_time():
     """From 1e-300 to 1e300 and with |beta| = 340: gained and gaps are positive, in order."""
     times = np.array([1e-300, 1e-5, 1.0, 1e5, 1e100, 1e300])
     for beta in (340.0, -340.0):
@@ -252,7 +249,7 @@ def test_clocks_reach_any_time() -> None:
         (lambda: linear_phase_clock(SA, -np.ones(1)), "times must not be negative"),
     ],
 )
-def test_what_no_layer_does_is_refused(call: Callable, message: str) -> None:
+def test_what_no_layer_does_is_refused(call, message):
     """Numbers out of range, and tokens that attention draws to the centre."""
     with pytest.raises(ValueError, match=message):
         call()

@@ -28,7 +28,7 @@ def agrees(n: int, beta: float, starts: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "starts"), [(5, 4), (8, 4), (12, 3), (17, 4)])
-def test_energies_and_gaps_are_those_of_another_program(n: int, starts: int) -> None:
+def test_energies_and_gaps_are_those_of_another_program(n, starts):
     """A local minimum, or an energy that is rounding at beta = 25."""
     for beta in BETAS if n < 17 else (5.0,):
         agrees(n, beta, starts)
@@ -38,14 +38,14 @@ def test_energies_and_gaps_are_those_of_another_program(n: int, starts: int) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", KNOWN)
-def test_all_energies_are_those_of_another_program(n: int) -> None:
+def test_all_energies_are_those_of_another_program(n):
     """The whole table."""
     for beta in BETAS:
         agrees(n, beta, 40)
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(2), SPHERE, mf.Sphere(5)])
-def test_nothing_is_below_what_is_proved(space: mf.Sphere) -> None:
+def test_nothing_is_below_what_is_proved(space):
     """Sharp configurations: starts reach their energy, and none is below."""
     for n in {2: (2, 5, 16), 3: (3, 6), 5: (4, 10, 16)}[space.ambient]:
         found = mf.optimal_configuration(space, n, 3.0, starts=4)
@@ -58,7 +58,7 @@ def test_nothing_is_below_what_is_proved(space: mf.Sphere) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Circle(), SPHERE])
-def test_a_hundred_starts_find_nothing_below_what_is_proved(space: mf.Sphere) -> None:
+def test_a_hundred_starts_find_nothing_below_what_is_proved(space):
     """And nothing else: at beta = 5 they all come there."""
     for n in (4, 9, 16) if space == mf.Circle() else (2, 3, 4, 6, 12):
         found = mf.optimal_configuration(space, n, 5.0, starts=100)
@@ -66,7 +66,7 @@ def test_a_hundred_starts_find_nothing_below_what_is_proved(space: mf.Sphere) ->
         assert found.minima[0][0] >= found.pair_energy * (1 - 1e-12)
 
 
-def test_who_computes_does_not_matter() -> None:
+def test_who_computes_does_not_matter():
     """Starts depend on their numbers alone; more of them never end higher."""
     with ThreadPoolExecutor(2) as pool:
         other = mf.optimal_configuration(SPHERE, 9, 10.0, starts=6, executor=pool)
@@ -76,7 +76,7 @@ def test_who_computes_does_not_matter() -> None:
     assert mf.optimal_configuration(SPHERE, 9, 10.0, starts=2).pair_energy >= found.pair_energy
 
 
-def test_saddles_are_left() -> None:
+def test_saddles_are_left():
     """The cube is stationary, and no minimum: Newton's method alone would stay there."""
     cube = mf.configuration("cube").build(SPHERE).points
     found, beside = optimal._polished(SPHERE, cube, 5.0, 1e-12)
@@ -85,7 +85,7 @@ def test_saddles_are_left() -> None:
     assert mf.optimal_configuration(SPHERE, 8, 5.0, starts=2).pair_energy < found.pair_energy
 
 
-def test_searches_that_end_nowhere_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_that_end_nowhere_say_so(monkeypatch):
     """A configuration that is no minimum would be handed out; so would a gap that takes days."""
     monkeypatch.setattr(optimal, "_NEWTON_STEPS", 1)
     with pytest.raises(ValueError, match="none of 2 starts came within tolerance = 1e-12 of a min"):
@@ -96,7 +96,7 @@ def test_searches_that_end_nowhere_say_so(monkeypatch: pytest.MonkeyPatch) -> No
         large.gap  # noqa: B018
 
 
-def test_repulsive_tokens_come_to_rest_in_a_minimum() -> None:
+def test_repulsive_tokens_come_to_rest_in_a_minimum():
     """A run from random tokens falls to the energy of the search, and stands still there."""
     problem = mf.Problem(
         SPHERE, mf.exponential(2.0), mf.Flow("none", strength=-1.0), mf.normal_tokens(6, seed=3)
@@ -109,7 +109,7 @@ def test_repulsive_tokens_come_to_rest_in_a_minimum() -> None:
     assert mf.cluster_rates(problem, run.measures[-1]).drift < 1e-10
 
 
-def test_small_changes_die_out_at_the_rate_of_the_gap() -> None:
+def test_small_changes_die_out_at_the_rate_of_the_gap():
     """Slowest mode of the icosahedron at beta = 5, in a run: 0.0129905 in scaled time."""
     found = mf.optimal_configuration(SPHERE, 12, 5.0, starts=0)
     flow = mf.Flow("none", strength=-1.0)
@@ -137,7 +137,7 @@ def test_small_changes_die_out_at_the_rate_of_the_gap() -> None:
         ({"tokens": 5000}, "matrices of 10000 rows, .* at most 2000, take fewer tokens"),
     ],
 )
-def test_what_is_no_search_is_refused(given, message: str) -> None:
+def test_what_is_no_search_is_refused(given, message):
     """In one line that says what to do."""
     with pytest.raises(ValueError, match=message):
         mf.optimal_configuration(**({"manifold": SPHERE, "tokens": 5, "beta": 5.0} | given))

@@ -1,7 +1,5 @@
 """Pair correlations in theory: printed second order, orders of the closures, exact slopes."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest
@@ -25,7 +23,7 @@ USA = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.USA)
 HALF = [0.5 * np.exp(BETA)]
 
 
-def test_orders_are_those_printed() -> None:
+def test_orders_are_those_printed():
     """A sign or a factor in either order of E|c_k|^2 would show."""
     leading = [2.215146, 3.966551, 2.604732, 1.500545, 1.130682]
     second = [-4.60425443, -15.88337066, 3.76161653, 18.70648034, 16.44782008]
@@ -36,7 +34,7 @@ def test_orders_are_those_printed() -> None:
 
 
 @pytest.mark.parametrize("width", [0.0, 1e-9, 0.3, 0.999, 1.001, 30.0])
-def test_divided_differences_keep_their_digits(width: float) -> None:
+def test_divided_differences_keep_their_digits(width):
     """Where exponents coincide, or nearly, quotients of differences have none."""
     points = np.array([-3.0, -3.0 + width / 3.0, -3.0 + width])
     with mpmath.workdps(60):
@@ -53,7 +51,7 @@ def test_divided_differences_keep_their_digits(width: float) -> None:
         assert _second_difference(*points[order]) == pytest.approx(float(exact), rel=3e-15)
 
 
-def test_next_order_solves_its_equations() -> None:
+def test_next_order_solves_its_equations():
     """Sums of exponentials against the equations of the cumulants, stepped."""
     from scipy.integrate import solve_ivp
 
@@ -80,7 +78,7 @@ def test_next_order_solves_its_equations() -> None:
     np.testing.assert_allclose(next_order(USA, [time], K)[0], run.y[len(k) :, -1], rtol=1e-9)
 
 
-def test_closures_part_at_the_second_order() -> None:
+def test_closures_part_at_the_second_order():
     """Linear and third-cumulant closures, and Kirkwood's, differ by O(1/N^2)."""
     gaps = {name: [] for name in ("linear", "Kirkwood")}
     for tokens in (1000, 2000):
@@ -92,7 +90,7 @@ def test_closures_part_at_the_second_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["third cumulant", "Kirkwood"])
-def test_slopes_at_time_zero_are_exact(name: str) -> None:
+def test_slopes_at_time_zero_are_exact(name):
     """The pair's own term has the factor that independent tokens have, for few tokens too."""
     tokens, h = 3, 1e-3
     first, second = CLOSURES[name](USA, tokens, [h, 2 * h], 8)[:, 1:]
@@ -101,7 +99,7 @@ def test_slopes_at_time_zero_are_exact(name: str) -> None:
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
-def test_noise_feeds_every_degree(manifold: mf.Circle | mf.Sphere) -> None:
+def test_noise_feeds_every_degree(manifold):
     """C' = 2 lambda C + 2 D L: at infinite temperature nothing would change."""
     flow = mf.Flow(normalized=True, diffusivity=0.05)
     problem = mf.Problem(manifold, mf.exponential(3.0), flow)
@@ -112,14 +110,14 @@ def test_noise_feeds_every_degree(manifold: mf.Circle | mf.Sphere) -> None:
     np.testing.assert_allclose((after - before) / (2 * h), expected, atol=1e-7)
 
 
-def test_kirkwood_says_where_it_ends() -> None:
+def test_kirkwood_says_where_it_ends():
     """Its psi becomes a peak, which no series carries."""
     end = mf.onset_time(USA, 100)
     found = kirkwood_closure(USA, 100, [0.2 * end, 2.0 * end], 12)
     assert np.isfinite(found[0]).all() and np.isnan(found[1]).all()
 
 
-def test_what_is_not_known_is_told() -> None:
+def test_what_is_not_known_is_told():
     """One line each."""
     softmax = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.SA)
     noisy = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.Flow("none", diffusivity=0.1))

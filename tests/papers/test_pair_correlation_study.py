@@ -1,7 +1,5 @@
 """Pair correlations measured: exact slopes, growth about uniform, and who computes."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,7 +25,7 @@ USA = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
 
 
 @pytest.mark.parametrize("tokens", [2, 3])
-def test_slope_at_time_zero_is_that_of_the_exact_right_hand_side(tokens: int) -> None:
+def test_slope_at_time_zero_is_that_of_the_exact_right_hand_side(tokens):
     """Mean of d|c_k|^2/dt over all places of the other tokens: trapezoidal sums, exact here."""
     nodes = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
     axes = np.meshgrid(*[nodes] * (tokens - 1), indexing="ij")
@@ -41,7 +39,7 @@ def test_slope_at_time_zero_is_that_of_the_exact_right_hand_side(tokens: int) ->
         assert 2.0 * (np.conj(moment) * rate).real.mean() == pytest.approx(exact, abs=1e-14)
 
 
-def test_slope_on_the_sphere_is_exact_for_two_tokens() -> None:
+def test_slope_on_the_sphere_is_exact_for_two_tokens():
     """2 E[P_l'(s) d<x, y>/dt] / 4 over s uniform in [-1, 1]."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=3.0), mf.USA)
     s, weights = np.polynomial.legendre.leggauss(40)
@@ -62,9 +60,7 @@ def test_slope_on_the_sphere_is_exact_for_two_tokens() -> None:
         (mf.Circle(), mf.Flow(normalized=True, diffusivity=0.05), 100, 400, 0.1),
     ],
 )
-def test_fluctuations_about_uniform_grow_as_the_linear_flow(
-    manifold: Any, flow: mf.Flow, tokens: int, runs: int, step: float | None
-) -> None:
+def test_fluctuations_about_uniform_grow_as_the_linear_flow(manifold, flow, tokens, runs, step):
     """To 1/N beside them, which is taken as a twentieth, and four standard errors."""
     problem = mf.Problem(manifold, mf.exponential(beta=3.0), flow)
     time = 0.5 * np.log(2.0) / mf.growth_rate_max(problem)
@@ -75,7 +71,7 @@ def test_fluctuations_about_uniform_grow_as_the_linear_flow(
     assert np.all(np.abs(tokens * made.second_moments[0, 1:6] - expected) < error)
 
 
-def test_few_tokens_feel_the_next_order() -> None:
+def test_few_tokens_feel_the_next_order():
     """Of 16 tokens the linear closure is 15 per cent off; less than a third of that is left."""
     time = [0.25 * np.exp(2.0)]
     made = mf.pair_correlation(USA, 16, times=[0.0, *time], runs=4000, seed=1)
@@ -100,7 +96,7 @@ def measured(tokens: int, time: float, runs: int) -> tuple[np.ndarray, np.ndarra
 
 
 @pytest.mark.slow
-def test_second_order_is_that_of_runs() -> None:
+def test_second_order_is_that_of_runs():
     """Extrapolated from two sizes; what is left is a fiftieth of the largest, O(1/N^2)."""
     time = 0.5 * np.exp(2.0)
     small, of_small = measured(32, time, 1000)
@@ -114,7 +110,7 @@ def test_second_order_is_that_of_runs() -> None:
 @pytest.mark.parametrize(
     ("manifold", "mode"), [(mf.Circle(), [1, 0.3, 0.2]), (mf.Sphere(), [1, 0, 0.4])]
 )
-def test_second_moments_are_means_over_pairs(manifold: Any, mode: list[float]) -> None:
+def test_second_moments_are_means_over_pairs(manifold, mode):
     """E|c_l|^2 = 1/N + (1 - 1/N) psi^_l holds to rounding for whatever was drawn."""
     law = mf.perturbed_uniform([mode])
     problem = mf.Problem(manifold, mf.exponential(beta=2.0), mf.USA, law)
@@ -128,7 +124,7 @@ def test_second_moments_are_means_over_pairs(manifold: Any, mode: list[float]) -
     np.testing.assert_allclose(made.correlations[0], direct, atol=1e-13)
 
 
-def test_tokens_of_any_density_start_independent() -> None:
+def test_tokens_of_any_density_start_independent():
     """psi^_l(0) = |f_l|^2, and energies follow."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, mf.von_mises_fisher(1.5))
     made = mf.pair_correlation(problem, 20, times=[0.0], runs=500)
@@ -145,7 +141,7 @@ def test_tokens_of_any_density_start_independent() -> None:
     assert abs(made.energy[0] - energy) < 4.0 * made.energy_error[0]
 
 
-def test_runs_do_not_depend_on_who_computes() -> None:
+def test_runs_do_not_depend_on_who_computes():
     """Blocks draw their own tokens, and sums are taken in one order."""
     times = [0.0, 0.01, 0.02]
 
@@ -160,7 +156,7 @@ def test_runs_do_not_depend_on_who_computes() -> None:
 
 
 @pytest.mark.parametrize(("manifold", "tokens"), [(mf.Circle(), 10**5), (mf.Sphere(), 10**6)])
-def test_random_phases_start_as_the_linear_flow(manifold: Any, tokens: int) -> None:
+def test_random_phases_start_as_the_linear_flow(manifold, tokens):
     """Moments of every order have the variance C_l / N, and grow with their degree."""
     problem = mf.Problem(manifold, mf.exponential(beta=4.0), mf.USA)
     times = quiet_time(problem, tokens) * np.array([0.5, 1.0])
@@ -171,7 +167,7 @@ def test_random_phases_start_as_the_linear_flow(manifold: Any, tokens: int) -> N
     assert np.all(np.abs(early - growth) < 4.0 * tokens * made.standard_errors[:, 1:7])
 
 
-def test_random_phases_go_on_where_the_linear_flow_ends() -> None:
+def test_random_phases_go_on_where_the_linear_flow_ends():
     """Nodes have the moments of their draw to first order; then clusters form."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.USA)
     quiet, end = quiet_time(problem, 10**5), 2.0 * mf.onset_time(problem, 10**5)
@@ -195,7 +191,7 @@ HEADS = [mf.Head(score=[[0.5, 1.0], [-1.0, 0.5]], value=[1.0, -0.3]), mf.Head(va
         mf.Problem(mf.Circle(), mf.Attention(HEADS, beta=2.0)),
     ],
 )
-def test_runs_together_move_as_single_ones(problem: mf.Problem) -> None:
+def test_runs_together_move_as_single_ones(problem):
     """Strength, scale and normalisation of kernels and heads, against the field of moments."""
     space = problem.manifold
     points = space.random_points(30, np.random.default_rng(0)).reshape(2, 15, *space.point_shape)
@@ -208,7 +204,7 @@ def test_runs_together_move_as_single_ones(problem: mf.Problem) -> None:
         np.testing.assert_allclose(own, expected, atol=1e-7)
 
 
-def test_wrong_questions_are_told() -> None:
+def test_wrong_questions_are_told():
     """One line each."""
     ask: Any = mf.pair_correlation
     with pytest.raises(ValueError, match=r"times must be increasing and not negative, got \[1.0"):
@@ -237,7 +233,7 @@ def test_wrong_questions_are_told() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
-def test_runs_that_cannot_go_on_say_so() -> None:
+def test_runs_that_cannot_go_on_say_so():
     """Velocities beyond the doubles."""
     fast = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow("none", strength=1e80))
     with pytest.raises(mf.SimulationError, match="steps fell below rounding"):

@@ -1,7 +1,6 @@
 """Uniform tokens in any dimension: halves, caps, centres and cosines."""
 
 import math
-from collections.abc import Callable
 
 import mpmath
 import numpy as np
@@ -19,13 +18,13 @@ from meanfield.papers.random_tokens import (
 
 
 @pytest.mark.parametrize(("d", "n"), [(2, 10), (3, 10), (700, 1500), (30, 40)])
-def test_wendel_is_a_sum_of_integers(d: int, n: int) -> None:
+def test_wendel_is_a_sum_of_integers(d, n):
     """2^{n-1} P is an integer."""
     exact = sum(math.comb(n - 1, k) for k in range(d)) / 2 ** (n - 1)
     assert hemisphere_probability(mf.Sphere(d), n) == pytest.approx(exact, rel=1e-13)
 
 
-def test_few_tokens_lie_in_one_half() -> None:
+def test_few_tokens_lie_in_one_half():
     """No more than d vectors of R^d are all on one side of a plane."""
     assert hemisphere_probability(mf.Sphere(300), 300) == 1.0
 
@@ -33,7 +32,7 @@ def test_few_tokens_lie_in_one_half() -> None:
 @pytest.mark.parametrize(
     ("d", "c"), [(2, 0.3), (8, 0.99), (121, 0.95), (1024, 0.2), (1024, 0.9), (10**6, 0.05)]
 )
-def test_pair_tail_is_the_incomplete_beta_function(d: int, c: float) -> None:
+def test_pair_tail_is_the_incomplete_beta_function(d, c):
     """Digits of mpmath, from 0.8 to e^{-1250}."""
     with mpmath.workdps(40):
         x = 1 - mpmath.mpf(c) ** 2
@@ -46,14 +45,14 @@ def test_pair_tail_is_the_incomplete_beta_function(d: int, c: float) -> None:
     assert log_pair_tail(mf.Sphere(d), c) == pytest.approx(exact, rel=2e-14, abs=2e-14)
 
 
-def test_small_cosines_have_a_tail() -> None:
+def test_small_cosines_have_a_tail():
     """1 - c^2 rounds to 1, of which half of the digits of c would be left, or none."""
     d, c = 8, 1e-9
     height = math.gamma(d / 2) / (math.gamma((d - 1) / 2) * math.sqrt(math.pi))
     assert log_pair_tail(mf.Sphere(d), c) == pytest.approx(-2.0 * height * c, rel=1e-8)
 
 
-def test_bounds_of_almost_orthogonal_tokens_hold() -> None:
+def test_bounds_of_almost_orthogonal_tokens_hold():
     """Five tokens in R^6, 20,000 draws; the bounds differ by some (N p)^2."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((20_000, 5, 6))
@@ -67,7 +66,7 @@ def test_bounds_of_almost_orthogonal_tokens_hold() -> None:
     assert upper - lower < 4e-3  # (N p)^2
 
 
-def test_caps_and_centres_have_their_formulas() -> None:
+def test_caps_and_centres_have_their_formulas():
     """Angle / pi on the circle, sin^2(angle / 2) on S^2, and 2 pi centres of 200 tokens at 1/2."""
     for angle in (1e-6, 0.5, 2.5):
         assert cap_mass(mf.Circle(), angle) == pytest.approx(angle / math.pi, rel=1e-13)
@@ -95,7 +94,7 @@ def test_caps_and_centres_have_their_formulas() -> None:
         (lambda: expected_centres(mf.Circle(), -1, 0.1), "tokens must be at least 0"),
     ],
 )
-def test_impossible_tokens_are_refused(call: Callable, message: str) -> None:
+def test_impossible_tokens_are_refused(call, message):
     """Numbers out of range."""
     with pytest.raises(ValueError, match=message):
         call()

@@ -28,7 +28,7 @@ KERNELS = [
     ],
     ids=repr,
 )
-def test_formulas_are_the_eigenvalues_of_the_clusters(d: int, law, kernel: mf.Kernel) -> None:
+def test_formulas_are_the_eigenvalues_of_the_clusters(d, law, kernel):
     """All of them, each as often: softmax and repulsive sums, in subspheres too."""
     for flow in (mf.SA, mf.Flow("none", strength=-1.5)):
         problem = mf.Problem(mf.Circle() if d == 2 else mf.Sphere(d), kernel, flow, law)
@@ -43,9 +43,7 @@ def test_formulas_are_the_eigenvalues_of_the_clusters(d: int, law, kernel: mf.Ke
 @pytest.mark.parametrize(
     ("d", "size", "tokens", "error"), [(3, 2, 40, 1e-14), (4, 2, 40, 1e-14), (4, 3, 10, 3e-5)]
 )
-def test_rates_of_subspheres_are_those_of_their_quadratures(
-    d: int, size: int, tokens: int, error: float
-) -> None:
+def test_rates_of_subspheres_are_those_of_their_quadratures(d, size, tokens, error):
     """Points converge faster than any power: low degrees are those of the continuous measure."""
     law = mf.configuration("subsphere", tokens, size)
     for flow in (mf.SA, mf.USA)[: 4 - size]:
@@ -58,7 +56,7 @@ def test_rates_of_subspheres_are_those_of_their_quadratures(
             assert away[count - 1] < error < away[count] or rate == 0.0
 
 
-def test_a_subsphere_is_left_as_a_ring_leaves_the_equator() -> None:
+def test_a_subsphere_is_left_as_a_ring_leaves_the_equator():
     """Degree 0 along the normal is the height of a ring of S^7, by its own equation."""
     law = mf.configuration("subsphere", 2, 7)
     there = mf.Problem(mf.Sphere(8), mf.exponential(5.0), mf.SA, law)
@@ -69,7 +67,7 @@ def test_a_subsphere_is_left_as_a_ring_leaves_the_equator() -> None:
     assert abs(np.log(heights[1] / heights[0]) - rate) < 1e-11
 
 
-def test_without_scores_the_second_moments_are_the_spectrum() -> None:
+def test_without_scores_the_second_moments_are_the_spectrum():
     """Linear kernel, mean 0: rates 1 - s of the eigenvalues s of int x x^T, the rest 0."""
     x = np.random.default_rng(0).standard_normal((5, 3))
     points = np.concatenate([x, -x]) / np.linalg.norm(x, axis=1)[[*range(5), *range(5)], None]
@@ -80,7 +78,7 @@ def test_without_scores_the_second_moments_are_the_spectrum() -> None:
     assert found.index == 3 and found.multiplicities.tolist() == [1, 1, 1, 17]
 
 
-def test_what_moves_has_no_spectrum() -> None:
+def test_what_moves_has_no_spectrum():
     """Unequal masses on a triangle; another density; and repulsion settles an octahedron."""
     law = mf.configuration("simplex", weights=[0.5, 0.25, 0.25])
     with pytest.raises(ValueError, match="is not stationary: a cluster moves at"):
@@ -99,20 +97,20 @@ def test_what_moves_has_no_spectrum() -> None:
     ("weights", "reason"),
     [([1.0], "shape"), ([0.3, 0.3], "sum to 0.6"), ([-0.3, 1.3], "not negative")],
 )
-def test_masses_of_a_pair_are_masses(weights: list[float], reason: str) -> None:
+def test_masses_of_a_pair_are_masses(weights, reason):
     """The formula of a pair must not answer for masses that no measure has."""
     law = mf.configuration("antipodal", weights=weights)
     with pytest.raises(ValueError, match=reason):
         mf.stationary_spectrum(mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA, law))
 
 
-def test_spectra_have_a_degree() -> None:
+def test_spectra_have_a_degree():
     """Without one there would be no rates of uniform to take the largest of."""
     with pytest.raises(ValueError, match="max_degree"):
         mf.stationary_spectrum(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, mf.uniform()), 0)
 
 
-def test_index_is_told_at_extreme_beta_or_not_at_all() -> None:
+def test_index_is_told_at_extreme_beta_or_not_at_all():
     """Small rates of formulas grow all the same; those that underflow are no stability."""
     law = mf.configuration("cross_polytope")
 

@@ -1,9 +1,6 @@
 """Attention from moments: bounds of what is lost, against what is."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 
 import mpmath
 import numpy as np
@@ -46,9 +43,7 @@ def weights(d: int, beta: float, l: int) -> mpmath.mpf:
         (sphere(5.0), 20, 3.64620637825e-13, 1.114966093e-12),
     ],
 )
-def test_bounds_are_the_known_ones(
-    problem: mf.Problem, degree: int, kernel: float, velocity: float
-) -> None:
+def test_bounds_are_the_known_ones(problem, degree, kernel, velocity):
     """A degree, a weight or a factor of the gradient would be missing."""
     found = mf.truncation(problem, degree)
     assert found.kernel_error == pytest.approx(kernel, rel=2e-11)
@@ -58,7 +53,7 @@ def test_bounds_are_the_known_ones(
 @pytest.mark.parametrize(
     ("d", "beta", "degree"), [(2, 1e-5, 1), (8, 40.0, 30), (200, 3.0, 4), (3, 0.02, 0)]
 )
-def test_bounds_equal_sums_of_bessel_functions(d: int, beta: float, degree: int) -> None:
+def test_bounds_equal_sums_of_bessel_functions(d, beta, degree):
     """Cancellation, underflow, or a sum that ends early, where beta is small or d is large."""
     with mpmath.workdps(40):
         found = mf.truncation(sphere(beta, d) if d > 2 else circle(beta), degree)
@@ -75,7 +70,7 @@ def circle(beta: float) -> mf.Problem:
 
 
 @pytest.mark.parametrize("beta", [25.0, 1e8])
-def test_the_circle_telescopes(beta: float) -> None:
+def test_the_circle_telescopes(beta):
     """V_L = e^{-beta} (I_L + I_{L+1}), where a tail has tens of thousands of terms."""
     found = mf.truncation(circle(beta), 20).velocity_error
     with mpmath.workdps(30):
@@ -85,7 +80,7 @@ def test_the_circle_telescopes(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [5.0, -5.0])
-def test_the_bound_of_the_kernel_is_attained(beta: float) -> None:
+def test_the_bound_of_the_kernel_is_attained(beta):
     """It would be exceeded, or larger than the largest error, at x = y (x = -y for beta < 0)."""
     kernel, degree = mf.exponential(beta), 7
     s = np.append(np.random.default_rng(0).uniform(-1, 1, 10_000), np.sign(beta))
@@ -103,7 +98,7 @@ def length(vectors: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 @pytest.mark.parametrize("degree", [6, 10, 20])
-def test_velocities_of_tokens_keep_the_bounds(space: mf.Circle, degree: int) -> None:
+def test_velocities_of_tokens_keep_the_bounds(space, degree):
     """100 tokens against sums over pairs: neither broken, nor a hundred times too large."""
     rng = np.random.default_rng(degree)
     points = rng.uniform(0, 2 * np.pi, 100) if space.dimension == 1 else rng.normal(size=(100, 3))
@@ -129,7 +124,7 @@ def test_velocities_of_tokens_keep_the_bounds(space: mf.Circle, degree: int) -> 
         assert errors.max() > (0.003 if degree < 20 else 0.0) * bounds.min()
 
 
-def test_opposite_of_all_mass_nothing_is_certified() -> None:
+def test_opposite_of_all_mass_nothing_is_certified():
     """A quotient of what is lost would be certified where Z is smaller than that."""
     kept = mf.truncation(SA5, 10)
     assert kept.softmax_error() == pytest.approx(
@@ -144,7 +139,7 @@ def test_opposite_of_all_mass_nothing_is_certified() -> None:
 
 @pytest.mark.parametrize("degree", [5, 12])
 @pytest.mark.parametrize("problem", [USA5, SA5])
-def test_tokens_stay_within_the_certified_distance(problem: mf.Problem, degree: int) -> None:
+def test_tokens_stay_within_the_certified_distance(problem, degree):
     """Twelve tokens, and what missing degrees do to them; under softmax Z >= 1/n at each."""
     start = np.random.default_rng(1).uniform(0, 2 * np.pi, 12)
     softmax = problem is SA5
@@ -167,7 +162,7 @@ def test_tokens_stay_within_the_certified_distance(problem: mf.Problem, degree: 
     assert bound == pytest.approx(error * math.expm1(rate * end) / rate, rel=1e-5)
 
 
-def test_parting_is_the_largest_slope() -> None:
+def test_parting_is_the_largest_slope():
     """M of test particles against a grid, for both signs of both numbers, and next to beta = 0."""
     phi = np.linspace(0.0, np.pi, 20_001)
     for beta, strength in [(0.2, 1.0), (9.0, 2.0), (-2.0, -1.0), (-2.0, 1.0), (5.0, -1.0)]:
@@ -191,9 +186,7 @@ def test_parting_is_the_largest_slope() -> None:
         (16, 1.0, (4, 6, 10, 13), (4692, 69768, 4576264, 54826020)),
     ],
 )
-def test_least_degrees(
-    d: int, beta: float, degrees: tuple[int, ...], features: tuple[int, ...]
-) -> None:
+def test_least_degrees(d, beta, degrees, features):
     """A degree too few breaks the promise, one too many costs features."""
     problem = circle(beta) if d == 2 else sphere(beta, d)
     found = [mf.truncation(problem, error=error) for error in (1e-2, 1e-4, 1e-8, 1e-12)]
@@ -205,7 +198,7 @@ def test_least_degrees(
     assert far.kernel_error <= 1e-100 < mf.truncation(problem, far.degree - 1).kernel_error
 
 
-def test_random_features_vary_as_told() -> None:
+def test_random_features_vary_as_told():
     """A factor in the variance would declare the wrong winner; 4 standard errors."""
     rng, beta, draws = np.random.default_rng(2), 0.5, 400_000
     for d, s in ((2, 0.6), (3, -0.4), (8, 1.0)):
@@ -224,7 +217,7 @@ def test_random_features_vary_as_told() -> None:
             trigonometric_variance(bad, 0.0, 1)
 
 
-def test_moments_determine_tokens() -> None:
+def test_moments_determine_tokens():
     """Eight tokens from eight moments: power sums to a polynomial by Newton's identities."""
     angles = np.sort(np.random.default_rng(3).permutation(12)[:8] * 2 * np.pi / 12 + 0.1)
     powers = 8 * np.asarray(mf.Circle().moments(angles, None, 8))
@@ -241,7 +234,7 @@ def test_moments_determine_tokens() -> None:
     raise AssertionError("the tokens are others")
 
 
-def test_constant_scores_are_the_mean() -> None:
+def test_constant_scores_are_the_mean():
     """A head with Q = K = 0 is known by degree 1 alone, and moves tokens by their mean."""
     zero = mf.Head(query=np.zeros((3, 3)), key=np.zeros((3, 3)))
     points = np.random.default_rng(4).normal(size=(9, 3))
@@ -259,7 +252,7 @@ def test_constant_scores_are_the_mean() -> None:
 
 @pytest.mark.parametrize("degree", [4, 9])
 @pytest.mark.parametrize("d", [2, 3])
-def test_heads_keep_their_bound(d: int, degree: int) -> None:
+def test_heads_keep_their_bound(d, degree):
     """Weights and outputs of a head cut off at its degree, in every direction, for both factors."""
     rng = np.random.default_rng(10 * d + degree)
     score, value = rng.normal(size=(2, d, d))
@@ -291,7 +284,7 @@ def test_heads_keep_their_bound(d: int, degree: int) -> None:
     )
 
 
-def test_heads_add_up_by_their_largest_weights() -> None:
+def test_heads_add_up_by_their_largest_weights():
     """A blunt head counts as its e^{beta s} beside that of the sharpest, or by its own Z."""
     heads = [mf.Head(beta=5.0), mf.Head(beta=2.0, value=[3.0, -1.0])]
 
@@ -311,7 +304,7 @@ def test_heads_add_up_by_their_largest_weights() -> None:
     assert softmax.rates is None and softmax.largest_speed == 4.0
 
 
-def test_the_degree_in_use_is_rounding() -> None:
+def test_the_degree_in_use_is_rounding():
     """The degree that the package takes would lose more than the last digits."""
     for problem in (USA5, SA5, sphere(81.0), sphere(-3.0), sphere(2.0, 64)):
         kept = mf.truncation(problem)
@@ -353,7 +346,7 @@ def test_the_degree_in_use_is_rounding() -> None:
         (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
     ],
 )
-def test_what_has_no_bound_is_refused(make: Callable[[], object], message: str) -> None:
+def test_what_has_no_bound_is_refused(make, message):
     """A number would be told that nothing certifies."""
     with pytest.raises(ValueError, match=message):
         make()
@@ -363,7 +356,7 @@ TOKENS = mf.from_points(np.eye(3))
 NOISY = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.1))
 
 
-def test_flow_error_of_sharp_softmax_is_infinite_and_no_nan() -> None:
+def test_flow_error_of_sharp_softmax_is_infinite_and_no_nan():
     """e^{-2 beta} underflows: 1/0 would be told as no number, with a warning."""
     kept = mf.truncation(mf.Problem(mf.Circle(), mf.exponential(1e4), mf.SA))
     assert kept.flow_error([0.0, 1e-9, 1.0]).tolist() == [0.0, np.inf, np.inf]

@@ -1,7 +1,6 @@
 """Time of two clusters against exponential integrals, quadrature in more digits, and runs."""
 
 import math
-from collections.abc import Callable
 
 import mpmath
 import numpy as np
@@ -58,9 +57,7 @@ def by_quadrature(beta: float, angle: float, until: float, masses: tuple[float, 
         (10.0, math.pi / 2, 0.1024452894),
     ],
 )
-def test_time_of_any_split_is_the_printed_one(
-    beta: float, angle: float, printed: float, verified: Callable
-) -> None:
+def test_time_of_any_split_is_the_printed_one(beta, angle, printed, verified):
     """USA, in the papers' time, for masses that sum to 1."""
     for masses in SPLITS[:4]:
         time = two_cluster_time(problem(beta), angle, MET, masses) * math.exp(-beta)
@@ -73,7 +70,7 @@ def test_time_of_any_split_is_the_printed_one(
     [0.2, 1.0, 2.0, 3.0, math.pi - 1e-6],
     beta=[1e-6, 0.3, 1.0, 5.0, 25.0, 100.0, 350.0, 1e3, 1e4],
 )
-def test_usa_time_is_a_difference_of_exponential_integrals(beta: float, angle: float) -> None:
+def test_usa_time_is_a_difference_of_exponential_integrals(beta, angle):
     """To rounding, from nearby angles to far ones, and up to 1e300."""
     with mpmath.workdps(60):
         for until in (angle * (1 - 1e-9), 0.9 * angle, 0.1 * angle, 1e-12):
@@ -88,9 +85,7 @@ def test_usa_time_is_a_difference_of_exponential_integrals(beta: float, angle: f
 
 
 @each("beta", [-60.0, 5.0, *MORE], masses=SPLITS)
-def test_sa_time_is_the_integral_of_its_definition(
-    beta: float, masses: tuple[float, float]
-) -> None:
+def test_sa_time_is_the_integral_of_its_definition(beta, masses):
     """Partial fractions and panels against adaptive quadrature of 1 / phi'."""
     for angle, until in ((2.9, 0.02), (1.2, 0.7)):
         found = two_cluster_time(problem(beta, mf.SA), angle, until, masses)
@@ -98,7 +93,7 @@ def test_sa_time_is_the_integral_of_its_definition(
 
 
 @each("masses", [(0.5, 0.5), (0.2, 0.8)], beta=[0.0, 1.0, 8.0, -2.0], flow=[mf.USA, mf.SA])
-def test_atoms_take_that_time(beta: float, flow: mf.Flow, masses: tuple[float, float]) -> None:
+def test_atoms_take_that_time(beta, flow, masses):
     """Integrating the velocity of particles for the time given ends at the angle given."""
     angle, until, weights = 2.0, 0.3, np.array(masses)
     time = two_cluster_time(problem(beta, flow), angle, until, masses)
@@ -113,7 +108,7 @@ def test_atoms_take_that_time(beta: float, flow: mf.Flow, masses: tuple[float, f
     assert run.y[1, -1] - run.y[0, -1] == pytest.approx(until, abs=1e-10)
 
 
-def test_last_two_clusters_of_the_kinetic_figure_meet_when_theory_says() -> None:
+def test_last_two_clusters_of_the_kinetic_figure_meet_when_theory_says():
     """Five tokens, beta = 4, SA: pairs by t = 30, then two clusters that meet at 328.364042."""
     angles = [0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835]
     run = solve_ivp(
@@ -133,7 +128,7 @@ def test_last_two_clusters_of_the_kinetic_figure_meet_when_theory_says() -> None
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_linear_kernel_takes_the_logarithm_of_tangents(flow: mf.Flow) -> None:
+def test_linear_kernel_takes_the_logarithm_of_tangents(flow):
     """Kuramoto: phi' = -M sin phi, with M = 1 under SA."""
     expected = math.log(math.tan(1.4) / math.tan(0.05)) / (1.0 if flow.normalized else 0.5)
     found = two_cluster_time(problem(0.0, flow), 2.8, 0.1, (0.1, 0.4))
@@ -141,7 +136,7 @@ def test_linear_kernel_takes_the_logarithm_of_tangents(flow: mf.Flow) -> None:
 
 
 @each("beta", [-3.0, 1.0, 60.0], flow=[mf.USA, mf.SA])
-def test_a_kernel_given_as_a_function_takes_the_same_time(beta: float, flow: mf.Flow) -> None:
+def test_a_kernel_given_as_a_function_takes_the_same_time(beta, flow):
     """Other kernels have no closed form, and the same formula."""
     own = mf.Problem(mf.Sphere(), mf.zonal(lambda s: np.exp(beta * s - abs(beta))), flow)
     for masses in SPLITS:
@@ -151,7 +146,7 @@ def test_a_kernel_given_as_a_function_takes_the_same_time(beta: float, flow: mf.
         )
 
 
-def test_two_clusters_move_on_a_circle_in_every_dimension() -> None:
+def test_two_clusters_move_on_a_circle_in_every_dimension():
     """Nothing but the angle matters."""
     for flow in (mf.USA, mf.SA):
         high = mf.Problem(mf.Sphere(8), mf.exponential(3.0), flow)
@@ -160,7 +155,7 @@ def test_two_clusters_move_on_a_circle_in_every_dimension() -> None:
 
 
 @pytest.mark.parametrize("angle", [0.9, 1.0, 1.1])
-def test_a_steep_kernel_given_as_a_function_gets_finer_panels(angle: float) -> None:
+def test_a_steep_kernel_given_as_a_function_gets_finer_panels(angle):
     """Beta = 600 falls by e^270 on two panels; its own rounding is 600 eps."""
     steep = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(600 * (s - 1))), mf.USA)
     found = two_cluster_time(steep, angle, 0.5)
@@ -168,7 +163,7 @@ def test_a_steep_kernel_given_as_a_function_gets_finer_panels(angle: float) -> N
 
 
 @each("beta", [-8.0, 3.0, 81.0], flow=[mf.USA, mf.SA])
-def test_times_add_up_along_the_way(beta: float, flow: mf.Flow) -> None:
+def test_times_add_up_along_the_way(beta, flow):
     """From 2.5 to 1.1 and on to 1e-5."""
     first, second, whole = (
         two_cluster_time(problem(beta, flow), *ends, (0.2, 0.6))
@@ -177,7 +172,7 @@ def test_times_add_up_along_the_way(beta: float, flow: mf.Flow) -> None:
     assert first + second == pytest.approx(whole, rel=5e-14)
 
 
-def test_repulsion_takes_the_time_of_attraction_backwards() -> None:
+def test_repulsion_takes_the_time_of_attraction_backwards():
     """Strength -1/2 leads from 0.4 to 2 in twice the time that 1 takes back."""
     for normalized in (False, True):
         there = problem(4.0, mf.Flow(normalized, strength=-0.5))
@@ -187,7 +182,7 @@ def test_repulsion_takes_the_time_of_attraction_backwards() -> None:
         )
 
 
-def test_long_times_do_not_overflow() -> None:
+def test_long_times_do_not_overflow():
     """Beta = 4,000 at angles met in the staircase: 1e143 and more."""
     for angle in (0.41, 0.58):
         usa = two_cluster_time(problem(4e3), angle, 0.01)
@@ -199,7 +194,7 @@ def test_long_times_do_not_overflow() -> None:
         assert sa == pytest.approx(0.5 * usa, rel=1e-12)
 
 
-def test_a_time_is_a_number_where_its_exponential_is_none() -> None:
+def test_a_time_is_a_number_where_its_exponential_is_none():
     """The integral of e^712 over a short way is 1e306."""
     beta, angle = 1e6, 2 * math.asin(math.sqrt(356e-6))
     with mpmath.workdps(40):
@@ -210,7 +205,7 @@ def test_a_time_is_a_number_where_its_exponential_is_none() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow("none", strength=-1.0)])
-def test_limits_take_for_ever_and_nothing_takes_no_time(flow: mf.Flow) -> None:
+def test_limits_take_for_ever_and_nothing_takes_no_time(flow):
     """Clusters neither coincide nor leave the angle pi in finite time."""
     one = problem(3.0, flow)
     ways = [(2.0, 0.0), (math.pi, 2.0)]
@@ -219,7 +214,7 @@ def test_limits_take_for_ever_and_nothing_takes_no_time(flow: mf.Flow) -> None:
     assert two_cluster_time(one, 1.0, 1.0) == 0.0
 
 
-def test_a_zero_of_the_kernel_is_never_passed() -> None:
+def test_a_zero_of_the_kernel_is_never_passed():
     """Attraction ends where attention does: at 1.266 for a(s) = s - 0.3."""
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s - 0.3), mf.USA)
     assert attraction(own, 1.0) > 0 > attraction(own, 2.0)
@@ -258,7 +253,7 @@ def flip() -> float:
         (flip, "too rough, or vanishes between the two angles"),
     ],
 )
-def test_what_has_no_time_is_refused(call: Callable, message: str) -> None:
+def test_what_has_no_time_is_refused(call, message):
     """Angles and masses that are none, and clusters that move the other way."""
     with pytest.raises(ValueError, match=message):
         call()

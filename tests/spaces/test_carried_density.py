@@ -1,7 +1,5 @@
 """Densities read off nodes that were carried along: against maps whose densities are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,7 @@ def boosted(points: FloatArray, rho: float) -> FloatArray:
     return np.column_stack([2 * plane, 1.0 - square]) / (1.0 + square)[:, None]
 
 
-def test_density_of_a_known_map_of_the_circle() -> None:
+def test_density_of_a_known_map_of_the_circle():
     """Theta = l + 0.9 sin l has the density 1 / (1 + 0.9 cos l); turns do not matter."""
     cells = label_cells(CIRCLE, 0.2)
     images = images_of_cells(
@@ -34,7 +32,7 @@ def test_density_of_a_known_map_of_the_circle() -> None:
     assert found == pytest.approx(1.0 / (1.0 + 0.9 * np.cos(labels)), rel=1e-9)
 
 
-def test_density_of_a_known_map_of_the_sphere() -> None:
+def test_density_of_a_known_map_of_the_sphere():
     """A conformal map has the density ((1 - rho^2) / (1 - 2 rho z + rho^2))^2."""
     rho, cells = 0.5, label_cells(SPHERE, 0.3)
     images = images_of_cells(SPHERE, boosted(cells.points, rho), cells.weights, cells.order)
@@ -44,7 +42,7 @@ def test_density_of_a_known_map_of_the_sphere() -> None:
     assert images.density(at) == pytest.approx(exact, rel=1e-7)
 
 
-def test_places_that_no_cell_resolves_have_no_density() -> None:
+def test_places_that_no_cell_resolves_have_no_density():
     """Where nodes are gone nothing is known, and a number would be made up."""
     cells = label_cells(SPHERE, 1.0)
     half = cells.points[:, 0].reshape(-1, cells.per_cell).max(axis=1) < 0.0
@@ -55,9 +53,7 @@ def test_places_that_no_cell_resolves_have_no_density() -> None:
 
 
 @pytest.mark.parametrize(("space", "tolerance"), [(CIRCLE, 1e-9), (SPHERE, 1e-6)])
-def test_characteristics_have_the_density_of_the_density(
-    space: mf.Circle | mf.Sphere, tolerance: float
-) -> None:
+def test_characteristics_have_the_density_of_the_density(space, tolerance):
     """The same run as nodes and as coefficients would show two densities.
 
     The tolerance of nodes, 1e-10 and about 1e-8, in mass times position; of a density as much over
@@ -73,7 +69,7 @@ def test_characteristics_have_the_density_of_the_density(
     assert nodes(at) == pytest.approx(modes(at), abs=tolerance)
 
 
-def test_light_panels_that_fold_leave_heavy_ones_where_they_are() -> None:
+def test_light_panels_that_fold_leave_heavy_ones_where_they_are():
     """A cluster would stand where nodes of no mass have gone past it."""
     order = 8
     x, weights = np.polynomial.legendre.leggauss(order)

@@ -1,7 +1,5 @@
 """Neighbourhoods against brute force over all pairs, on every space that has them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import each
@@ -67,9 +65,7 @@ def _within(
 
 
 @each("state", STATES, radius=RADII, weighted=[False, True])
-def test_dense_is_the_mass_of_all_pairs_against_the_threshold(
-    state: str, radius: float, weighted: bool
-) -> None:
+def test_dense_is_the_mass_of_all_pairs_against_the_threshold(state, radius, weighted):
     """A range that stops at the cut, a box without its mass, or one that is left off too early."""
     space, points = STATES[state]
     n = len(points)
@@ -85,7 +81,7 @@ def test_dense_is_the_mass_of_all_pairs_against_the_threshold(
 
 @pytest.mark.parametrize("threshold, count", [(0.28, 25), (0.72, 18), (0.73, 0)])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
-def test_dense_begins_at_the_threshold(space: Geometry, threshold: float, count: int) -> None:
+def test_dense_begins_at_the_threshold(space, threshold, count):
     """Exactly the threshold is enough: 7 of 25, though 0.28 * 25 is rounded above 7."""
     assert 0.28 * 25 > 7
     points = np.repeat(space.random_points(2, np.random.default_rng(0)), [7, 18], axis=0)
@@ -93,7 +89,7 @@ def test_dense_begins_at_the_threshold(space: Geometry, threshold: float, count:
 
 
 @each("state", STATES, radius=RADII)
-def test_groups_are_the_connected_components(state: str, radius: float) -> None:
+def test_groups_are_the_connected_components(state, radius):
     """Single linkage is the components of the graph of pairs closer than the radius."""
     space, points = STATES[state]
     # Groups of the circle are numbered by their angles, the one across 0 first.
@@ -105,7 +101,7 @@ def test_groups_are_the_connected_components(state: str, radius: float) -> None:
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
-def test_no_points_have_no_neighbours(space: Geometry) -> None:
+def test_no_points_have_no_neighbours(space):
     """Where every point is a straggler nothing is left, and that is no error."""
     none = np.zeros((0, *space.point_shape))
     assert linked(space, none, 0.1).shape == (0,)
@@ -114,7 +110,7 @@ def test_no_points_have_no_neighbours(space: Geometry) -> None:
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0, -40.0])
-def test_means_on_the_circle_are_those_of_the_arcs(shift: float) -> None:
+def test_means_on_the_circle_are_those_of_the_arcs(shift):
     """Mean of angles left and right of the cut, weighted, wherever it lies."""
     points = np.array([3.0, 3.3, -0.1, 0.1]) + shift
     mass = np.array([0.1, 0.1, 0.5, 0.5])
@@ -127,7 +123,7 @@ def test_means_on_the_circle_are_those_of_the_arcs(shift: float) -> None:
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE, mf.Sphere(5)], ids=repr)
-def test_means_are_directions_of_weighted_sums(space: Geometry) -> None:
+def test_means_are_directions_of_weighted_sums(space):
     """Also of groups with next to no mass; NaN where there is none, or opposite points."""
     points = space.random_points(3, np.random.default_rng(2))
     opposite = space.points_of(-space.vectors(points[2:]))

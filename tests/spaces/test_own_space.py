@@ -1,7 +1,5 @@
 """A space of the user's own is one class: tokens on a torus of two angles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,7 +26,7 @@ class Torus(Euclidean):
         return np.cos(points) * u[..., 1] - np.sin(points) * u[..., 0]
 
 
-def test_tokens_move_on_a_torus() -> None:
+def test_tokens_move_on_a_torus():
     """A space would need changes of the package."""
     start = np.random.default_rng(0).uniform(0.0, 2.0 * np.pi, (12, 2))
     torus = Torus()

@@ -1,7 +1,5 @@
 """Spaces, their bases and grids, noise on them, and the doors to what they have besides."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -30,7 +28,7 @@ def points_of(space: Geometry, count: int = 6, seed: int = 3) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", MANIFOLDS)
-def test_manifolds_are_spaces_with_a_basis(name: str) -> None:
+def test_manifolds_are_spaces_with_a_basis(name):
     """Problems find their manifold by name; what it lacks would be missed in a run."""
     manifold: Manifold = MANIFOLDS[name]()
     promised = [member for member in {*dir(Geometry), *dir(Basis)} if not member.startswith("_")]
@@ -41,7 +39,7 @@ def test_manifolds_are_spaces_with_a_basis(name: str) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-def test_points_are_unit_vectors_and_back(space: Geometry) -> None:
+def test_points_are_unit_vectors_and_back(space):
     """Matrices act on vectors: what comes back would be another point."""
     points = points_of(space)
     x = space.vectors(points)
@@ -60,7 +58,7 @@ def test_points_are_unit_vectors_and_back(space: Geometry) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-def test_projection_is_the_velocity_of_steps_along_a_vector(space: Geometry) -> None:
+def test_projection_is_the_velocity_of_steps_along_a_vector(space):
     """P_x v is where the direction of x + h v goes; its length and its product with numbers."""
     points, h = points_of(space), 1e-6
     rng = np.random.default_rng(4)
@@ -80,7 +78,7 @@ def test_projection_is_the_velocity_of_steps_along_a_vector(space: Geometry) -> 
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-def test_random_points_are_uniform(space: Geometry) -> None:
+def test_random_points_are_uniform(space):
     """The mean of x x^T is 1 / d, to six standard errors of 20,000 points."""
     x = space.vectors(points_of(space, 20_000))
     d = space.dimension + 1
@@ -89,7 +87,7 @@ def test_random_points_are_uniform(space: Geometry) -> None:
     )
 
 
-def test_spheres_of_any_dimension_are_one_family() -> None:
+def test_spheres_of_any_dimension_are_one_family():
     """Equal, pickled, printed and named by R^d around them."""
     assert mf.Sphere(8.0) == mf.Sphere(8) == pickle.loads(pickle.dumps(mf.Sphere(8)))
     assert mf.Sphere(3) == mf.Sphere() != mf.Sphere(2)
@@ -113,20 +111,20 @@ def test_spheres_of_any_dimension_are_one_family() -> None:
         lambda space: mf.Density(space, np.ones(6)),
     ],
 )
-def test_harmonics_are_those_of_the_sphere_alone(call) -> None:
+def test_harmonics_are_those_of_the_sphere_alone(call):
     """Coefficients on S^7 would be taken for those on S^2."""
     with pytest.raises(ValueError, match="axis|no harmonics"):
         call(mf.Sphere(8))
 
 
-def test_points_of_another_dimension_are_refused() -> None:
+def test_points_of_another_dimension_are_refused():
     """A point of S^2 is none of S^7."""
     with pytest.raises(ValueError, match=r"points have shape \(2, 3\), expected vectors \(n, 8\)"):
         mf.Measure(mf.Sphere(8), np.eye(3)[:2])
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
-def test_doors_lead_to_the_room_of_the_space(space: Manifold) -> None:
+def test_doors_lead_to_the_room_of_the_space(space):
     """Maxima of one space would be looked for on another."""
     fields = maxima.gaussian_fields(space, np.array([0.0, 1.0, 1.0]), 3, np.random.default_rng(0))
     summits = [maxima.maxima(space, field) for field in fields]
@@ -142,7 +140,7 @@ def test_doors_lead_to_the_room_of_the_space(space: Manifold) -> None:
     np.testing.assert_array_equal(again.points, cells.points)
 
 
-def test_doors_refuse_a_space_without_the_room() -> None:
+def test_doors_refuse_a_space_without_the_room():
     """A KeyError would not say where maxima are known."""
     with pytest.raises(ValueError, match=r"no search for maxima is known on the sphere:8. Known: "):
         maxima.maxima(mf.Sphere(8), np.ones(3))  # type: ignore[arg-type]
@@ -159,7 +157,7 @@ def random_field(space: Manifold, degree: int, seed: int = 0) -> np.ndarray:
 
 
 @both
-def test_inner_product_is_the_integral(space: Manifold) -> None:
+def test_inner_product_is_the_integral(space):
     """Int f g dsigma of real fields, of different degree."""
     f, g, grid = random_field(space, 4), random_field(space, 8, seed=1), space.grid(8)
     expected = grid.weights @ (grid.to_nodal(f) * grid.to_nodal(g))
@@ -168,7 +166,7 @@ def test_inner_product_is_the_integral(space: Manifold) -> None:
 
 
 @both
-def test_moments_of_points_are_coefficients_of_their_density(space: Manifold) -> None:
+def test_moments_of_points_are_coefficients_of_their_density(space):
     """Moments and coefficients share one convention: m_l = int conj(Y_l) dmu."""
     f, grid = random_field(space, 6), space.grid(6)
     found = space.moments(grid.points, grid.to_nodal(f) * grid.weights, 6)
@@ -176,7 +174,7 @@ def test_moments_of_points_are_coefficients_of_their_density(space: Manifold) ->
 
 
 @both
-def test_values_and_slopes_at_points_are_those_of_the_grid(space: Manifold) -> None:
+def test_values_and_slopes_at_points_are_those_of_the_grid(space):
     """Scattered points and grid must use one basis; the divisor divides."""
     f, grid = random_field(space, 8), space.grid(8)
     z = 0.1 * space.resize(random_field(space, 2, seed=1), 4)
@@ -192,7 +190,7 @@ def test_values_and_slopes_at_points_are_those_of_the_grid(space: Manifold) -> N
 
 
 @both
-def test_order_parameter_is_the_length_of_the_mean_vector(space: Manifold) -> None:
+def test_order_parameter_is_the_length_of_the_mean_vector(space):
     """|int x dmu| of tokens, from moments of degree 1 or more."""
     points = space.random_points(7, np.random.default_rng(2))
     expected = np.linalg.norm(space.vectors(points).mean(axis=0))
@@ -202,7 +200,7 @@ def test_order_parameter_is_the_length_of_the_mean_vector(space: Manifold) -> No
 
 
 @both
-def test_resize_and_convolve_cut_or_fill_with_zeros(space: Manifold) -> None:
+def test_resize_and_convolve_cut_or_fill_with_zeros(space):
     """Refining must not invent coefficients; degrees beyond the shorter are not felt."""
     f = random_field(space, 3)
     wide = space.resize(f, 7)
@@ -217,7 +215,7 @@ def test_resize_and_convolve_cut_or_fill_with_zeros(space: Manifold) -> None:
 
 @both
 @pytest.mark.parametrize("degree", [0, 1, 2, 7, 64, 127])
-def test_roundtrip_is_the_identity(space: Manifold, degree: int) -> None:
+def test_roundtrip_is_the_identity(space, degree):
     """Analysis undoes synthesis; rounding grows with the degree."""
     grid, f = space.grid(degree), random_field(space, degree)
     assert len(grid.weights) == len(grid.points)
@@ -229,7 +227,7 @@ def test_roundtrip_is_the_identity(space: Manifold, degree: int) -> None:
 
 @both
 @pytest.mark.parametrize("degree", [1, 6, 63, 127])
-def test_divergence_of_the_gradient_is_the_laplacian(space: Manifold, degree: int) -> None:
+def test_divergence_of_the_gradient_is_the_laplacian(space, degree):
     """Degree by degree -l (l + d - 2); nothing of degree 0."""
     grid, f = space.grid(degree), random_field(space, degree)
     found = grid.divergence(grid.gradient(f))
@@ -263,9 +261,7 @@ def zonal(space: Manifold, l: int, first: np.ndarray, second: np.ndarray) -> np.
 
 @pytest.mark.parametrize("diffusivity, time", [(0.3, 0.2), (0.01, 0.4)])
 @pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
-def test_moments_decay_with_the_eigenvalues(
-    space: Manifold, diffusivity: float, time: float
-) -> None:
+def test_moments_decay_with_the_eigenvalues(space, diffusivity, time):
     """Noise sqrt(2 D) dB must have the generator D Laplacian: e^{-l(l+d-2) D t}, l <= 6."""
     start, rng = start_and_normals(space, 0)
     moved = space.diffuse(start, diffusivity * time, normals(space, rng))
@@ -277,7 +273,7 @@ def test_moments_decay_with_the_eigenvalues(
 
 
 @pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
-def test_two_halves_are_one(space: Manifold) -> None:
+def test_two_halves_are_one(space):
     """Noise with a memory, such as a frame that turns with the first half, would not compose."""
     start, rng = start_and_normals(space, 1)
     moved = start
@@ -291,7 +287,7 @@ def test_two_halves_are_one(space: Manifold) -> None:
 
 
 @pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
-def test_noise_has_no_direction(space: Manifold) -> None:
+def test_noise_has_no_direction(space):
     """All moments, of every order m, must be those of the start times e^{-l(l+d-2) time}."""
     start, rng = start_and_normals(space, 2)
     moved = space.diffuse(start, 0.2, normals(space, rng))
@@ -305,7 +301,7 @@ def test_noise_has_no_direction(space: Manifold) -> None:
 
 @together("time", [-0.1, float("nan")])
 @together("space", BASES)
-def test_refuses_times_that_are_none(space: Manifold, time: float) -> None:
+def test_refuses_times_that_are_none(space, time):
     """Noise cannot run backwards; the root of a negative time would be NaN in silence."""
     points = space.random_points(2, np.random.default_rng(0))
     shape = (2,) if space.dimension == 1 else (2, 2)
@@ -314,7 +310,7 @@ def test_refuses_times_that_are_none(space: Manifold, time: float) -> None:
 
 
 @pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
-def test_refuses_normals_that_do_not_fit(space: Manifold) -> None:
+def test_refuses_normals_that_do_not_fit(space):
     """Broadcasting would move all tokens alike."""
     points = space.random_points(2, np.random.default_rng(0))
     for wrong in (np.zeros(1), np.zeros((1, 2)), np.zeros((2, 3))):

@@ -1,9 +1,6 @@
 """The cluster-count law in closed form, against printed tables, quadrature and limits."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 
 import mpmath
 import numpy as np
@@ -33,13 +30,13 @@ def circle(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
     [(mf.Circle(), CIRCLE_MEANS), (mf.Sphere(), SPHERE_MEANS)],
     ids=["circle", "sphere"],
 )
-def test_mean_is_that_of_the_table(manifold: mf.Manifold, means: dict[int, float]) -> None:
+def test_mean_is_that_of_the_table(manifold, means):
     """N = 1,000, three decimals; another growth rate or weight would move them."""
     found = [mf.mean_clusters(mf.Problem(manifold, mf.exponential(b), mf.USA), 1000) for b in means]
     assert found == pytest.approx(list(means.values()), abs=6e-4)
 
 
-def test_mean_by_extended_precision() -> None:
+def test_mean_by_extended_precision():
     """The sum with mpmath's Bessel functions and 30 digits: agreement to rounding of exponents."""
     beta, n = 9, 1000
     with mpmath.workdps(30):
@@ -53,19 +50,19 @@ def test_mean_by_extended_precision() -> None:
         assert mf.mean_clusters(circle(beta), n) == pytest.approx(float(exact), rel=2e-12)
 
 
-def test_pure_degree_on_the_sphere(verified: Callable) -> None:
+def test_pure_degree_on_the_sphere(verified):
     """Kac-Rice of random spherical harmonics, six decimals."""
     found = [mean_maxima(2, 7.0 * (np.arange(l + 1) == l)) for l in PURE_DEGREES]
     what = "Kac-Rice mean number of maxima of random harmonics, sphere, as printed"
     verified("exact solutions", what, np.subtract(found, list(PURE_DEGREES.values())), 6e-7)
 
 
-def test_pure_degree_on_the_circle() -> None:
+def test_pure_degree_on_the_circle():
     """A cosine of degree k has k maxima."""
     assert mean_maxima(1, np.array([5.0, 0.0, 0.0, 0.0, 2.0])) == pytest.approx(4.0, rel=1e-15)
 
 
-def test_sphere_formula_by_integration() -> None:
+def test_sphere_formula_by_integration():
     """Mean density of maxima from the law of the Hessian, s I + R, integrated numerically.
 
     Var s = 2 C'' + C', |R|^2 exponential of mean 2 C'', gradient of variance C' a component;
@@ -91,12 +88,12 @@ def test_sphere_formula_by_integration() -> None:
 
 
 @pytest.mark.parametrize(("beta", "wells"), [(10, 3.8587), (50, 8.6532), (100, 12.2424)])
-def test_wells_before_any_motion(beta: float, wells: float) -> None:
+def test_wells_before_any_motion(beta, wells):
     """At time 0 the count is that of a kernel density estimate, near sqrt(3 beta / 2)."""
     assert mf.mean_clusters(circle(beta), 1000, time=0.0) == pytest.approx(wells, abs=6e-5)
 
 
-def test_wells_at_large_beta() -> None:
+def test_wells_at_large_beta():
     """sqrt(3 beta / 2) wells on the circle and beta / sqrt(3) on the sphere, to first order."""
     beta = 4000.0
     on_sphere = mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA)
@@ -108,19 +105,19 @@ def test_wells_at_large_beta() -> None:
     )
 
 
-def test_softmax_changes_nothing_at_the_onset() -> None:
+def test_softmax_changes_nothing_at_the_onset():
     """USA and SA differ by a factor of time, which the onset time takes out."""
     softmax = mf.mean_clusters(circle(9.0, mf.SA), 1000)
     assert softmax == pytest.approx(mf.mean_clusters(circle(9.0), 1000), rel=1e-13)
 
 
-def test_linear_kernel_makes_one_cluster() -> None:
+def test_linear_kernel_makes_one_cluster():
     """Only degree 1 is felt: one well for every N, exactly."""
     for manifold in (mf.Circle(), mf.Sphere()):
         assert mf.mean_clusters(mf.Problem(manifold, mf.linear(), mf.USA), 50) == 1.0
 
 
-def test_nothing_grows_nothing_counts() -> None:
+def test_nothing_grows_nothing_counts():
     """A repelling flow has a stable uniform state: no clusters, and no exception."""
     problem = circle(5.0, mf.Flow("none", strength=-1.0))
     assert mf.mean_clusters(problem, 1000) == 0.0
@@ -128,7 +125,7 @@ def test_nothing_grows_nothing_counts() -> None:
     assert mf.tokens_for_dominance(problem) == math.inf
 
 
-def test_variance_of_sampled_tokens() -> None:
+def test_variance_of_sampled_tokens():
     """At time 0 the variances are those of tokens, measured: 4 standard errors of 4,000 draws."""
     problem, n, draws = circle(5.0), 50, 4000
     rng = np.random.default_rng(3)
@@ -142,7 +139,7 @@ def test_variance_of_sampled_tokens() -> None:
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
-def test_noise_keeps_independent_tokens_independent(manifold: mf.Manifold) -> None:
+def test_noise_keeps_independent_tokens_independent(manifold):
     """Without attraction uniform tokens with noise stay iid: E|m_l|^2 = 1/N at every time."""
     flow = mf.Flow("none", strength=1e-12, diffusivity=0.03)
     problem = mf.Problem(manifold, mf.exponential(5.0), flow)
@@ -153,7 +150,7 @@ def test_noise_keeps_independent_tokens_independent(manifold: mf.Manifold) -> No
 
 
 @pytest.mark.parametrize("share, time", [(0.3, 9.0), (0.95, 200.0), (1.05, 915.0), (2.0, 30.0)])
-def test_noise_adds_what_the_tokens_draw(share: float, time: float) -> None:
+def test_noise_adds_what_the_tokens_draw(share, time):
     """Against the equation d/dt E|m|^2 = 2 lambda E|m|^2 + 2 D k^2 / N, integrated, all degrees."""
     from scipy.integrate import solve_ivp
 
@@ -178,7 +175,7 @@ def test_noise_adds_what_the_tokens_draw(share: float, time: float) -> None:
     assert mean_maxima(1, found) == pytest.approx(mean_maxima(1, expected), rel=1e-7)
 
 
-def test_wells_of_noise_alone_are_those_of_independent_tokens() -> None:
+def test_wells_of_noise_alone_are_those_of_independent_tokens():
     """Strong noise keeps tokens independent: wells at large times are those at the start."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=1e3))
     early, late = (mf.mean_clusters(problem, 10, time) for time in (1.0, 1e9))
@@ -191,13 +188,13 @@ def test_wells_of_noise_alone_are_those_of_independent_tokens() -> None:
 @pytest.mark.parametrize(
     ("beta", "exponent"), [(4, 13.8), (5, 16.5), (7, 33.0), (8, 17.8), (10, 202), (20, 107)]
 )
-def test_tokens_for_dominance(beta: float, exponent: float) -> None:
+def test_tokens_for_dominance(beta, exponent):
     """Powers of ten of the table: the gap of the spectrum is far from 10 to 1 at any real N."""
     found = math.log10(mf.tokens_for_dominance(circle(beta)))
     assert found == pytest.approx(exponent, abs=0.5 if exponent > 100 else 0.05)
 
 
-def test_dominance_by_growth() -> None:
+def test_dominance_by_growth():
     """At that number of tokens the second amplitude really is ten times smaller at the onset."""
     problem = circle(2.0)
     n = mf.tokens_for_dominance(problem)
@@ -206,7 +203,7 @@ def test_dominance_by_growth() -> None:
     assert math.exp((first - second) * time) == pytest.approx(10.0, rel=1e-12)
 
 
-def test_wrong_values_are_told() -> None:
+def test_wrong_values_are_told():
     """Each says what is allowed."""
     with pytest.raises(ValueError, match="at least 2"):
         mf.mean_clusters(circle(5.0), 1)

@@ -1,7 +1,5 @@
 """Rates of any clusters against complex steps, closed forms, more digits and runs."""
 
-from collections.abc import Callable
-
 import mpmath
 import numpy as np
 import pytest
@@ -68,9 +66,7 @@ def jacobian(measure: mf.Measure, beta: float, flow: mf.Flow) -> np.ndarray:
 
 @pytest.mark.parametrize("manifold", CLUSTERS)
 @each("beta", [-3.0, 0.0, 2.0, 8.0], flow=FLOWS)
-def test_escape_rates_are_eigenvalues_of_the_jacobian(
-    manifold: str, beta: float, flow: mf.Flow
-) -> None:
+def test_escape_rates_are_eigenvalues_of_the_jacobian(manifold, beta, flow):
     """Of clusters anywhere, of any masses, moving or not."""
     measure = CLUSTERS[manifold]
     found = cluster_rates(problem(manifold, beta, flow), measure).escape
@@ -84,7 +80,7 @@ def test_escape_rates_are_eigenvalues_of_the_jacobian(
 
 @pytest.mark.parametrize("flow", FLOWS[:2])
 @pytest.mark.parametrize("manifold", CLUSTERS)
-def test_modes_are_tangent_vectors_that_grow_at_their_rate(manifold: str, flow: mf.Flow) -> None:
+def test_modes_are_tangent_vectors_that_grow_at_their_rate(manifold, flow):
     """J mode = rate mode, with modes of length 1 in the coordinates of the points."""
     measure = CLUSTERS[manifold]
     rates = cluster_rates(problem(manifold, 3.0, flow), measure)
@@ -101,9 +97,7 @@ def test_modes_are_tangent_vectors_that_grow_at_their_rate(manifold: str, flow: 
 
 @pytest.mark.parametrize("manifold", CLUSTERS)
 @each("beta", [-3.0, 0.0, 8.0], flow=FLOWS)
-def test_contraction_is_the_slowest_fall_of_a_test_particle(
-    manifold: str, beta: float, flow: mf.Flow
-) -> None:
+def test_contraction_is_the_slowest_fall_of_a_test_particle(manifold, beta, flow):
     """The field of all clusters, self-attraction included, differentiated at each of them."""
     measure = CLUSTERS[manifold]
     x, basis = vectors(measure), frames(vectors(measure))
@@ -118,7 +112,7 @@ def test_contraction_is_the_slowest_fall_of_a_test_particle(
 
 
 @pytest.mark.parametrize("manifold", CLUSTERS)
-def test_drift_is_the_largest_speed(manifold: str) -> None:
+def test_drift_is_the_largest_speed(manifold):
     """What tells whether a configuration is stationary."""
     measure = CLUSTERS[manifold]
     for flow in FLOWS:
@@ -128,7 +122,7 @@ def test_drift_is_the_largest_speed(manifold: str) -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_rates_do_not_change_under_rotation(flow: mf.Flow) -> None:
+def test_rates_do_not_change_under_rotation(flow):
     """The frames are a choice, the rates are none."""
     measure = CLUSTERS["sphere"]
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
@@ -138,7 +132,7 @@ def test_rates_do_not_change_under_rotation(flow: mf.Flow) -> None:
     np.testing.assert_allclose(one.contraction, other.contraction, rtol=0, atol=1e-14)
 
 
-def test_a_kernel_given_as_a_function_has_the_same_rates() -> None:
+def test_a_kernel_given_as_a_function_has_the_same_rates():
     """The derivative of the attention comes from its series then."""
     measure, kernel = CLUSTERS["sphere"], mf.zonal(lambda s: np.exp(4 * s - 4))
     for flow in FLOWS:
@@ -147,7 +141,7 @@ def test_a_kernel_given_as_a_function_has_the_same_rates() -> None:
         np.testing.assert_allclose(found.escape, expected.escape, rtol=0, atol=1e-12)
 
 
-def test_a_point_without_mass_escapes_as_it_contracts() -> None:
+def test_a_point_without_mass_escapes_as_it_contracts():
     """A test particle on top of cluster 0 feels the cluster, and no cluster feels it."""
     points, weights = [0.3, 1.7, 4.0, 0.3], [0.2, 0.3, 0.5, 0.0]
     for flow in (mf.USA, mf.SA):
@@ -161,7 +155,7 @@ def test_a_point_without_mass_escapes_as_it_contracts() -> None:
         )
 
 
-def test_moving_clusters_may_have_complex_rates_under_sa_only() -> None:
+def test_moving_clusters_may_have_complex_rates_under_sa_only():
     """Softmax breaks the symmetry of the Jacobian unless the clusters stand still."""
     measure = mf.Measure(CIRCLE, [2.0, 3.4, 2.65], [0.06, 0.78, 0.16])
     usa, sa = (cluster_rates(problem("circle", 4.3, flow), measure) for flow in FLOWS[:2])
@@ -184,9 +178,7 @@ def test_moving_clusters_may_have_complex_rates_under_sa_only() -> None:
     ],
     flow=[mf.USA, mf.SA],
 )
-def test_atoms_leave_along_the_leading_mode_at_its_rate(
-    points: list[float], weights: list[float] | None, flow: mf.Flow
-) -> None:
+def test_atoms_leave_along_the_leading_mode_at_its_rate(points, weights, flow):
     """Two e-folds of a displacement of 1e-8, by an independent integrator."""
     beta, start = 5.0, mf.Measure(CIRCLE, points, weights)
     rates = cluster_rates(problem("circle", beta, flow), start)
@@ -213,14 +205,14 @@ def test_atoms_leave_along_the_leading_mode_at_its_rate(
 @pytest.mark.parametrize(
     "beta, points", [(-1.0, 2 * np.pi * np.arange(3) / 3), (5.0, [1.0]), (81.0, [0.5])]
 )
-def test_what_does_not_escape_lives_for_ever(beta: float, points: list[float]) -> None:
+def test_what_does_not_escape_lives_for_ever(beta, points):
     """The rounding of a rotation's rate must not pass for an escape."""
     for flow in (mf.USA, mf.SA):
         rates = cluster_rates(problem("circle", beta, flow), mf.Measure(CIRCLE, points))
         assert rates.lifetime == np.inf
 
 
-def test_a_light_cluster_may_be_torn_apart() -> None:
+def test_a_light_cluster_may_be_torn_apart():
     """Midway between heavy neighbours a cluster of little mass does not hold together."""
     measure = mf.Measure(CIRCLE, [-1.0, 0.0, 1.0], [0.495, 0.01, 0.495])
     rates = cluster_rates(problem("circle", 4.0, mf.USA), measure)
@@ -229,7 +221,7 @@ def test_a_light_cluster_may_be_torn_apart() -> None:
     assert rates.contraction[1] < 0 < rates.contraction[0]
 
 
-def test_repr_says_what_matters() -> None:
+def test_repr_says_what_matters():
     """A user in a shell sees the lifetime without asking."""
     rates = cluster_rates(problem("circle", 5.0, mf.SA), mf.Measure(CIRCLE, [0.0, np.pi]))
     assert repr(rates).startswith("ClusterRates(2 clusters on the circle: largest escape rate 9.0")
@@ -258,9 +250,7 @@ def test_repr_says_what_matters() -> None:
         ),
     ],
 )
-def test_what_is_no_configuration_is_refused(
-    call: Callable, error: type[Exception], message: str
-) -> None:
+def test_what_is_no_configuration_is_refused(call, error, message):
     """A density, a measure elsewhere, and diffusion have no cluster rates."""
     with pytest.raises(error, match=message):
         call()
@@ -268,7 +258,7 @@ def test_what_is_no_configuration_is_refused(
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("gap", [1.2, 2.0])
-def test_tiny_rates_keep_their_digits(gap: float, flow: mf.Flow) -> None:
+def test_tiny_rates_keep_their_digits(gap, flow):
     """Beta = 81: rates of 1e-21 and 1e-48, which moments could not even see."""
     first, second, beta = 0.3, 0.7, 81.0
     rates = cluster_rates(
@@ -289,7 +279,7 @@ def test_tiny_rates_keep_their_digits(gap: float, flow: mf.Flow) -> None:
     assert abs(rates.escape[1]) <= 1e-15 * slope
 
 
-def test_several_tiny_rates_equal_those_with_more_digits() -> None:
+def test_several_tiny_rates_equal_those_with_more_digits():
     """Three unequal clusters at beta = 81, eigenvalues in 60 digits."""
     angles, masses, beta = [0.0, 1.4, 3.1], [0.2, 0.5, 0.3], 81.0
     with mpmath.workdps(60):
@@ -309,7 +299,7 @@ def test_several_tiny_rates_equal_those_with_more_digits() -> None:
 
 
 @each("beta", [-2.0, 5.0, 81.0], first=[0.5, 0.9])
-def test_opposite_clusters_of_any_masses_have_the_closed_form(beta: float, first: float) -> None:
+def test_opposite_clusters_of_any_masses_have_the_closed_form(beta, first):
     """A pair at pi: a (USA), a [m_2 / Z_1 + m_1 / Z_2] (SA), with a = e^{-2 beta}."""
     own = np.exp(min(0.0, 2 * beta))  # a(1)
     a, second = own * np.exp(-2 * beta), 1 - first
@@ -339,7 +329,7 @@ def folded(values: np.ndarray, k: int) -> np.ndarray:
 
 @together("flow", [mf.USA, mf.SA, mf.Flow("none", strength=-1.0)])
 @together("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 0.0), (12, 30.0)])
-def test_rates_are_folded_growth_rates(k: int, beta: float, flow: mf.Flow) -> None:
+def test_rates_are_folded_growth_rates(k, beta, flow):
     """Equations (13) and (14), by Poisson summation: sums over clusters are sums over degrees."""
     kernel = problem("circle", beta, mf.USA).kernel
     degree = kernel.degree(1) + k
@@ -368,9 +358,7 @@ PRINTED = [  # k, beta, normalized, largest escape rate, contraction rate; paper
 
 
 @pytest.mark.parametrize("k, beta, normalized, escape, contraction", PRINTED)
-def test_rates_equal_printed_values(
-    k: int, beta: float, normalized: bool, escape: str, contraction: str | None, verified: Callable
-) -> None:
+def test_rates_equal_printed_values(k, beta, normalized, escape, contraction, verified):
     """Theory 1.5: the triangle at beta = 5, the square at beta = 7 with exactly 7."""
     found = polygon_rates(beta, k, mf.Flow(normalized))
     unit = 1.0 if normalized else np.exp(beta)
@@ -383,7 +371,7 @@ def test_rates_equal_printed_values(
             verified("exact solutions", what, value * unit - float(text), slack)
 
 
-def test_triangle_is_marginal_at_minus_two_thirds(verified: Callable) -> None:
+def test_triangle_is_marginal_at_minus_two_thirds(verified):
     """The sharp constant of the synchronisation theorem: Lambda_1 = 0 exactly there."""
     what = "escape rates of the triangle at beta = -2/3, circle"
     verified("exact solutions", what, polygon_rates(-2 / 3, 3).escape, 1e-12)
@@ -393,7 +381,7 @@ def test_triangle_is_marginal_at_minus_two_thirds(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_fine_polygon_has_the_rates_of_uniform(flow: mf.Flow) -> None:
+def test_fine_polygon_has_the_rates_of_uniform(flow):
     """Finite N theorem: 64 tokens at beta = 5 have the five largest lambda_l, twice each."""
     found = polygon_rates(5.0, 64, flow).escape
     rates = np.sort(np.repeat(growth_rates(problem("circle", 5.0, flow))[1:], 2))[::-1]

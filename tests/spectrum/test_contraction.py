@@ -1,7 +1,5 @@
 """Constants of certified stability: closed forms, and configurations that reach them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -32,7 +30,7 @@ def velocity(beta: float, normalized: bool, points: np.ndarray, masses: np.ndarr
 
 
 @pytest.mark.parametrize("beta", [0.2, 2.0, 50.0])
-def test_slopes_are_the_extremes_of_the_coupling(beta: float) -> None:
+def test_slopes_are_the_extremes_of_the_coupling(beta):
     """The closed form against a grid, on both sides of beta = 1/3."""
     angles = np.linspace(0.0, np.pi, 400_001)
     fall, rise = slopes(beta)
@@ -40,7 +38,7 @@ def test_slopes_are_the_extremes_of_the_coupling(beta: float) -> None:
     assert slopes(-beta) == (rise, fall)
 
 
-def test_slopes_have_their_limits() -> None:
+def test_slopes_have_their_limits():
     """At beta = 1 and infinity; nothing jumps at 1/3."""
     assert abs(slopes(1.0)[0] - np.exp(-1.0)) < 1e-15
     assert abs(slopes(1e8)[0] - 2.0 * np.exp(-1.5)) < 1e-8
@@ -48,7 +46,7 @@ def test_slopes_have_their_limits() -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_two_atoms_part_at_the_upper_rate(p: int) -> None:
+def test_two_atoms_part_at_the_upper_rate(p):
     """Both rates on the circle are sharp: M- for any masses, 2 (1 - p) M- of a light atom."""
     beta, light = 5.0, 0.01
     problem = mf.Problem(CIRCLE, mf.exponential(beta), mf.USA)
@@ -75,7 +73,7 @@ def test_two_atoms_part_at_the_upper_rate(p: int) -> None:
     assert abs(rate / (share * bound) - 1.0) < 1e-4
 
 
-def test_rates_on_spheres_and_with_noise() -> None:
+def test_rates_on_spheres_and_with_noise():
     """Twice those of the circle for W_2; the curvature helps diffusion, which has no lower rate."""
     kernel = mf.exponential(3.0)
     fall, _ = slopes(3.0)
@@ -89,7 +87,7 @@ def test_rates_on_spheres_and_with_noise() -> None:
     assert (repelled.upper, repelled.lower) == (1.0, fall)
 
 
-def test_what_is_not_proved_is_refused() -> None:
+def test_what_is_not_proved_is_refused():
     """Softmax, other kernels and orders."""
     with pytest.raises(ValueError, match="certified_radius"):
         mf.contraction_rates(mf.Problem(CIRCLE, mf.exponential(1.0), mf.SA))
@@ -99,7 +97,7 @@ def test_what_is_not_proved_is_refused() -> None:
         mf.contraction_rates(mf.Problem(CIRCLE, mf.linear(), mf.USA), 3)
 
 
-def test_softmax_stretch_is_reached() -> None:
+def test_softmax_stretch_is_reached():
     """Two equal masses at <x, y> = -1 / (2 beta) on both sides of a test particle."""
     beta, shift = 3.0, 1e-5
     away = np.arccos(-0.5 / beta)
@@ -110,7 +108,7 @@ def test_softmax_stretch_is_reached() -> None:
 
 
 @pytest.mark.parametrize("beta", [0.5, 9.0])
-def test_softmax_source_is_a_largest_slope(beta: float) -> None:
+def test_softmax_source_is_a_largest_slope(beta):
     """Against differences of the vector field itself, for both extreme v."""
     angles = np.linspace(-np.pi, np.pi, 200_001)
     of = [np.exp(beta * (np.cos(angles) - 1.0)) * (np.sin(angles) - v) for v in (1.0, -1.0)]
@@ -119,7 +117,7 @@ def test_softmax_source_is_a_largest_slope(beta: float) -> None:
     assert abs(softmax_source(1e6) / 1e3 - np.exp(-0.5)) < 1e-2
 
 
-def test_arcs_are_convex_below_their_angle() -> None:
+def test_arcs_are_convex_below_their_angle():
     """There h' vanishes; n tokens make a chain shorter than pi from cos x / sin^2 x on."""
     for beta in (1e-3, 1.0, 400.0):
         assert abs(slope(beta, np.array(convex_angle(beta)))) < 1e-13
@@ -134,7 +132,7 @@ def test_arcs_are_convex_below_their_angle() -> None:
         assert not is_one_cluster_almost_surely(beta * (1 - 1e-9), tokens)
 
 
-def test_energy_in_an_arc_is_near_its_largest() -> None:
+def test_energy_in_an_arc_is_near_its_largest():
     """Polyak and Lojasiewicz: what is missing of the energy is paid for by the speed."""
     beta, length = 4.0, 0.4
     rng = np.random.default_rng(5)
@@ -151,7 +149,7 @@ def test_energy_in_an_arc_is_near_its_largest() -> None:
     assert abs(missing * 2.0 * arc_rate(beta, 1e-3) / squared - 1.0) < 1e-4
 
 
-def test_convex_angle_of_sharp_kernels_keeps_its_digits() -> None:
+def test_convex_angle_of_sharp_kernels_keeps_its_digits():
     """An arc cosine near 1 would lose them, and be pi / 2 where beta^2 overflows."""
     for beta in (1e6, 1e12, 1e160):
         # tau^2 beta -> 1, the next term of order 1 / beta.

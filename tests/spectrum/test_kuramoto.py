@@ -21,7 +21,7 @@ from meanfield.terms.frequencies import UnimodalFrequencies
 SA = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
 
 
-def test_lorentzian_order_solves_its_equation() -> None:
+def test_lorentzian_order_solves_its_equation():
     """Its equation is r' = (K/2) r (1 - r^2) - Delta r: above, at and below the threshold."""
     for width, times, known in [
         (0.2, [5.0, 10.0, 20.0], [0.3903631504264, 0.7234968372164, 0.7744563084524]),
@@ -54,12 +54,12 @@ def test_lorentzian_order_solves_its_equation() -> None:
         (mf.UniformSpread(0.7854), 0.0),
     ],
 )
-def test_order_of_partial_synchrony(law: mf.Gaussian | mf.UniformSpread, order: float) -> None:
+def test_order_of_partial_synchrony(law, order):
     """Numbers of both closed forms at K = 1, on both sides of the threshold."""
     assert synchronised_order(law, 1.0) == pytest.approx(order, abs=2e-13)
 
 
-def test_order_is_what_locked_tokens_make() -> None:
+def test_order_is_what_locked_tokens_make():
     """The equation itself, 1 = K int cos^2 g(K r sin), with Lorentz's law beside the others."""
     for law in (mf.Lorentzian(0.3), mf.Gaussian(0.4), mf.UniformSpread(1.2)):
         r = synchronised_order(law, 1.7)
@@ -81,7 +81,7 @@ def test_order_is_what_locked_tokens_make() -> None:
     assert synchronised_order(mf.UniformSpread(1e-9), 1.0) == pytest.approx(1.0, abs=1e-15)
 
 
-def test_spread_changes_which_degree_is_first() -> None:
+def test_spread_changes_which_degree_is_first():
     """Without spread degree 3 is the fastest, with it degree 2 is the first."""
     shape = mf.Lorentzian(1.0, centre=0.4)
     widths = critical_widths(SA, shape, 4)
@@ -111,7 +111,7 @@ def mean_of(law: UnimodalFrequencies, function: Callable[[float], complex]) -> c
 
 
 @pytest.mark.parametrize("shape", [mf.Gaussian, mf.UniformSpread, mf.Lorentzian])
-def test_growth_solves_its_equation(shape: type[mf.Gaussian]) -> None:
+def test_growth_solves_its_equation(shape):
     """1 = lambda_k int g / (s + i k omega), with diffusion, and s = 0 at the critical width."""
     noisy = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(True, 1.0, 0.01))
     law = shape(0.15, 0.3)
@@ -124,7 +124,7 @@ def test_growth_solves_its_equation(shape: type[mf.Gaussian]) -> None:
         assert abs(incoherence_growth_rates(noisy, critical, 3)[k]) < 1e-11
 
 
-def test_given_frequencies_grow_as_their_linear_system() -> None:
+def test_given_frequencies_grow_as_their_linear_system():
     """c_k(omega_j)' = -i k omega_j c_k + lambda_k mean c_k; many values are nearly their law."""
     law = mf.Gaussian(0.2, 0.1)
     values = mf.GivenFrequencies(law.quantiles((np.arange(300) + 0.5) / 300))
@@ -138,7 +138,7 @@ def test_given_frequencies_grow_as_their_linear_system() -> None:
         assert rates[k] * three.resolvent(s[k] / k) / k == pytest.approx(1.0, abs=1e-13)
 
 
-def test_damping_below_the_threshold() -> None:
+def test_damping_below_the_threshold():
     """Gauss's law damps at the rate of the continuation, e^{x^2} erfc(x) sqrt(pi/2) lambda = 1."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.SA)  # lambda_1 = 1/2
     law = mf.Gaussian(0.8)
@@ -175,7 +175,7 @@ def test_damping_below_the_threshold() -> None:
         (lambda: ott_antonsen_order(mf.Lorentzian(1.0), 1.0, 1.0, 2.0), "start must lie between"),
     ],
 )
-def test_what_has_no_frequencies_is_refused(call: Callable, message: str) -> None:
+def test_what_has_no_frequencies_is_refused(call, message):
     """Spheres, repulsion where an order is asked, and values out of range."""
     with pytest.raises(ValueError, match=message):
         call()

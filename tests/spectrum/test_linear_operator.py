@@ -1,7 +1,5 @@
 """The linearised flow: against finite differences, closed forms and published couplings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -82,9 +80,7 @@ def nonlinear(problem: mf.Problem, degree: int) -> Callable[[FloatArray], FloatA
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE])
-def test_operator_is_the_derivative_of_the_flow(
-    space: mf.Circle | mf.Sphere, normalization: str
-) -> None:
+def test_operator_is_the_derivative_of_the_flow(space, normalization):
     """A term of the derivative would be missing: of Z, of the scaling, of the drift."""
     pairs = [(B1, V1), (B2, V2)] if space is CIRCLE else [(0.6 * B3, V3)]
     problem = attention(space, *pairs, beta=1.5, normalization=normalization, diffusivity=0.05)
@@ -106,7 +102,7 @@ def test_operator_is_the_derivative_of_the_flow(
 @pytest.mark.parametrize(
     ("alpha", "omega", "s"), [(0.4, 0.0, 1.0), (1.0, 0.0, 1.0), (0.4, 0.9, 0.7)]
 )
-def test_rotated_scores_and_values_on_the_circle(alpha: float, omega: float, s: float) -> None:
+def test_rotated_scores_and_values_on_the_circle(alpha, omega, s):
     """The signs of Im lambda, and the term that SA has more than USA / I_0."""
     beta, k = 5.0, np.arange(1, 9)
     turn, i, slope = np.exp(-1j * k * alpha), iv(k, beta), ivp(k, beta)
@@ -129,7 +125,7 @@ def test_rotated_scores_and_values_on_the_circle(alpha: float, omega: float, s: 
             assert turning == pytest.approx([-rate.imag / order] * 2, rel=1e-9)
 
 
-def test_rotations_of_the_sphere() -> None:
+def test_rotations_of_the_sphere():
     """B = V = R turns each order by its own angle; V = 1 + s J adds a drift."""
     beta, s, angle = 4.0, 0.7, 0.5
     pairs = [(l, m) for l in range(1, 5) for m in range(-l, l + 1)]
@@ -150,7 +146,7 @@ def test_rotations_of_the_sphere() -> None:
     assert apart(in_paper_time(attention(SPHERE, drifting, beta=beta), degree=5), sa) < 1e-12
 
 
-def test_reflection_lets_cosines_grow_and_sines_decay() -> None:
+def test_reflection_lets_cosines_grow_and_sines_decay():
     """Both would grow if y were not reflected where x is."""
     problem = attention(CIRCLE, ([1, -1], [1, -1]), beta=5.0, normalization="none")
     operator = mf.linear_operator(problem, 20)
@@ -182,14 +178,7 @@ COUPLED = [
 
 
 @pytest.mark.parametrize(("space", "score", "value", "beta", "usa", "sa"), COUPLED)
-def test_matrices_that_couple_degrees(
-    space: mf.Circle | mf.Sphere,
-    score: FloatArray,
-    value: FloatArray | None,
-    beta: float,
-    usa: list[complex],
-    sa: list[complex],
-) -> None:
+def test_matrices_that_couple_degrees(space, score, value, beta, usa, sa):
     """V = B^{-T} leaves uniform in peace, and nothing of it is diagonal."""
     value = np.linalg.inv(score).T if value is None else value
     for normalization, expected in (("none", usa), ("softmax", sa)):
@@ -206,9 +195,7 @@ def test_matrices_that_couple_degrees(
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE])
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
-def test_numbers_as_matrices_have_closed_forms(
-    space: mf.Circle | mf.Sphere, normalization: str
-) -> None:
+def test_numbers_as_matrices_have_closed_forms(space, normalization):
     """Every order of a degree has its rate, of a sum of heads the sum."""
     pairs = [(1.0, -0.5), (3.0, 1.5)]
     problem = attention(space, *pairs, beta=1.0, normalization=normalization, diffusivity=0.01)
@@ -220,7 +207,7 @@ def test_numbers_as_matrices_have_closed_forms(
     assert not operator.travelling.any()
 
 
-def test_kernel_is_a_head() -> None:
+def test_kernel_is_a_head():
     """Runs of kernels and of heads would be of two theories."""
     kernel = mf.Problem(CIRCLE, mf.exponential(-6.0), mf.Flow(True, -1.0, 0.02))
     expected = np.sort(np.repeat(mf.growth_rates(kernel, 20)[1:], 2))[::-1]
@@ -232,9 +219,7 @@ def test_kernel_is_a_head() -> None:
     ("space", "beta", "normalized", "diffusivity"),
     [(CIRCLE, 3.0, True, 0.15), (CIRCLE, 3.0, False, 0.05), (SPHERE, 3.0, True, 0.2)],
 )
-def test_about_an_ordered_state(
-    space: mf.Circle | mf.Sphere, beta: float, normalized: bool, diffusivity: float
-) -> None:
+def test_about_an_ordered_state(space, beta, normalized, diffusivity):
     """About a state that is not uniform the density multiplies, and the velocity drifts."""
     flow = mf.Flow(normalized, diffusivity=diffusivity)
     problem = mf.Problem(space, mf.exponential(beta), flow)
@@ -258,7 +243,7 @@ def test_about_an_ordered_state(
         assert again[: len(found)] == pytest.approx(found, abs=1e-11)
 
 
-def test_uniform_that_is_carried_away_has_no_spectrum() -> None:
+def test_uniform_that_is_carried_away_has_no_spectrum():
     """Rates about a density that does not stay would mean nothing."""
     operator = mf.linear_operator(attention(CIRCLE, (1.0, [2.0, 1.0]), beta=4.0))
     assert not operator.stationary and len(operator.eigenvalues) == 0
@@ -270,7 +255,7 @@ def test_uniform_that_is_carried_away_has_no_spectrum() -> None:
         operator.perturbed(0)
 
 
-def test_without_scores_uniform_is_stationary_for_every_value() -> None:
+def test_without_scores_uniform_is_stationary_for_every_value():
     """At beta = 0 v = P_x V int y dmu: degree 1 moves like V (d - 1) / d, all else stays."""
     operator = mf.linear_operator(attention(SPHERE, (1.0, V3), beta=0.0), 3)
     assert operator.stationary
@@ -279,7 +264,7 @@ def test_without_scores_uniform_is_stationary_for_every_value() -> None:
     assert apart(expected, operator.eigenvalues) < 1e-14
 
 
-def test_modes_are_eigenvectors_in_the_layout_of_densities() -> None:
+def test_modes_are_eigenvectors_in_the_layout_of_densities():
     """A run that starts from a mode would start from something else."""
     operator = mf.linear_operator(attention(CIRCLE, (B1, np.linalg.inv(B1).T), beta=2.0))
     one, two = (operator.to_vector(part) for part in operator.modes[0])
@@ -302,7 +287,7 @@ def test_modes_are_eigenvectors_in_the_layout_of_densities() -> None:
     assert operator.describe().startswith("grows, oscillates, period ")
 
 
-def test_sharp_heads_are_resolved() -> None:
+def test_sharp_heads_are_resolved():
     """Bessel series of alternating signs lose all digits beyond beta |B| = 20."""
     beta, alpha = 100.0, 0.5
     operator = mf.linear_operator(attention(CIRCLE, (rotation(alpha), rotation(alpha)), beta=beta))
@@ -311,7 +296,7 @@ def test_sharp_heads_are_resolved() -> None:
     assert apart(operator.eigenvalues, rates * np.exp(-1j * k * alpha)) < 1e-12
 
 
-def test_mistakes_are_one_line() -> None:
+def test_mistakes_are_one_line():
     """A mistake would be a traceback from linear algebra, or hours."""
     problem = attention(CIRCLE, (1.0, 0.5), (1.0, 0.5), beta=2.0)
     with pytest.raises(ValueError, match="degree must be at least 1, got 0"):
@@ -329,7 +314,7 @@ def test_mistakes_are_one_line() -> None:
         mf.linear_operator(stretched).describe()
 
 
-def test_run_that_starts_from_a_mode_grows_and_beats_like_it() -> None:
+def test_run_that_starts_from_a_mode_grows_and_beats_like_it():
     """The operator would be that of another flow than the one that runs."""
     score, value = [1.5, 0.75], [2 / 3, 4 / 3]
     operator = mf.linear_operator(attention(CIRCLE, (score, value), beta=4.0))

@@ -1,7 +1,5 @@
 """Closed forms of the onset of order."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -28,13 +26,13 @@ REPULSIVE = mf.Flow("none", strength=-1.0)
         (64, 1.0314944262472),
     ],
 )
-def test_tricritical_beta_is_that_of_forty_digits(d: int, beta: float) -> None:
+def test_tricritical_beta_is_that_of_forty_digits(d, beta):
     """The reference values were computed with 40 digits and printed with 13."""
     assert tricritical_beta(mf.Sphere(d)) == pytest.approx(beta, rel=1e-12)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 30])
-def test_direction_changes_sign_at_the_tricritical_beta(dimension: int) -> None:
+def test_direction_changes_sign_at_the_tricritical_beta(dimension):
     """Two derivations of one number: the root of B and the ratio of Bessel functions."""
 
     def direction(beta: float) -> float:
@@ -44,7 +42,7 @@ def test_direction_changes_sign_at_the_tricritical_beta(dimension: int) -> None:
     assert direction(beta * (1 - 1e-9)) < 0 < direction(beta * (1 + 1e-9))
 
 
-def test_tricritical_beta_tends_to_one_in_high_dimension() -> None:
+def test_tricritical_beta_tends_to_one_in_high_dimension():
     """For d -> inf the ratio of Bessel functions is beta / (d + 2), up to 1/d^2: beta = 1 + 2/d."""
     d = 10**6
     assert tricritical_beta(mf.Sphere(d)) == pytest.approx(1.0 + 2.0 / d, abs=10.0 / d**2)
@@ -76,19 +74,19 @@ def slope_of_branch(problem: mf.Problem) -> float:
         (1, -3.0, mf.Flow(normalized=True, strength=-2.0)),
     ],
 )
-def test_direction_is_that_of_the_branch(dimension: int, beta: float, flow: mf.Flow) -> None:
+def test_direction_is_that_of_the_branch(dimension, beta, flow):
     """An error in the expansion to third order would be seen: B is fitted to 1e-6."""
     problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta), flow)
     assert branch_direction(problem) == pytest.approx(slope_of_branch(problem), rel=3e-6, abs=3e-6)
 
 
-def test_linear_kernel_bends_like_kuramoto() -> None:
+def test_linear_kernel_bends_like_kuramoto():
     """Expanding r = I_1(r/D) / I_0(r/D): D = 1/2 - r^2/4, and eps^2 = 2 r^2."""
     for flow in (mf.USA, mf.SA):
         assert branch_direction(mf.Problem(mf.Circle(), mf.linear(), flow)) == pytest.approx(-0.25)
 
 
-def test_softmax_is_continuous_at_every_beta() -> None:
+def test_softmax_is_continuous_at_every_beta():
     """B of SA stays negative up to the largest betas: there is no tricritical point."""
     for dimension in (1, 2, 3, 15):
         for beta in np.geomspace(0.01, 1e6, 30):
@@ -96,7 +94,7 @@ def test_softmax_is_continuous_at_every_beta() -> None:
             assert branch_direction(problem) < 0
 
 
-def test_folded_circle_has_the_ratio_of_its_degrees() -> None:
+def test_folded_circle_has_the_ratio_of_its_degrees():
     """For degree 2 the tricritical point is at I_4(beta) = I_2(beta) / 2."""
     beta = brentq(lambda b: ive(4, b) / ive(2, b) - 0.5, 1.0, 30.0, xtol=1e-14)
     for share, sign in ((1 - 1e-9, -1), (1 + 1e-9, 1)):
@@ -105,34 +103,34 @@ def test_folded_circle_has_the_ratio_of_its_degrees() -> None:
         assert math.copysign(1, branch_direction(problem)) == sign
 
 
-def test_even_degrees_on_the_sphere_leave_linearly() -> None:
+def test_even_degrees_on_the_sphere_leave_linearly():
     """The cube of P_2 has a mean on the sphere: no pitchfork."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(-3.0), REPULSIVE)
     assert branch_direction(problem) == math.inf
 
 
-def test_resonance_leaves_linearly() -> None:
+def test_resonance_leaves_linearly():
     """If degree 2 is critical with degree 1, q = 1 and B has a pole."""
     # On the circle w_1 = (a_0 - a_2) / 2 and w_2 = (a_1 - a_3) / 4.
     kernel = mf.zonal(multipliers=[1.0, 1.0, 0.5, 0.0])
     assert branch_direction(mf.Problem(mf.Circle(), kernel, mf.USA)) == math.inf
 
 
-def test_nothing_grows_is_an_error() -> None:
+def test_nothing_grows_is_an_error():
     """A repulsive flow keeps uniform at every diffusivity."""
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), REPULSIVE)
     with pytest.raises(ValueError, match="no transition: .* no degree grows with strength = -1"):
         branch_direction(problem)
 
 
-def test_own_kernels_cannot_be_normalised() -> None:
+def test_own_kernels_cannot_be_normalised():
     """The velocity is then no gradient of a function of the density."""
     kernel = mf.zonal(lambda s: np.exp(s - 1.0))
     with pytest.raises(ValueError, match="need a built-in kernel, got 'zonal'"):
         branch_direction(mf.Problem(mf.Circle(), kernel, mf.SA))
 
 
-def test_odd_degrees_on_the_sphere_are_refused() -> None:
+def test_odd_degrees_on_the_sphere_are_refused():
     """The square of P_3 has several degrees, which B does not know."""
     # W = P_3(s): a = (15 s^2 - 3) / 2.
     kernel = mf.zonal(lambda s: 7.5 * s**2 - 1.5)
@@ -141,7 +139,7 @@ def test_odd_degrees_on_the_sphere_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dimension", ["circle", 2])
-def test_spheres_are_no_numbers(dimension: object) -> None:
+def test_spheres_are_no_numbers(dimension):
     """2 was S^2 here, and the circle in R^2 everywhere else."""
     with pytest.raises(TypeError, match=r"manifold must be a manifold, such as mf.Circle\(\)"):
         tricritical_beta(dimension)

@@ -12,7 +12,7 @@ ANGLES = np.array([0.0, 1e-9, 1e-3, 0.4, 1.2, 3.0, np.pi])
 
 
 @pytest.mark.parametrize("beta", [1e4, 81.0, 0.3, -5.0, -1e4])
-def test_log_attention_is_right_to_rounding(beta: float) -> None:
+def test_log_attention_is_right_to_rounding(beta):
     """From cos phi the error would be beta eps, and nothing would be left at phi = 1e-9."""
     found = log_attention(beta, ANGLES)
     with mpmath.workdps(60):
@@ -22,7 +22,7 @@ def test_log_attention_is_right_to_rounding(beta: float) -> None:
 
 
 @each("beta", [-3.0, 0.5, 12.0], normalized=[False, True])
-def test_a_function_gives_the_slope_of_the_closed_form(beta: float, normalized: bool) -> None:
+def test_a_function_gives_the_slope_of_the_closed_form(beta, normalized):
     """The Chebyshev series of a kernel, differentiated, against a' = beta a."""
     angles, masses = np.array([ANGLES, ANGLES[::-1]]), np.full(7, 1 / 7)
     found, expected = (
@@ -35,7 +35,7 @@ def test_a_function_gives_the_slope_of_the_closed_form(beta: float, normalized: 
         np.testing.assert_allclose(one, other, rtol=0, atol=noise * np.abs(other).max())
 
 
-def test_shares_of_attention_do_not_underflow() -> None:
+def test_shares_of_attention_do_not_underflow():
     """For beta = -500 every attention underflows, but not their shares."""
     problem = mf.Problem(mf.Circle(), mf.exponential(-500.0), mf.SA)
     angles = np.array([[0.0, 0.01], [0.01, 0.0]])
@@ -46,7 +46,7 @@ def test_shares_of_attention_do_not_underflow() -> None:
     assert np.all(partition == 0.0)
 
 
-def test_points_without_mass_are_not_attended_to() -> None:
+def test_points_without_mass_are_not_attended_to():
     """A massless point nearest of all must not take the place of the largest exponent."""
     problem = mf.Problem(mf.Circle(), mf.exponential(2000.0), mf.SA)
     shares, _, _ = attention_and_slope(problem, np.array([0.0, 1.0]), np.array([[0.0, 2.0]]))

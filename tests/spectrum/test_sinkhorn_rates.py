@@ -1,7 +1,5 @@
 """Growth rates of doubly stochastic attention, against tables, and what theory says of heads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import lambertw
@@ -35,7 +33,7 @@ def doubly_stochastic(dimension: int, beta: float, *heads: mf.Head, **given: flo
 
 
 @pytest.mark.parametrize(("dimension", "beta"), RATES)
-def test_rates_equal_the_table(dimension: int, beta: float) -> None:
+def test_rates_equal_the_table(dimension, beta):
     """To the last printed digit: w_l / a_0 divided by 1 + alpha_l, not by 2."""
     found = mf.growth_rates(doubly_stochastic(dimension, beta), 6)[1:]
     known = np.array(RATES[dimension, beta].split(), dtype=float)
@@ -43,7 +41,7 @@ def test_rates_equal_the_table(dimension: int, beta: float) -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
-def test_thresholds_equal_the_table(dimension: int) -> None:
+def test_thresholds_equal_the_table(dimension):
     """Betas at which degrees switch; the list of a problem ends at its own."""
     known = np.array(THRESHOLDS[dimension].split(), dtype=float)
     problem = doubly_stochastic(dimension, 47.4)
@@ -53,7 +51,7 @@ def test_thresholds_equal_the_table(dimension: int) -> None:
     assert mf.dominant_degree(doubly_stochastic(dimension, beta * (1 + 1e-9))) == 11
 
 
-def test_far_threshold_is_found() -> None:
+def test_far_threshold_is_found():
     """The bracket holds far out: L = 2 (1 + W(1/e)) beta as beta grows."""
     slope = 2.0 * (1.0 + float(lambertw(np.exp(-1.0)).real))
     beta = mf.switching_threshold(mf.Sphere(), 500, "sinkhorn")
@@ -63,14 +61,14 @@ def test_far_threshold_is_found() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
-def test_largest_rate_equals_its_limit(dimension: int) -> None:
+def test_largest_rate_equals_its_limit(dimension):
     """It tends to 2 W(1/e), where softmax has 2 / e."""
     found = [mf.growth_rate_max(doubly_stochastic(dimension, beta)) for beta in (1e2, 1e4)]
     np.testing.assert_allclose(found, LARGEST[dimension], rtol=0, atol=0.6e-10)
     assert found[1] == pytest.approx(2.0 * float(lambertw(np.exp(-1.0)).real), rel=1e-4)
 
 
-def test_heads_that_are_not_known_are_told() -> None:
+def test_heads_that_are_not_known_are_told():
     """No thresholds of several heads; one line for matrices and for what cannot grow."""
     assert mf.switching_thresholds(doubly_stochastic(1, 9.0, mf.Head(), mf.Head(2.0))) == []
     repelled = doubly_stochastic(1, 9.0, strength=-1.0)

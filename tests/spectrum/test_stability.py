@@ -1,6 +1,5 @@
 """Growth rates, and what follows from them, against printed tables, closed forms and limits."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import mpmath
@@ -66,7 +65,7 @@ def printed_units(value: float, text: str) -> float:
 
 @together("dimension, table", [(1, CIRCLE), (2, SPHERE)])
 @together("beta", CIRCLE)
-def test_unnormalized_rates_equal_the_table(dimension: int, table: dict, beta: int) -> None:
+def test_unnormalized_rates_equal_the_table(dimension, table, beta):
     """A missing k^2, 1/pi or e^beta would show in the first digit (theory, tables 1.1)."""
     rates = mf.growth_rates(on(dimension, mf.exponential(beta)), 8) * np.exp(beta)
     # Trailing zeros are not printed: one digit more than shown is still right.
@@ -75,7 +74,7 @@ def test_unnormalized_rates_equal_the_table(dimension: int, table: dict, beta: i
 
 
 @pytest.mark.parametrize("dimension, beta", NORMALIZED)
-def test_normalized_rates_equal_the_table(dimension: int, beta: int) -> None:
+def test_normalized_rates_equal_the_table(dimension, beta):
     """Dividing by the wrong mean of the kernel would scale all of them."""
     rates = mf.growth_rates(on(dimension, mf.exponential(beta), mf.SA), 6)
     for rate, text in zip(rates[1:], NORMALIZED[dimension, beta].split(), strict=True):
@@ -83,9 +82,7 @@ def test_normalized_rates_equal_the_table(dimension: int, beta: int) -> None:
 
 
 @each("beta", [-5.0, 0.01, 5.0, 200.0], d=[2, 3, 4, 8, 64])
-def test_rates_equal_bessel_functions_in_forty_digits(
-    d: int, beta: float, verified: Callable
-) -> None:
+def test_rates_equal_bessel_functions_in_forty_digits(d, beta, verified):
     """lambda_l = l(l+d-2) Gamma(d/2) (2/b)^{d/2-1} I_{l+d/2-1}(b) / b to 14 digits."""
     usa = mf.growth_rates(on(d - 1, mf.exponential(beta)), 12)
     sa = mf.growth_rates(on(d - 1, mf.exponential(beta), mf.SA), 12)
@@ -103,7 +100,7 @@ def test_rates_equal_bessel_functions_in_forty_digits(
 
 @pytest.mark.parametrize("name", KERNELS)
 @each("flow", FLOWS, dimension=[1, 2, 6])
-def test_rates_follow_from_the_multipliers(name: str, dimension: int, flow: mf.Flow) -> None:
+def test_rates_follow_from_the_multipliers(name, dimension, flow):
     """Strength, normalisation and diffusivity enter as l(l+d-2)(strength w_l/z - D)."""
     kernel = KERNELS[name](3.0)
     w = kernel.potential_multipliers(dimension, 9)
@@ -114,7 +111,7 @@ def test_rates_follow_from_the_multipliers(name: str, dimension: int, flow: mf.F
 
 
 @each("flow", [mf.USA, mf.SA], dimension=[1, 2, 3, 7])
-def test_rates_tend_to_kuramoto(dimension: int, flow: mf.Flow) -> None:
+def test_rates_tend_to_kuramoto(dimension, flow):
     """As beta -> 0 lambda_1 -> (d-1)/d and the others vanish; linear() is there already."""
     d = dimension + 1
     for kernel, slack in ((mf.exponential(1e-9), 3e-9), (mf.linear(), 1e-15)):
@@ -123,9 +120,7 @@ def test_rates_tend_to_kuramoto(dimension: int, flow: mf.Flow) -> None:
 
 
 @pytest.mark.parametrize("dimension, largest", [(1, "0.733176 0.735721"), (2, "0.732359 0.735734")])
-def test_largest_normalized_rate_tends_to_two_over_e(
-    dimension: int, largest: str, verified: Callable
-) -> None:
+def test_largest_normalized_rate_tends_to_two_over_e(dimension, largest, verified):
     """As beta -> inf max lambda^SA -> 2/e on every sphere; printed at beta = 100 and 1e4."""
     for beta, text in zip((1e2, 1e4), largest.split(), strict=True):
         rate = mf.growth_rate_max(on(dimension, mf.exponential(beta), mf.SA))
@@ -144,7 +139,7 @@ def test_largest_normalized_rate_tends_to_two_over_e(
         (2, "0.98 0.9412 0.88588 0.817177 0.738788"),
     ],
 )
-def test_repulsion_is_the_heat_equation_of_low_modes(dimension: int, printed: str) -> None:
+def test_repulsion_is_the_heat_equation_of_low_modes(dimension, printed):
     """V = -I, beta = 50: degree l decays at l(l+d-2) a_l/(beta a_0), printed as ratio to heat."""
     texts = printed.split()
     problem = on(dimension, mf.exponential(50.0), mf.Flow(True, -1.0))
@@ -155,7 +150,7 @@ def test_repulsion_is_the_heat_equation_of_low_modes(dimension: int, printed: st
 
 
 @pytest.mark.parametrize("beta", [0.3, 2.0, 30.0])
-def test_negative_beta_lets_odd_modes_grow(beta: float) -> None:
+def test_negative_beta_lets_odd_modes_grow(beta):
     """Odd modes grow and even ones decay, lambda_k = (-1)^{k+1} k^2 I_k(|b|)/|b|."""
     k = np.arange(1, 9)
     rates = mf.growth_rates(on(1, mf.exponential(-beta)), 8)[1:]
@@ -163,7 +158,7 @@ def test_negative_beta_lets_odd_modes_grow(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [1e-6, 1.0, 40.0])
-def test_first_rate_on_the_sphere_is_elementary(beta: float) -> None:
+def test_first_rate_on_the_sphere_is_elementary(beta):
     """SA, l = 1: 2 (coth beta - 1/beta) / beta, Langevin's function."""
     rate = mf.growth_rates(on(2, mf.exponential(beta), mf.SA), 1)[1]
     with mpmath.workdps(40):
@@ -172,13 +167,13 @@ def test_first_rate_on_the_sphere_is_elementary(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta, last", [(0.1, 12), (7.0, 12), (100.0, 32)])
-def test_default_degree_shows_the_dominant_one(beta: float, last: int) -> None:
+def test_default_degree_shows_the_dominant_one(beta, last):
     """L = max(12, 2 x dominant + 4) is what the command line prints."""
     assert len(mf.growth_rates(on(1, mf.exponential(beta)))) == last + 1
 
 
 @pytest.mark.parametrize("d, beta", [(1000, 1e5), (64, 1e6)])
-def test_normalized_rates_do_not_underflow(d: int, beta: float) -> None:
+def test_normalized_rates_do_not_underflow(d, beta):
     """On S^999 at beta = 1e5 the mean of the kernel is below 1e-308, the quotient is not."""
     rates = mf.growth_rates(on(d - 1, mf.exponential(beta), mf.SA), 5)
     with mpmath.workdps(40):
@@ -207,7 +202,7 @@ FAR = {2: {20: "210.24910109999"}, 3: {20: "220.49885846545"}}
 
 
 @pytest.mark.parametrize("d", THRESHOLDS)
-def test_threshold_equals_the_table(d: int, verified: Callable) -> None:
+def test_threshold_equals_the_table(d, verified):
     """To the last printed digit, 11 to 14 of them: the root of a ratio of Bessel functions."""
     for degree, text in (dict(enumerate(THRESHOLDS[d].split(), 1)) | FAR.get(d, {})).items():
         found = mf.switching_threshold(mf.Sphere(d), degree)
@@ -219,7 +214,7 @@ def test_threshold_equals_the_table(d: int, verified: Callable) -> None:
 
 
 @each("d, degree", [(2, 1), (2, 4), (3, 3), (8, 2), (64, 1)], flow=[mf.USA, mf.SA])
-def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf.Flow) -> None:
+def test_dominant_degree_switches_at_the_threshold(d, degree, flow):
     """Rates and thresholds are computed apart; USA and SA must switch at the same beta."""
     manifold = mf.Sphere(d)
     beta = mf.switching_threshold(mf.Sphere(d), degree)
@@ -237,14 +232,14 @@ def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf
         (2, lambda l: (l + 1) ** 2 / 2 - 1 / (2 * (l + 1) ** 2)),
     ],
 )
-def test_thresholds_follow_their_asymptotics(dimension: int, approximation) -> None:
+def test_thresholds_follow_their_asymptotics(dimension, approximation):
     """A bracket that found another root would show far out, up to degree 300."""
     for degree in (3, 10, 50, 300):
         found = mf.switching_threshold(mf.Sphere(dimension + 1), degree)
         assert found == pytest.approx(approximation(degree), abs=0.01)
 
 
-def test_thresholds_increase_and_stop_at_beta() -> None:
+def test_thresholds_increase_and_stop_at_beta():
     """The list of a problem: all thresholds up to its beta, in order."""
     found = mf.switching_thresholds(mf.Problem(mf.Circle(), mf.exponential(28.3), mf.USA))
     assert found == pytest.approx(
@@ -257,14 +252,14 @@ def test_thresholds_increase_and_stop_at_beta() -> None:
 
 
 @pytest.mark.parametrize("beta, count", [(0.1, 0), (1.044, 0), (1.045, 1), (250.0, 21)])
-def test_thresholds_are_as_many_as_switches(beta: float, count: int) -> None:
+def test_thresholds_are_as_many_as_switches(beta, count):
     """None below the first, and more than any list that was made in advance."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
     assert len(mf.switching_thresholds(problem)) == count
     assert mf.dominant_degree(problem) == count + 1
 
 
-def test_thresholds_are_the_same_for_both_flows() -> None:
+def test_thresholds_are_the_same_for_both_flows():
     """The normalisation a_0 does not depend on the degree."""
     usa, sa = (mf.Problem(mf.Sphere(3), mf.exponential(50.0), f) for f in (mf.USA, mf.SA))
     assert mf.switching_thresholds(usa) == mf.switching_thresholds(sa)
@@ -280,7 +275,7 @@ def test_thresholds_are_the_same_for_both_flows() -> None:
         (mf.zonal(np.exp, beta=9.0), mf.USA),
     ],
 )
-def test_no_thresholds_where_the_formula_does_not_hold(kernel: mf.Kernel, flow: mf.Flow) -> None:
+def test_no_thresholds_where_the_formula_does_not_hold(kernel, flow):
     """They belong to the attractive exponential kernel with beta > 0."""
     assert mf.switching_thresholds(mf.Problem(mf.Circle(), kernel, flow)) == []
 
@@ -307,7 +302,7 @@ def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
     ],
     flow=[mf.USA, mf.SA],
 )
-def test_dominant_degree_equals_the_table(beta: float, degree: int, flow: mf.Flow) -> None:
+def test_dominant_degree_equals_the_table(beta, degree, flow):
     """k_max of theory, table 1.7; both flows share it."""
     assert mf.dominant_degree(circle(mf.exponential(beta), flow)) == degree
 
@@ -321,7 +316,7 @@ def test_dominant_degree_equals_the_table(beta: float, degree: int, flow: mf.Flo
         (mf.exponential(9.0), mf.Flow("none", diffusivity=1.0)),
     ],
 )
-def test_dominant_degree_is_none_where_nothing_grows(kernel: mf.Kernel, flow: mf.Flow) -> None:
+def test_dominant_degree_is_none_where_nothing_grows(kernel, flow):
     """Degree 0 has rate 0 and must not win, nor rounding of a marginal mode."""
     problem = circle(kernel, flow)
     assert mf.dominant_degree(problem) is None
@@ -338,9 +333,7 @@ def test_dominant_degree_is_none_where_nothing_grows(kernel: mf.Kernel, flow: mf
         (mf.zonal(multipliers=[1.0, 0.2, 0.3]), mf.USA),
     ],
 )
-def test_critical_diffusivity_makes_the_first_degree_marginal(
-    kernel: mf.Kernel, flow: mf.Flow
-) -> None:
+def test_critical_diffusivity_makes_the_first_degree_marginal(kernel, flow):
     """Just below it one degree grows, just above it none."""
     critical = mf.critical_diffusivity(circle(kernel, flow))
     below, above = (
@@ -361,9 +354,7 @@ def test_critical_diffusivity_makes_the_first_degree_marginal(
         (2, 10.0, 0.01008887326),
     ],
 )
-def test_critical_diffusivity_equals_the_noisy_papers(
-    dimension: int, beta: float, kappa: float, verified: Callable
-) -> None:
+def test_critical_diffusivity_equals_the_noisy_papers(dimension, beta, kappa, verified):
     """The papers' threshold kappa_# = beta / a_1: noise 1/kappa is diffusivity e^beta (2.7)."""
     problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta), mf.USA)
     found = 1.0 / (mf.critical_diffusivity(problem) * np.exp(beta))
@@ -371,7 +362,7 @@ def test_critical_diffusivity_equals_the_noisy_papers(
     verified("exact solutions", what, found / kappa - 1, 6e-10)
 
 
-def test_critical_diffusivity_is_zero_under_repulsion() -> None:
+def test_critical_diffusivity_is_zero_under_repulsion():
     """A negative diffusivity means nothing."""
     assert (
         mf.critical_diffusivity(circle(mf.exponential(4.0), mf.Flow("none", strength=-1.0))) == 0.0
@@ -379,26 +370,26 @@ def test_critical_diffusivity_is_zero_under_repulsion() -> None:
 
 
 @pytest.mark.parametrize("beta, tokens, printed", [(5.0, 20_000, 0.2663), (7.0, 20_000, 0.0425)])
-def test_onset_time_equals_the_published_runs(beta: float, tokens: int, printed: float) -> None:
+def test_onset_time_equals_the_published_runs(beta, tokens, printed):
     """T = ln N / (2 lambda_max) in paper time: clusters of the published figures form there."""
     found = mf.onset_time(circle(mf.exponential(beta)), tokens) * np.exp(-beta)
     assert found == pytest.approx(printed, abs=0.6e-4)
 
 
-def test_onset_time_is_when_the_noise_of_tokens_has_grown_to_one() -> None:
+def test_onset_time_is_when_the_noise_of_tokens_has_grown_to_one():
     """|c_k|^2 starts at 1/N: e^{2 lambda T} / N = 1."""
     problem = circle(mf.exponential(3.0), mf.SA)
     time = mf.onset_time(problem, 500)
     assert np.exp(2 * growth_rate_max(problem) * time) / 500 == pytest.approx(1.0, rel=1e-14)
 
 
-def test_onset_time_refuses_one_token() -> None:
+def test_onset_time_refuses_one_token():
     """The logarithm of 1 would make the onset the start."""
     with pytest.raises(ValueError, match="tokens must be at least 2, got 1"):
         mf.onset_time(circle(mf.linear()), 1)
 
 
-def test_rates_of_heads_know_what_else_moves_tokens() -> None:
+def test_rates_of_heads_know_what_else_moves_tokens():
     """A drift that strains, or a later stage, would be left out of the unit of time."""
     heads = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=3.0)
     alone = mf.Problem(mf.Circle(), heads)
@@ -417,7 +408,7 @@ def test_rates_of_heads_know_what_else_moves_tokens() -> None:
 @pytest.mark.parametrize(
     "layers", [mf.Layers(0.1, 20), mf.Layers(0.0, placement="pre")], ids=["steps", "pre"]
 )
-def test_times_of_the_flow_are_not_those_of_layers(layers: mf.Layers) -> None:
+def test_times_of_the_flow_are_not_those_of_layers(layers):
     """Times and rates of attention alone would stand for those of layers with another clock."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, layers=layers)
     pair = mf.Measure(mf.Circle(), [0.0, 1.0])

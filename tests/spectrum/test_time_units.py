@@ -15,7 +15,7 @@ def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
 
 
 @pytest.mark.parametrize("beta", [-4.0, 0.5, 9.0])
-def test_paper_time_undoes_the_scaling_of_the_kernel(beta: float) -> None:
+def test_paper_time_undoes_the_scaling_of_the_kernel(beta):
     """The papers' velocity is e^{|beta|} times ours, for either sign of beta, USA only."""
     kernel = mf.exponential(beta)
     assert paper_time_factor(circle(kernel)) == np.exp(-abs(beta))
@@ -35,20 +35,20 @@ def test_paper_time_undoes_the_scaling_of_the_kernel(beta: float) -> None:
         circle(mf.zonal(multipliers=[1.0, 0.25])),
     ],
 )
-def test_paper_time_is_scaled_time_where_nothing_was_scaled(problem: mf.Problem) -> None:
+def test_paper_time_is_scaled_time_where_nothing_was_scaled(problem):
     """A quotient forgets the scale; the linear kernel has none."""
     assert paper_time_factor(problem) == 1.0
     assert time_unit(problem, "paper") == 1.0
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow("none", diffusivity=0.01)])
-def test_growth_time_is_an_e_fold_of_the_fastest_mode(flow: mf.Flow) -> None:
+def test_growth_time_is_an_e_fold_of_the_fastest_mode(flow):
     """In growth time the largest rate is 1."""
     problem = circle(mf.exponential(5.0), flow)
     assert time_unit(problem, "growth") * growth_rate_max(problem) == pytest.approx(1, rel=1e-15)
 
 
-def test_paper_time_of_heads_undoes_their_common_scale() -> None:
+def test_paper_time_of_heads_undoes_their_common_scale():
     """Heads of several sharpnesses would each have a time of its own.
 
     Velocities of five tokens without normalisation: the sum over pairs, in the papers' time.
@@ -76,39 +76,39 @@ def test_paper_time_of_heads_undoes_their_common_scale() -> None:
     assert time_unit(numbers, "growth") * growth_rate_max(numbers) == pytest.approx(1, rel=1e-15)
 
 
-def test_scaled_time_is_the_unit_itself() -> None:
+def test_scaled_time_is_the_unit_itself():
     """Inside the package nothing is converted."""
     assert time_unit(circle(mf.exponential(5.0)), "scaled") == 1.0
 
 
-def test_flows_agree_in_time_units_of_the_linear_phase() -> None:
+def test_flows_agree_in_time_units_of_the_linear_phase():
     """t_SA = a_0 t_USA in the linear phase: the same growth, whatever the flow."""
     usa, sa = (time_unit(circle(mf.exponential(6.0), f), "growth") for f in (mf.USA, mf.SA))
     mean = mf.exponential(6.0).attention_multipliers(1, 0)[0]
     assert sa == pytest.approx(mean * usa, rel=1e-14)
 
 
-def test_paper_time_refuses_to_overflow() -> None:
+def test_paper_time_refuses_to_overflow():
     """At beta = 800 a unit of paper time is 1e347 units of scaled time."""
     with pytest.raises(ValueError, match="paper time overflows at beta = 800: use 'scaled'"):
         time_unit(circle(mf.exponential(800.0)), "paper")
     assert time_unit(circle(mf.exponential(800.0), mf.SA), "paper") == 1.0
 
 
-def test_growth_time_refuses_where_nothing_grows() -> None:
+def test_growth_time_refuses_where_nothing_grows():
     """Infinite units would make every save time infinite."""
     with pytest.raises(ValueError, match="growth time needs a growing degree and none grows"):
         time_unit(circle(mf.exponential(5.0), mf.Flow("none", strength=-1.0)), "growth")
 
 
-def test_time_unit_refuses_unknown_names() -> None:
+def test_time_unit_refuses_unknown_names():
     """The message lists what is known."""
     with pytest.raises(ValueError, match="unit 'seconds' is not known. Known: growth, paper, sc"):
         time_unit(circle(mf.linear()), "seconds")
     assert TIME_UNITS == ("scaled", "paper", "growth")
 
 
-def test_kappa_is_that_of_the_papers() -> None:
+def test_kappa_is_that_of_the_papers():
     """The column would be off by e^beta."""
     # Mun and Rosenzweig's threshold: kappa = beta / I_1(beta) in d = 2.
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)

@@ -1,7 +1,5 @@
 """Where given tokens will cluster: symmetric sets that are known exactly, and runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import each
@@ -21,7 +19,7 @@ def circle(beta: float, flow: mf.Flow = mf.USA) -> Problem:
 
 
 @each("beta", [2.0, 9.0], k=[1, 2, 3, 5, 8])
-def test_polygon_stays_where_it_is(k: int, beta: float) -> None:
+def test_polygon_stays_where_it_is(k, beta):
     """The potential of a k-gon of clusters has its maxima there, by symmetry."""
     corners = 0.3 + 2 * np.pi * np.arange(k) / k
     points = np.repeat(corners, 4)
@@ -33,20 +31,20 @@ def test_polygon_stays_where_it_is(k: int, beta: float) -> None:
     assert np.abs(gaps).max() < 1e-10
 
 
-def test_dominant_positions_of_the_dominant_polygon_are_its_corners() -> None:
+def test_dominant_positions_of_the_dominant_polygon_are_its_corners():
     """(2 pi j - arg c_k) / k would have the wrong sign or period."""
     corners = -3.0 + 2 * np.pi * np.arange(4) / 4
     found = predict_positions(circle(8.0), np.repeat(corners, 3))
     assert found.dominant_positions == pytest.approx(corners, abs=1e-12)
 
 
-def test_dominant_positions_are_none_where_the_moment_vanishes() -> None:
+def test_dominant_positions_are_none_where_the_moment_vanishes():
     """The argument of rounding would look like a prediction."""
     triangle = 2 * np.pi * np.arange(3) / 3
     assert len(predict_positions(circle(8.0), triangle).dominant_positions) == 0
 
 
-def test_masses_are_the_shares_of_the_labels() -> None:
+def test_masses_are_the_shares_of_the_labels():
     """Masses and labels would tell different stories."""
     found = predict_positions(circle(9.0), RNG.uniform(-9.0, 9.0, 500))
     shares = [np.mean(found.labels == i) for i in range(len(found.positions))]
@@ -54,7 +52,7 @@ def test_masses_are_the_shares_of_the_labels() -> None:
     assert found.masses.sum() == pytest.approx(1.0, abs=1e-14)
 
 
-def test_positions_turn_with_the_tokens() -> None:
+def test_positions_turn_with_the_tokens():
     """The prediction would depend on where angles are counted from."""
     points = RNG.uniform(0.0, 2 * np.pi, 300)
     still, turned = (predict_positions(circle(9.0), points + by) for by in (0.0, 1.234))
@@ -68,7 +66,7 @@ def test_positions_turn_with_the_tokens() -> None:
     [circle(5.0), circle(5.0, mf.SA), circle(-5.0), circle(-5.0, mf.Flow("none", strength=-1.0))],
     ids=["USA", "SA", "beta < 0", "both negative"],
 )
-def test_potential_is_that_of_the_grown_moments(problem: Problem) -> None:
+def test_potential_is_that_of_the_grown_moments(problem):
     """Signs of strength or multipliers would be lost: minima would be taken for maxima."""
     n = 200
     points = RNG.uniform(0.0, 2 * np.pi, n)
@@ -83,7 +81,7 @@ def test_potential_is_that_of_the_grown_moments(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_clusters_of_a_run_form_near_the_positions(seed: int) -> None:
+def test_clusters_of_a_run_form_near_the_positions(seed):
     """Linear theory would not be about the tokens: a run of the same tokens is another way."""
     problem = circle(9.0)
     points = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, 1000)
@@ -102,14 +100,14 @@ def test_clusters_of_a_run_form_near_the_positions(seed: int) -> None:
     assert masses[formed] == pytest.approx(found.masses[gaps.argmin(axis=1)], abs=0.08)
 
 
-def test_maxima_without_tokens_are_no_clusters() -> None:
+def test_maxima_without_tokens_are_no_clusters():
     """Ripples far from all tokens would be listed as clusters of mass 0."""
     found = predict_positions(circle(9.0), np.array([0.1, 0.1, 0.2]))
     assert found.masses == pytest.approx([1.0]) and list(found.labels) == [0, 0, 0]
     assert len(maxima(mf.Circle(), found.potential)) > 1
 
 
-def test_octahedron_stays_where_it_is() -> None:
+def test_octahedron_stays_where_it_is():
     """The potential of an octahedron of clusters has its maxima there, by symmetry."""
     corners = np.concatenate([np.eye(3), -np.eye(3)])
     found = predict_positions(
@@ -121,7 +119,7 @@ def test_octahedron_stays_where_it_is() -> None:
     assert len(found.dominant_positions) == 0
 
 
-def test_sphere_tokens_are_predicted_with_the_counts() -> None:
+def test_sphere_tokens_are_predicted_with_the_counts():
     """Vectors of any length are tokens: the law and the positions belong to the same set."""
     found = predict_clusters(
         Problem(mf.Sphere(), mf.exponential(5.0), normalization="none"),
@@ -135,7 +133,7 @@ def test_sphere_tokens_are_predicted_with_the_counts() -> None:
     assert "300 tokens" in repr(found.positions)
 
 
-def test_tokens_without_a_potential_are_refused() -> None:
+def test_tokens_without_a_potential_are_refused():
     """Rounding would be drawn as clusters: a regular 400-gon has no relevant moments."""
     even = 2 * np.pi * np.arange(400) / 400
     with pytest.raises(ValueError, match="placed so evenly that their moments up to degree"):
@@ -143,7 +141,7 @@ def test_tokens_without_a_potential_are_refused() -> None:
 
 
 @pytest.mark.parametrize("points", [np.zeros((5, 3)), np.array([0.0, np.nan]), np.zeros(0)])
-def test_points_that_are_none_are_refused(points: np.ndarray) -> None:
+def test_points_that_are_none_are_refused(points):
     """Angles and vectors would be mixed up."""
     with pytest.raises(ValueError, match="point"):
         predict_clusters(circle(5.0), points)

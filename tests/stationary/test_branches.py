@@ -1,7 +1,5 @@
 """Branches of stationary states against exact states, other routes and each other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -38,7 +36,7 @@ def residuals(branch: Branch) -> FloatArray:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 4])
-def test_kuramoto_is_followed_exactly(dimension: int) -> None:
+def test_kuramoto_is_followed_exactly(dimension):
     """The linear kernel has r = I_{d/2}(r/D) / I_{d/2-1}(r/D), and a pitchfork at D = 1/d."""
     branch = primary_branch(mf.Problem(mf.Sphere(dimension + 1), mf.linear(), mf.USA))
     d = dimension + 1
@@ -60,7 +58,7 @@ def test_kuramoto_is_followed_exactly(dimension: int) -> None:
     ],
     ids=str,
 )
-def test_every_point_is_a_state_of_a_finer_quadrature(problem: mf.Problem) -> None:
+def test_every_point_is_a_state_of_a_finer_quadrature(problem):
     """A branch that outruns its quadrature would be one of another equation."""
     from meanfield.stationary.symmetry import axisymmetric
 
@@ -75,7 +73,7 @@ def test_every_point_is_a_state_of_a_finer_quadrature(problem: mf.Problem) -> No
     assert residuals(replace(branch, symmetry=fine)).max() < 1e-12
 
 
-def test_saddle_node_is_where_the_leading_rate_vanishes() -> None:
+def test_saddle_node_is_where_the_leading_rate_vanishes():
     """Two routes to the fold: the tangent of the branch, the linearised evolution."""
     branch = primary_branch(JUMP)
     fold = next(point for point in branch.special if point.kind == "saddle_node")
@@ -86,9 +84,7 @@ def test_saddle_node_is_where_the_leading_rate_vanishes() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
-def test_stability_agrees_with_the_linearised_evolution(
-    manifold: mf.Circle | mf.Sphere, flow: mf.Flow
-) -> None:
+def test_stability_agrees_with_the_linearised_evolution(manifold, flow):
     """The sign of the Jacobian must be that of the rates of axisymmetric perturbations."""
     branch = primary_branch(mf.Problem(manifold, mf.exponential(beta=3.5), flow))
     equation = SelfConsistency(branch.problem, branch.symmetry)
@@ -98,7 +94,7 @@ def test_stability_agrees_with_the_linearised_evolution(
         assert (leading < 0) == branch.stable_within_symmetry[i]
 
 
-def test_free_energy_changes_by_the_entropy() -> None:
+def test_free_energy_changes_by_the_entropy():
     """Along states dF/dD = int f log f: the curve of F is that of an independent quadrature."""
     branch = primary_branch(JUMP)
     equation, weights = SelfConsistency(JUMP, branch.symmetry), branch.symmetry.weights
@@ -109,7 +105,7 @@ def test_free_energy_changes_by_the_entropy() -> None:
         assert found == pytest.approx(expected, abs=1e-15)
 
 
-def test_transition_has_the_free_energy_of_uniform() -> None:
+def test_transition_has_the_free_energy_of_uniform():
     """And only one point past uniform has it."""
     branch = primary_branch(JUMP)
     (transition,) = [point for point in branch.special if point.kind == "transition"]
@@ -117,7 +113,7 @@ def test_transition_has_the_free_energy_of_uniform() -> None:
     assert abs(equation.free_energy(transition.moments, transition.value)) < 1e-16
 
 
-def test_stable_part_is_found_by_iteration_too() -> None:
+def test_stable_part_is_found_by_iteration_too():
     """States found from the most ordered one, without any branch."""
     branch = primary_branch(JUMP)
     for i in np.flatnonzero(branch.stable_within_symmetry)[::3]:
@@ -126,7 +122,7 @@ def test_stable_part_is_found_by_iteration_too() -> None:
         assert state.order_parameter == pytest.approx(branch.order_parameter[i], abs=1e-12)
 
 
-def test_double_symmetry_is_the_folded_problem() -> None:
+def test_double_symmetry_is_the_folded_problem():
     """States in cos(2 l theta) are those of the kernel with the multipliers w_{2l}."""
     # On the circle a kernel that is even in cos(theta) grows in degree 2 first.
     beta = 12.0
@@ -146,7 +142,7 @@ def test_double_symmetry_is_the_folded_problem() -> None:
     np.testing.assert_allclose(equation.coupling[0], ive(2, beta) / beta, rtol=1e-14)
 
 
-def test_even_states_leave_the_sphere_transcritically() -> None:
+def test_even_states_leave_the_sphere_transcritically():
     """D - D_# is linear in the moment: with A = <P^3>/2 for USA, P = p_2 normalised."""
     branch = primary_branch(
         mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow("none", strength=-1.0))
@@ -158,13 +154,13 @@ def test_even_states_leave_the_sphere_transcritically() -> None:
     assert (branch.values[1] / branch.values[0] - 1.0) / eps == pytest.approx(slope, rel=5e-3)
 
 
-def test_branch_ends_at_its_share() -> None:
+def test_branch_ends_at_its_share():
     """The last point lies on the bound."""
     branch = primary_branch(mf.Problem(mf.Circle(), mf.linear(), mf.USA), smallest=0.6)
     assert branch.values[-1] == pytest.approx(0.3, rel=1e-14)
 
 
-def test_branch_goes_beyond_its_transition() -> None:
+def test_branch_goes_beyond_its_transition():
     """At large beta states are almost Diracs long before they win over uniform."""
     branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(beta=60.0), mf.USA))
     (transition,) = [point for point in branch.special if point.kind == "transition"]
@@ -175,16 +171,14 @@ def test_branch_goes_beyond_its_transition() -> None:
 
 @pytest.mark.parametrize("beta", [-7.0, -20.0, -50.0])
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Sphere(6)])
-def test_softmax_is_followed_as_far_as_moments_hold_it(
-    manifold: mf.Circle | mf.Sphere, beta: float
-) -> None:
+def test_softmax_is_followed_as_far_as_moments_hold_it(manifold, beta):
     """Newton's method went to absurd diffusivities, or stalled where a*f is rounding."""
     branch = primary_branch(mf.Problem(manifold, mf.exponential(beta), mf.SA))
     assert branch.order_parameter[-1] > 0.6
     assert residuals(branch).max() < 1e-8
 
 
-def test_states_of_a_branch_are_stationary_states() -> None:
+def test_states_of_a_branch_are_stationary_states():
     """A point of a branch would have to be put together by hand."""
     branch = primary_branch(JUMP)
     state = branch.state(-1)
@@ -194,7 +188,7 @@ def test_states_of_a_branch_are_stationary_states() -> None:
     assert state.is_stable and not branch.state(5).is_stable
 
 
-def test_special_points_know_their_free_energy() -> None:
+def test_special_points_know_their_free_energy():
     """A figure would have to solve for it again."""
     branch = primary_branch(JUMP)
     energies = {point.kind: point.free_energy for point in branch.special}
@@ -204,26 +198,26 @@ def test_special_points_know_their_free_energy() -> None:
     assert abs(energies["transition"]) < 1e-16 < 1e-5 < energies["saddle_node"]
 
 
-def test_branch_is_written_in_a_line() -> None:
+def test_branch_is_written_in_a_line():
     """Thousands of numbers would be printed at a prompt."""
     text = repr(primary_branch(JUMP))
     assert len(text) < 600 and "\n" not in text and "saddle_node" in text
 
 
-def test_too_narrow_kernels_are_refused() -> None:
+def test_too_narrow_kernels_are_refused():
     """Hours would pass without a word, or a diffusivity be blamed that nobody chose."""
     with pytest.raises(ValueError, match=r"beta=1000000.0\) is too narrow: .* Take a smaller"):
         primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6), mf.USA))
 
 
-def test_lost_branches_are_told_in_diffusivities(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_branches_are_told_in_diffusivities(monkeypatch):
     """A message would speak of p, which no user knows."""
     monkeypatch.setattr("meanfield.stationary.branches.Pace", partial(Pace, points=5))
     with pytest.raises(ContinuationError, match="after 5 points, at diffusivity = 0.0656"):
         primary_branch(JUMP)
 
 
-def test_normalised_branch_has_no_free_energy() -> None:
+def test_normalised_branch_has_no_free_energy():
     """None is known: NaN, not a number of another flow."""
     branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA))
     assert np.isnan(branch.free_energy).all()
@@ -231,7 +225,7 @@ def test_normalised_branch_has_no_free_energy() -> None:
 
 
 @pytest.mark.parametrize("smallest", [0.0, 1.0])
-def test_share_is_checked(smallest: float) -> None:
+def test_share_is_checked(smallest):
     """At 1 there is no branch, at 0 no end."""
     with pytest.raises(ValueError, match=r"smallest must be a share of D_# in \(0, 1\)"):
         primary_branch(JUMP, smallest=smallest)

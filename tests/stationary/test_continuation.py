@@ -1,7 +1,5 @@
 """Continuation on curves whose special points are known exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -51,41 +49,41 @@ def once_around(point: CurvePoint) -> bool:
     return bool(point.state[0] > 0.5 and point.parameter < 0)
 
 
-def test_both_folds_of_a_circle_are_exact() -> None:
+def test_both_folds_of_a_circle_are_exact():
     """A continuation in p alone would end at the first fold."""
     curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
     np.testing.assert_allclose(located(curve, "fold"), [[0, 1], [0, -1]], atol=ROUNDING)
 
 
-def test_points_lie_on_the_circle() -> None:
+def test_points_lie_on_the_circle():
     """Predicted points that are not corrected leave the curve by the square of the step."""
     curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
     radii = [point.state[0] ** 2 + point.parameter**2 for point in curve.points]
     np.testing.assert_allclose(radii, 1.0, atol=1e-15)
 
 
-def test_folds_of_a_cubic_are_exact() -> None:
+def test_folds_of_a_cubic_are_exact():
     """The cubic p = x^3 - x folds at x = -1/sqrt(3) and 1/sqrt(3), |p| = 2/sqrt(27)."""
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
     x, p = 1 / np.sqrt(3), 2 / np.sqrt(27)
     np.testing.assert_allclose(located(curve, "fold"), [[-x, p], [x, -p]], atol=ROUNDING)
 
 
-def test_a_fold_is_no_bifurcation() -> None:
+def test_a_fold_is_no_bifurcation():
     """The determinant of dF/dx vanishes at both: only the bordered one tells them apart."""
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
     assert len(located(curve, "bifurcation")) == 0
 
 
 @pytest.mark.parametrize("start", [-0.7, -0.5])
-def test_pitchfork_is_found_from_the_trivial_curve(start: float) -> None:
+def test_pitchfork_is_found_from_the_trivial_curve(start):
     """On x = 0 nothing but the determinant shows that x^2 = p branches off at p = 0."""
     curve = along(PITCHFORK, (0.0, start), (0.0, 1.0), bounds=(-1.0, 1.0))
     np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], atol=ROUNDING)
     assert len(located(curve, "fold")) == 0
 
 
-def test_pitchfork_is_passed_on_its_curved_branch() -> None:
+def test_pitchfork_is_passed_on_its_curved_branch():
     """On x^2 = p the same point is a fold of p, and a crossing."""
     curve = along(PITCHFORK, (0.9, 0.81), (-1.0, 0.0), bounds=(-1.0, 1.0))
     # The crossing is where Newton's method is singular: half of the digits remain.
@@ -93,7 +91,7 @@ def test_pitchfork_is_passed_on_its_curved_branch() -> None:
     np.testing.assert_allclose(curve.points[-1].state, [-1.0], atol=ROUNDING)
 
 
-def test_own_test_functions_are_located_in_order() -> None:
+def test_own_test_functions_are_located_in_order():
     """The point x = p of the circle lies at 1/sqrt(2), before the fold."""
     curve = along(
         CIRCLE,
@@ -106,7 +104,7 @@ def test_own_test_functions_are_located_in_order() -> None:
     np.testing.assert_allclose(located(curve, "diagonal"), [[np.sqrt(0.5)] * 2], atol=ROUNDING)
 
 
-def test_order_holds_within_one_step() -> None:
+def test_order_holds_within_one_step():
     """Two zeros between the same points, told in the order of the tests, would seem swapped."""
     curve = along(
         CIRCLE,
@@ -123,7 +121,7 @@ def test_order_holds_within_one_step() -> None:
     assert curve.located[0].after == curve.located[1].after
 
 
-def test_meaningless_tests_are_passed_over() -> None:
+def test_meaningless_tests_are_passed_over():
     """A test that is NaN on one side has not changed its sign."""
     curve = along(
         CIRCLE,
@@ -135,21 +133,21 @@ def test_meaningless_tests_are_passed_over() -> None:
     assert not curve.located
 
 
-def test_curve_ends_on_its_bound() -> None:
+def test_curve_ends_on_its_bound():
     """A last point beyond the bound would be where the system may have no meaning."""
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.3))
     assert curve.points[-1].parameter == pytest.approx(0.3, abs=1e-15)
     assert max(point.parameter for point in curve.points[:-1]) < 0.3
 
 
-def test_tangents_are_those_of_the_circle() -> None:
+def test_tangents_are_those_of_the_circle():
     """The tangent at (cos s, sin s) is (-sin s, cos s)."""
     curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
     expected = [[-point.parameter, point.state[0]] for point in curve.points]
     np.testing.assert_allclose([point.tangent for point in curve.points], expected, atol=1e-14)
 
 
-def test_an_inexact_slope_does_not_move_the_curve() -> None:
+def test_an_inexact_slope_does_not_move_the_curve():
     """dF/dp by differences is enough, since points are corrected by their residual."""
     crude = System(CIRCLE.residual, CIRCLE.jacobian, lambda x, p: 1.001 * CIRCLE.slope(x, p))
     curve = along(crude, (1.0, 0.0), (0.0, 1.0), stop=once_around)
@@ -157,13 +155,13 @@ def test_an_inexact_slope_does_not_move_the_curve() -> None:
     np.testing.assert_allclose(radii, 1.0, atol=1e-10)
 
 
-def test_too_many_points_are_an_error() -> None:
+def test_too_many_points_are_an_error():
     """A closed curve would be followed for ever."""
     with pytest.raises(ContinuationError, match="has not ended after 50 points, at p = "):
         along(CIRCLE, (1.0, 0.0), (0.0, 1.0), pace=Pace(points=50))
 
 
-def test_a_curve_that_ends_is_an_error() -> None:
+def test_a_curve_that_ends_is_an_error():
     """sqrt(p) = x ends at p = 0: steps that fail there must not be tried for ever."""
     root = scalar(
         lambda x, p: x - np.sqrt(p) if p > 0 else np.nan,
@@ -174,7 +172,7 @@ def test_a_curve_that_ends_is_an_error() -> None:
         along(root, (1.0, 1.0), (0.0, -1.0))
 
 
-def test_start_outside_of_the_bounds_is_an_error() -> None:
+def test_start_outside_of_the_bounds_is_an_error():
     """The curve would never meet its bound."""
     with pytest.raises(ValueError, match="p = -0.528 of the first point lies outside"):
         along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(0.0, 1.0))

@@ -1,7 +1,5 @@
 """Systems of stationary states: their derivatives, and how narrow a state may be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ def family_of(flow: mf.Flow) -> Family:
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
-def test_derivatives_are_those_of_the_residual(flow: mf.Flow) -> None:
+def test_derivatives_are_those_of_the_residual(flow):
     """Against central differences: a wrong scale would spoil Newton's order without an error."""
     family = family_of(flow)
     system, n = family.system, len(family.symmetry.degrees)
@@ -34,20 +32,20 @@ def test_derivatives_are_those_of_the_residual(flow: mf.Flow) -> None:
     np.testing.assert_allclose(system.slope(x, p), slope, atol=1e-8)
 
 
-def test_parameters_are_logarithms() -> None:
+def test_parameters_are_logarithms():
     """What the continuation calls p = log 2 is twice the parameter."""
     value = family_of(FLOWS[0]).diffusivity
     assert value(np.log(2.0)) == pytest.approx(2.0 * value(0.0), rel=1e-15)
 
 
-def test_a_dirac_is_as_sharp_as_the_kernel_allows() -> None:
+def test_a_dirac_is_as_sharp_as_the_kernel_allows():
     """There sum_l A_l l (l + 1) p_l(1)^2 / 2 is -W'' of the angle at 0, that is a(1) = 1."""
     family = family_of(FLOWS[0])
     dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
     assert family.sharpness(dirac) == pytest.approx(FLOWS[0].diffusivity, rel=1e-12)
 
 
-def test_moments_hold_states_of_attractive_softmax() -> None:
+def test_moments_hold_states_of_attractive_softmax():
     """There a*f vanishes where the state does, and no digits of it are asked for."""
     for beta, lost in ((60.0, False), (-60.0, True)):
         problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
@@ -56,7 +54,7 @@ def test_moments_hold_states_of_attractive_softmax() -> None:
         assert family.is_lost(dirac) == lost
 
 
-def test_uniform_is_not_sharp() -> None:
+def test_uniform_is_not_sharp():
     """Its density has no width: any quadrature will do."""
     family = family_of(FLOWS[0])
     uniform = CurvePoint(np.zeros(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))

@@ -1,7 +1,5 @@
 """The operator linearised about any density, and its leading eigenvalues."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton's method where it fails."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +10,7 @@ from meanfield.stationary.newton import newton
 
 
 @pytest.mark.parametrize("jacobian", [np.zeros((2, 2)), np.ones((2, 2))])
-def test_newton_gives_up_where_the_jacobian_is_singular(jacobian: np.ndarray) -> None:
+def test_newton_gives_up_where_the_jacobian_is_singular(jacobian):
     """At a bifurcation a traceback of linear algebra would end the continuation."""
     equation: Any = SimpleNamespace(
         residual=lambda moments, diffusivity: np.ones(2), jacobian=lambda *_: jacobian

@@ -1,7 +1,5 @@
 """Invariant harmonics of the polyhedra, and stationary states made of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Degrees and nodes that resolve stationary states."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import each
@@ -18,7 +16,7 @@ from meanfield.stationary.states import stationary_state
 from meanfield.stationary.symmetry import axisymmetric, gegenbauer, log_harmonic_counts
 
 
-def test_stationary_symmetry_resolves_sharp_states() -> None:
+def test_stationary_symmetry_resolves_sharp_states():
     """Twice the nodes would move the moments: the rule of nodes per width would be too small."""
     for manifold in (mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Sphere(21)):
         for beta, share in ((1.0, 0.02), (4.0, 0.1), (20.0, 0.5)):
@@ -34,7 +32,7 @@ def test_stationary_symmetry_resolves_sharp_states() -> None:
             np.testing.assert_allclose(coarse, fine, rtol=1e-12, atol=1e-12)
 
 
-def test_carrying_degree_covers_a_dirac() -> None:
+def test_carrying_degree_covers_a_dirac():
     """In high dimension the kernel's own degree is too low for the field of a Dirac."""
     problem = mf.Problem(mf.Sphere(100), mf.exponential(5.0), mf.USA)
     degree = carrying_degree(problem)
@@ -50,7 +48,7 @@ def test_carrying_degree_covers_a_dirac() -> None:
     assert equation.coupling[0] == w[1]
 
 
-def test_carrying_degree_of_a_narrow_kernel_in_high_dimension() -> None:
+def test_carrying_degree_of_a_narrow_kernel_in_high_dimension():
     """There a_l underflows and N_l overflows: their product must not become NaN."""
     degrees = [
         carrying_degree(mf.Problem(mf.Sphere(1000), mf.exponential(beta), mf.SA))
@@ -63,9 +61,7 @@ def test_carrying_degree_of_a_narrow_kernel_in_high_dimension() -> None:
 
 @pytest.mark.parametrize("normalized", [False, True], ids=["USA", "SA"])
 @each("beta", [-30.0, -5.0, -1.0, -0.2, 0.2, 1.0, 5.0, 30.0], strength=[1.0, -0.5])
-def test_no_measure_bends_its_potential_more(
-    normalized: bool, beta: float, strength: float
-) -> None:
+def test_no_measure_bends_its_potential_more(normalized, beta, strength):
     """A state could be narrower than the quadrature that is to resolve it.
 
     D V = strength W * f or strength log(a * f) / beta of one, two, three tokens, by differences.
@@ -88,7 +84,7 @@ def test_no_measure_bends_its_potential_more(
     assert largest > 0.3 * bound
 
 
-def test_narrowest_width_bounds_a_state_of_anti_attention() -> None:
+def test_narrowest_width_bounds_a_state_of_anti_attention():
     """SA with beta < 0 bends more than one token does: 1 / sqrt(-V'') is 0.3 here, not 0.4."""
     problem = mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.SA)
     diffusivity = 0.9 * mf.critical_diffusivity(problem)
@@ -103,7 +99,7 @@ def test_narrowest_width_bounds_a_state_of_anti_attention() -> None:
     assert narrowest_width(problem, diffusivity) < width
 
 
-def test_unsuitable_diffusivities_are_refused() -> None:
+def test_unsuitable_diffusivities_are_refused():
     """Without noise, or next to none, states are Diracs."""
     circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
     with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):

@@ -1,7 +1,5 @@
 """The equation m = G(m) and its derivatives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -29,7 +27,7 @@ def example(manifold: object, flow: mf.Flow, beta: float = 3.0) -> tuple:
 
 
 @each("flow", FLOWS, manifold=MANIFOLDS)
-def test_jacobian_is_the_derivative(manifold: object, flow: mf.Flow) -> None:
+def test_jacobian_is_the_derivative(manifold, flow):
     """Newton's method would lose its order, and branches their tangents."""
     equation, moments, diffusivity = example(manifold, flow)
     direction = np.random.default_rng(2).standard_normal(len(moments))
@@ -42,7 +40,7 @@ def test_jacobian_is_the_derivative(manifold: object, flow: mf.Flow) -> None:
 
 
 @each("flow", FLOWS, manifold=MANIFOLDS)
-def test_slope_is_the_derivative_by_diffusivity(manifold: object, flow: mf.Flow) -> None:
+def test_slope_is_the_derivative_by_diffusivity(manifold, flow):
     """Continuation in the diffusivity would predict the wrong way."""
     equation, moments, diffusivity = example(manifold, flow)
     h = 1e-3 * diffusivity
@@ -53,7 +51,7 @@ def test_slope_is_the_derivative_by_diffusivity(manifold: object, flow: mf.Flow)
 
 
 @each("flow", FLOWS, manifold=MANIFOLDS)
-def test_jacobian_at_uniform_gives_growth_rates(manifold: object, flow: mf.Flow) -> None:
+def test_jacobian_at_uniform_gives_growth_rates(manifold, flow):
     """The residual's slope D (1 - A_l / D) l (l + d - 2) would not be minus the growth rate."""
     equation, moments, diffusivity = example(manifold, flow)
     jacobian = equation.jacobian(0.0 * moments, diffusivity)
@@ -68,7 +66,7 @@ def test_jacobian_at_uniform_gives_growth_rates(manifold: object, flow: mf.Flow)
 
 
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
-def test_density_has_the_moments_of_the_image(manifold: object) -> None:
+def test_density_has_the_moments_of_the_image(manifold):
     """Density and G(m) would disagree: mass 1, moments by the quadrature."""
     equation, moments, diffusivity = example(manifold, mf.SA)
     density = equation.density(moments, diffusivity)
@@ -78,7 +76,7 @@ def test_density_has_the_moments_of_the_image(manifold: object) -> None:
     np.testing.assert_allclose(found, equation.image(moments, diffusivity), rtol=0, atol=1e-13)
 
 
-def test_normalised_density_is_a_power_of_the_partition_function() -> None:
+def test_normalised_density_is_a_power_of_the_partition_function():
     """For SA f = (a*f)^{1/(c D)}: here a*f by direct summation over the kernel."""
     problem = mf.Problem(
         mf.Circle(), mf.exponential(4.0), mf.Flow(normalized=True, strength=1.5, diffusivity=0.2)
@@ -94,7 +92,7 @@ def test_normalised_density_is_a_power_of_the_partition_function() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.Flow("none", strength=0.5)], ids=str)
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
-def test_free_energy_is_entropy_and_interaction(manifold: object, flow: mf.Flow) -> None:
+def test_free_energy_is_entropy_and_interaction(manifold, flow):
     """F = D int f log f - 1/2 strength sum w_l m_l^2, term by term, at a stationary state."""
     critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), flow))
     noisy = mf.Flow("none", strength=flow.strength, diffusivity=0.7 * critical)
@@ -108,7 +106,7 @@ def test_free_energy_is_entropy_and_interaction(manifold: object, flow: mf.Flow)
     assert state.free_energy == pytest.approx(direct, rel=1e-12)
 
 
-def test_free_energy_keeps_digits_near_the_bifurcation() -> None:
+def test_free_energy_keeps_digits_near_the_bifurcation():
     """F is of order |m|^4 there, its terms of order |m|^2: against 40 digits.
 
     Measured: error below 2e-15 D |m|^2, a few eps.
@@ -136,7 +134,7 @@ def test_free_energy_keeps_digits_near_the_bifurcation() -> None:
         assert state.free_energy < 0
 
 
-def test_free_energy_is_continuous_where_its_formula_changes() -> None:
+def test_free_energy_is_continuous_where_its_formula_changes():
     """The formula for weak fields and that for strong ones would leave a step between."""
     critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA))
     diffusivities = critical * np.linspace(0.985, 0.999, 57)
@@ -154,7 +152,7 @@ def test_free_energy_is_continuous_where_its_formula_changes() -> None:
 
 
 @pytest.mark.parametrize("d", [2, 3, 4, 8])
-def test_free_energy_slope_is_the_entropy(d: int) -> None:
+def test_free_energy_slope_is_the_entropy(d):
     """DF/dD = int f log f at a stationary state: the envelope theorem."""
     manifold = mf.Sphere(d)
     critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), mf.USA))
@@ -171,7 +169,7 @@ def test_free_energy_slope_is_the_entropy(d: int) -> None:
     assert slope == pytest.approx(weights @ (f * np.log(f)), rel=1e-8)
 
 
-def test_order_parameter_of_a_dirac_is_one() -> None:
+def test_order_parameter_of_a_dirac_is_one():
     """The mean vector of a Dirac has length 1 in every dimension."""
     for manifold in MANIFOLDS:
         equation, _, _ = example(manifold, mf.USA)
@@ -180,7 +178,7 @@ def test_order_parameter_of_a_dirac_is_one() -> None:
         assert equation.order_parameter(first) == pytest.approx(1.0, rel=1e-15)
 
 
-def test_linear_kernel_ignores_normalisation() -> None:
+def test_linear_kernel_ignores_normalisation():
     """Its partition function is 1: both flows have the same states."""
     symmetry = axisymmetric(2, 1)
     moments = np.array([0.6])
@@ -192,14 +190,14 @@ def test_linear_kernel_ignores_normalisation() -> None:
         assert equation.exponent is None
 
 
-def test_states_of_kuramoto_are_von_mises() -> None:
+def test_states_of_kuramoto_are_von_mises():
     """G_1 would not be the Bessel ratio."""
     equation = SelfConsistency(mf.Problem(mf.Circle(), mf.linear(), mf.USA), axisymmetric(1, 1))
     r = np.sqrt(0.5) * equation.image(np.array([np.sqrt(2.0) * 0.7]), 0.3)[0]
     assert r == pytest.approx(ive(1, 0.7 / 0.3) / ive(0, 0.7 / 0.3), rel=1e-14)
 
 
-def test_unsuitable_problems_are_refused() -> None:
+def test_unsuitable_problems_are_refused():
     """Each would give numbers that mean nothing."""
     circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
     with pytest.raises(ValueError, match="symmetry is of S\\^2, the problem lives on S\\^1"):
@@ -211,14 +209,14 @@ def test_unsuitable_problems_are_refused() -> None:
         SelfConsistency(own, axisymmetric(1, 40))
 
 
-def test_free_energy_that_is_not_known_is_nan() -> None:
+def test_free_energy_that_is_not_known_is_nan():
     """Arrays of energies along a branch need a number."""
     equation, moments, diffusivity = example(mf.Circle(), mf.SA)
     assert math.isnan(equation.free_energy(moments, diffusivity))
 
 
 @pytest.mark.parametrize("beta", [-7.0, -4.0, 3.0, 9.0])
-def test_rounding_bounds_what_a_bit_changes(beta: float) -> None:
+def test_rounding_bounds_what_a_bit_changes(beta):
     """Newton's method would stop early, or try for digits that SA with beta < 0 does not have."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
     diffusivity = 0.5 * mf.critical_diffusivity(problem)
@@ -235,7 +233,7 @@ def test_rounding_bounds_what_a_bit_changes(beta: float) -> None:
     assert 1e-3 * bound < max(changes) < 8.0 * bound
 
 
-def test_own_kernel_has_the_states_of_the_exponential_one() -> None:
+def test_own_kernel_has_the_states_of_the_exponential_one():
     """An own kernel equal to the exponential one, by quadrature, without normalisation."""
     flow = mf.Flow("none", diffusivity=0.08)
     kernels: list[Kernel] = [mf.exponential(1.5), mf.zonal(lambda s: np.exp(1.5 * (s - 1)))]

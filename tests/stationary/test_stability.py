@@ -1,7 +1,5 @@
 """Growth rates about axisymmetric states."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +23,7 @@ def noisy(manifold: object, beta: float, share: float, flow: mf.Flow = mf.USA) -
 
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
 @pytest.mark.parametrize("d", [2, 3, 4, 7])
-def test_uniform_has_its_known_rates(d: int, flow: mf.Flow) -> None:
+def test_uniform_has_its_known_rates(d, flow):
     """Every degree l must appear once in each order m = 0 ... l (circle: 0 and 1)."""
     problem = noisy(mf.Sphere(d), 3.0, 0.3, flow)
     uniform = stationary_state(problem, guess=[0.0])
@@ -49,7 +47,7 @@ def test_uniform_has_its_known_rates(d: int, flow: mf.Flow) -> None:
 
 @pytest.mark.parametrize("d", [2, 3, 4, 8])
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
-def test_rotation_has_the_rate_zero(d: int, flow: mf.Flow) -> None:
+def test_rotation_has_the_rate_zero(d, flow):
     """An ordered state rotated is a state: rate 0, order 1, exactly once."""
     state = stationary_state(noisy(mf.Sphere(d), 3.0, 0.9, flow))
     found = state.growth_rates(4)
@@ -66,7 +64,7 @@ def multiplicity(order: int, dimension: int) -> int:
 
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
-def test_rates_agree_with_the_equation_on_the_grid(manifold: object, flow: mf.Flow) -> None:
+def test_rates_agree_with_the_equation_on_the_grid(manifold, flow):
     """Against eigenvalues of the equation linearised on the grid, without any symmetry."""
     problem = noisy(manifold, 1.0, 0.9, flow)
     state = stationary_state(problem)
@@ -90,7 +88,7 @@ SADDLE_NODES = [
 
 
 @pytest.mark.parametrize(("d", "beta", "kappa"), SADDLE_NODES)
-def test_leading_rate_vanishes_at_the_saddle_node(d: int, beta: float, kappa: float) -> None:
+def test_leading_rate_vanishes_at_the_saddle_node(d, beta, kappa):
     """The m = 0 rate is -c sqrt(D_SN - D) there, and its square finds D_SN."""
     distances = np.array([1e-6, 2e-6, 4e-6, 8e-6])
     squares = []
@@ -107,7 +105,7 @@ def test_leading_rate_vanishes_at_the_saddle_node(d: int, beta: float, kappa: fl
     assert abs(offset) < 2e-9
 
 
-def test_middle_branch_has_one_growing_mode() -> None:
+def test_middle_branch_has_one_growing_mode():
     """Between transition and saddle-node the state in the middle is a saddle, axisymmetrically."""
     problem = noisy(mf.Circle(), 3.0, 1.0 / 0.991225571)
     lower = stationary_state(problem, guess=[0.25 * np.sqrt(2.0)])
@@ -117,7 +115,7 @@ def test_middle_branch_has_one_growing_mode() -> None:
     assert stationary_state(problem).is_stable
 
 
-def test_uniform_is_stable_above_the_critical_diffusivity() -> None:
+def test_uniform_is_stable_above_the_critical_diffusivity():
     """The sign of the leading rate is what stability means."""
     for share, stable in ((1.001, True), (0.999, False)):
         for flow in FLOWS:
@@ -125,7 +123,7 @@ def test_uniform_is_stable_above_the_critical_diffusivity() -> None:
             assert uniform.is_stable == stable
 
 
-def test_even_states_are_unstable_to_perturbations_that_are_not() -> None:
+def test_even_states_are_unstable_to_perturbations_that_are_not():
     """Stability is judged against all perturbations: two clusters fall into one."""
     state = stationary_state(noisy(mf.Circle(), 6.0, 0.5), "2-fold")
     assert not state.is_stable
@@ -134,7 +132,7 @@ def test_even_states_are_unstable_to_perturbations_that_are_not() -> None:
     assert np.linalg.eigvals(jacobian).real.min() > 0
 
 
-def test_sharp_state_has_the_rates_of_its_two_wells() -> None:
+def test_sharp_state_has_the_rates_of_its_two_wells():
     """D -> 0: Ornstein-Uhlenbeck processes about a Dirac and its antipode, rates in closed form.
 
     At the Dirac v = -a(1) theta: rates -n a(1), n >= 2, besides the rotation. At the antipode
@@ -148,7 +146,7 @@ def test_sharp_state_has_the_rates_of_its_two_wells() -> None:
     np.testing.assert_allclose(found, sorted(wells, reverse=True), atol=0.03)
 
 
-def test_rates_do_not_depend_on_the_first_degree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_do_not_depend_on_the_first_degree(monkeypatch):
     """Started too low, the degree must rise until the rates agree."""
     state = stationary_state(noisy(mf.Sphere(), 2.0, 0.5))
     usual = state.growth_rates(4)
@@ -159,7 +157,7 @@ def test_rates_do_not_depend_on_the_first_degree(monkeypatch: pytest.MonkeyPatch
         assert first.rate == pytest.approx(second.rate, abs=1e-11)
 
 
-def test_rates_that_do_not_settle_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_that_do_not_settle_are_said(monkeypatch):
     """Unconverged rates would be taken for rates."""
     state = stationary_state(noisy(mf.Circle(), 1.0, 0.001))
     monkeypatch.setattr(stability, "_ROUNDS", 2)
@@ -168,7 +166,7 @@ def test_rates_that_do_not_settle_are_said(monkeypatch: pytest.MonkeyPatch) -> N
         stability.stationary_growth_rates(state.equation, state.moments, state.diffusivity, 4)
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused():
     """Without polar angles there are no orders; without a count no rates."""
     state = stationary_state(noisy(mf.Circle(), 3.0, 0.9))
     with pytest.raises(ValueError, match="count must be at least 1, got 0"):

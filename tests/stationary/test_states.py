@@ -1,7 +1,5 @@
 """Stationary states: which one is found, and what it knows of itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +27,7 @@ def noisy(manifold: object, kernel: Kernel, share: float, normalized: bool = Fal
     return mf.Problem(manifold, kernel, replace(flow, diffusivity=share * critical))
 
 
-def test_folded_states_are_those_of_folded_multipliers() -> None:
+def test_folded_states_are_those_of_folded_multipliers():
     """A 3-fold state in the angle 3 theta is the state of a kernel with the multipliers w_3l."""
     problem = noisy(mf.Circle(), mf.exponential(20.0), 0.7)
     state = stationary_state(problem, "3-fold")
@@ -47,7 +45,7 @@ def test_folded_states_are_those_of_folded_multipliers() -> None:
     np.testing.assert_allclose(state.moments[:shared], other.moments[:shared], atol=1e-13)
 
 
-def test_fold_by_number_name_or_symmetry_is_the_same() -> None:
+def test_fold_by_number_name_or_symmetry_is_the_same():
     """Three ways to say it would give three states."""
     problem = noisy(mf.Sphere(), mf.exponential(6.0), 0.5)
     given = stationary_symmetry(problem, problem.flow.diffusivity, fold=2)
@@ -59,7 +57,7 @@ def test_fold_by_number_name_or_symmetry_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
-def test_density_has_all_digits(manifold: object) -> None:
+def test_density_has_all_digits(manifold):
     """Moments above the kernel's degree belong to the density, though nothing feels them."""
     state = stationary_state(noisy(manifold, mf.exponential(2.0), 0.2))
     density = state.density()
@@ -75,7 +73,7 @@ def test_density_has_all_digits(manifold: object) -> None:
     assert density.max_degree < 200
 
 
-def test_density_of_uniform_is_one() -> None:
+def test_density_of_uniform_is_one():
     """There is no degree at which to stop otherwise."""
     problem = noisy(mf.Sphere(), mf.exponential(2.0), 2.0)
     state = stationary_state(problem, guess=[0.0])
@@ -85,7 +83,7 @@ def test_density_of_uniform_is_one() -> None:
 
 
 @each("d", [2, 3, 8, 64], normalized=[False, True])
-def test_residual_is_rounding(d: int, normalized: bool) -> None:
+def test_residual_is_rounding(d, normalized):
     """Newton's method would have stopped early."""
     for beta in (0.5, 3.0, 12.0):
         for share in (0.99, 0.5, 0.1):
@@ -93,7 +91,7 @@ def test_residual_is_rounding(d: int, normalized: bool) -> None:
             assert stationary_state(problem).residual < 2e-14
 
 
-def test_most_ordered_state_decreases_with_the_diffusivity() -> None:
+def test_most_ordered_state_decreases_with_the_diffusivity():
     """By default the most ordered state is wanted, never a branch below."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
     critical = mf.critical_diffusivity(problem)
@@ -111,7 +109,7 @@ def test_most_ordered_state_decreases_with_the_diffusivity() -> None:
     assert orders[-1] > 0.61
 
 
-def test_guess_finds_the_middle_branch() -> None:
+def test_guess_finds_the_middle_branch():
     """Between transition and saddle-node two ordered states exist: a guess chooses."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 1.0 / 0.991225571)
     upper = stationary_state(problem)
@@ -122,7 +120,7 @@ def test_guess_finds_the_middle_branch() -> None:
     assert lower.free_energy > 0
 
 
-def test_weakly_ordered_state_near_the_bifurcation() -> None:
+def test_weakly_ordered_state_near_the_bifurcation():
     """The fixed-point iteration would need millions of steps: r^2 = O(1 - D / D_#)."""
     kuramoto = [
         stationary_state(noisy(mf.Circle(), mf.linear(), 1.0 - distance)).order_parameter
@@ -132,14 +130,14 @@ def test_weakly_ordered_state_near_the_bifurcation() -> None:
     np.testing.assert_allclose(np.array(kuramoto) ** 2, 2 * np.array([1e-4, 1e-6, 1e-8]), rtol=1e-3)
 
 
-def test_anti_attention_orders_too() -> None:
+def test_anti_attention_orders_too():
     """Beta < 0 attracts in odd degrees and repels in even ones; the state is still stationary."""
     state = stationary_state(noisy(mf.Circle(), mf.exponential(-2.0), 0.5))
     assert state.order_parameter > 0.3
     assert state.residual < 1e-14
 
 
-def test_given_symmetry_with_too_few_nodes_is_refined() -> None:
+def test_given_symmetry_with_too_few_nodes_is_refined():
     """A coarse quadrature would give another state, silently."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 0.02)
     coarse = axisymmetric(1, 22, nodes=24)
@@ -151,7 +149,7 @@ def test_given_symmetry_with_too_few_nodes_is_refined() -> None:
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
-def test_softmax_of_anti_attention_orders(manifold: object, share: float) -> None:
+def test_softmax_of_anti_attention_orders(manifold, share):
     """At beta = -7 the state exists, but ten digits of it at most: no reason to refuse it.
 
     Against f = (a*f)^{1/(c D)} with a*f summed over the kernel, where no digits are lost.
@@ -174,7 +172,7 @@ def test_softmax_of_anti_attention_orders(manifold: object, share: float) -> Non
 
 
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
-def test_lost_digits_are_said(share: float) -> None:
+def test_lost_digits_are_said(share):
     """At beta = -20 attention falls to e^-40 of its largest where the tokens are.
 
     The diffusivity is below the critical one already: lowering it was the wrong advice.
@@ -184,16 +182,14 @@ def test_lost_digits_are_said(share: float) -> None:
         stationary_state(problem)
 
 
-def test_state_that_was_not_found_below_the_critical_diffusivity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_state_that_was_not_found_below_the_critical_diffusivity(monkeypatch):
     """There an ordered state exists: `lower it` would be the wrong advice."""
     monkeypatch.setattr("meanfield.stationary.newton._ATTEMPTS", 0)
     with pytest.raises(ValueError, match="though uniform is unstable below .*: pass a guess"):
         stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 0.9))
 
 
-def test_state_is_written_in_one_line() -> None:
+def test_state_is_written_in_one_line():
     """Thousands of numbers would scroll by."""
     state = stationary_state(mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.4)))
     start = "StationaryState(Problem(Circle(), linear(), "
@@ -201,7 +197,7 @@ def test_state_is_written_in_one_line() -> None:
     assert repr(state).endswith(f"axisymmetric, order_parameter={state.order_parameter:.6g})")
 
 
-def test_given_polyhedral_symmetry_with_too_few_nodes_is_refined() -> None:
+def test_given_polyhedral_symmetry_with_too_few_nodes_is_refined():
     """A coarse grid would give another state, silently."""
     problem = noisy(mf.Sphere(), mf.exponential(8.0), 0.1)
     coarse = polyhedral("octahedral", problem.kernel_degree)
@@ -211,7 +207,7 @@ def test_given_polyhedral_symmetry_with_too_few_nodes_is_refined() -> None:
     np.testing.assert_array_equal(state.moments, exact.moments)
 
 
-def test_no_ordered_state_is_said() -> None:
+def test_no_ordered_state_is_said():
     """Uniform would be taken for the ordered state."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 1.02)
     message = "no ordered axisymmetric state found at diffusivity = .* guess = \\[0.0\\]"
@@ -230,7 +226,7 @@ def test_no_ordered_state_is_said() -> None:
         stationary_state(noisy(mf.Circle(), mf.linear(), 1.5), guess=[0.3])
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused():
     """Each would end in numbers without meaning, or in an error of NumPy."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 0.9)
     with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):
@@ -253,7 +249,7 @@ def test_bad_input_is_refused() -> None:
         hidden.density()
 
 
-def test_symmetry_without_angles_is_solved_too() -> None:
+def test_symmetry_without_angles_is_solved_too():
     """Symmetries that are not axisymmetric have no polar angles; their states are states."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 0.9)
     bare = replace(stationary_symmetry(problem, problem.flow.diffusivity), angles=None)
@@ -265,7 +261,7 @@ def test_symmetry_without_angles_is_solved_too() -> None:
 
 
 @each("kappa", [2.05, 3.0, 10.0, 200.0], normalized=[False, True])
-def test_kuramoto_with_noise(kappa: float, normalized: bool) -> None:
+def test_kuramoto_with_noise(kappa, normalized):
     """R = I_1(kappa r) / I_0(kappa r), the pitchfork at kappa = 2; kappa = 1 / D."""
     flow = mf.Flow(normalized=normalized, diffusivity=1.0 / kappa)
     r = stationary_state(mf.Problem(mf.Circle(), mf.linear(), flow)).order_parameter
@@ -275,7 +271,7 @@ def test_kuramoto_with_noise(kappa: float, normalized: bool) -> None:
 
 
 @pytest.mark.parametrize("kappa", [3.1, 5.0, 50.0])
-def test_linear_kernel_on_the_sphere(kappa: float) -> None:
+def test_linear_kernel_on_the_sphere(kappa):
     """Langevin's function: r = coth(kappa r) - 1 / (kappa r)."""
     flow = mf.Flow("none", diffusivity=1.0 / kappa)
     r = stationary_state(mf.Problem(mf.Sphere(), mf.linear(), flow)).order_parameter
@@ -284,7 +280,7 @@ def test_linear_kernel_on_the_sphere(kappa: float) -> None:
 
 
 @each("share", [0.9, 0.5, 0.1], d=[2, 3, 4, 5, 8, 33, 64, 1000])
-def test_linear_kernel_in_any_dimension(d: int, share: float) -> None:
+def test_linear_kernel_in_any_dimension(d, share):
     """R = I_{d/2}(r / D) / I_{d/2-1}(r / D); here D = share / d."""
     flow = mf.Flow("none", diffusivity=share / d)
     r = stationary_state(mf.Problem(mf.Sphere(d), mf.linear(), flow)).order_parameter
@@ -293,7 +289,7 @@ def test_linear_kernel_in_any_dimension(d: int, share: float) -> None:
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
-def test_state_is_stationary_for_the_equation(manifold: object, normalized: bool) -> None:
+def test_state_is_stationary_for_the_equation(manifold, normalized):
     """The right-hand side of the density's equation, on its own grid, must vanish."""
     problem = noisy(manifold, mf.exponential(4.0), 0.8, normalized)
     f = stationary_state(problem).density().coefficients
@@ -311,7 +307,7 @@ def test_state_is_stationary_for_the_equation(manifold: object, normalized: bool
 
 
 @each("d", [2, 3, 5, 20], normalized=[False, True])
-def test_flux_vanishes_at_every_node(d: int, normalized: bool) -> None:
+def test_flux_vanishes_at_every_node(d, normalized):
     """V f = D grad f in every dimension: the field by direct summation over the kernel."""
     problem = noisy(mf.Sphere(d), mf.exponential(3.0), 0.9, normalized)
     state = stationary_state(problem)

@@ -1,7 +1,5 @@
 """The axisymmetric basis and its quadrature."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,7 @@ from meanfield.stationary.symmetry import (
 
 
 @together("dimension", [1, 2, 3, 4, 7, 30, 63, 999])
-def test_basis_is_orthonormal(dimension: int) -> None:
+def test_basis_is_orthonormal(dimension):
     """Moments would be mixed; 1 is orthogonal to all and left out."""
     symmetry = axisymmetric(dimension, 60)
     # Weights of d = 1000 underflow: their roots do not, and go to the factors.
@@ -30,7 +28,7 @@ def test_basis_is_orthonormal(dimension: int) -> None:
     assert abs(symmetry.weights.sum() - 1.0) < 1e-14
 
 
-def test_basis_is_orthonormal_with_the_fewest_nodes() -> None:
+def test_basis_is_orthonormal_with_the_fewest_nodes():
     """The least number of nodes that is accepted would not be enough."""
     for dimension in (1, 2, 3, 4, 9, 10):
         symmetry = axisymmetric(dimension, 12, nodes=12 + dimension // 2 + 1)
@@ -39,7 +37,7 @@ def test_basis_is_orthonormal_with_the_fewest_nodes() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 8, 15])
-def test_rule_integrates_powers(dimension: int) -> None:
+def test_rule_integrates_powers(dimension):
     """The quadrature would be of another measure: int t^2k = G(k + 1/2) G(d/2) / G(1/2) G(k + d/2).
 
     A closed form by gamma functions, which the code does not use.
@@ -52,7 +50,7 @@ def test_rule_integrates_powers(dimension: int) -> None:
         assert mean == pytest.approx(np.exp(exact), rel=2e-13)
 
 
-def test_circle_basis_is_cosines() -> None:
+def test_circle_basis_is_cosines():
     """Moments on the circle are promised as sqrt(2) Re c_l."""
     symmetry = axisymmetric(1, 9)
     assert symmetry.angles is not None
@@ -62,7 +60,7 @@ def test_circle_basis_is_cosines() -> None:
     np.testing.assert_allclose(by_recurrence, cosines, rtol=0, atol=1e-14)
 
 
-def test_sphere_basis_is_legendre() -> None:
+def test_sphere_basis_is_legendre():
     """Moments on the sphere are promised as those of pyshtools: sqrt(2 l + 1) P_l."""
     from scipy.special import eval_legendre
 
@@ -75,14 +73,14 @@ def test_sphere_basis_is_legendre() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 6, 99])
-def test_value_at_the_pole_counts_harmonics(dimension: int) -> None:
+def test_value_at_the_pole_counts_harmonics(dimension):
     """p_l(1)^2 = N_l is what moments of a Dirac rest on; two recurrences meet here."""
     at_pole = gegenbauer(dimension / 2 - 0.5, np.array([1.0]), 20)[:, 0]
     np.testing.assert_allclose(at_pole**2, np.exp(log_harmonic_counts(dimension, 20)), rtol=1e-12)
     assert np.all(at_pole > 0)
 
 
-def test_fold_keeps_its_degrees() -> None:
+def test_fold_keeps_its_degrees():
     """A 3-fold state would get harmonics without that symmetry."""
     symmetry = axisymmetric(1, 10, fold=3)
     np.testing.assert_array_equal(symmetry.degrees, [3, 6, 9])
@@ -92,7 +90,7 @@ def test_fold_keeps_its_degrees() -> None:
     np.testing.assert_allclose(even.values, even.values[::-1], atol=1e-13)
 
 
-def test_impossible_symmetries_are_refused() -> None:
+def test_impossible_symmetries_are_refused():
     """Each would give a basis that is none."""
     with pytest.raises(ValueError, match="dimension must be at least 1, got 0"):
         axisymmetric(0, 4)
@@ -107,19 +105,19 @@ def test_impossible_symmetries_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("dimension", "fold"), [(1, 1), (1, 3), (2, 1), (2, 2), (7, 1), (99, 1)])
-def test_dirac_has_the_values_at_the_pole(dimension: int, fold: int) -> None:
+def test_dirac_has_the_values_at_the_pole(dimension, fold):
     """Moments as shares of a Dirac's would not reach 1; by another recurrence."""
     symmetry = axisymmetric(dimension, 12, fold=fold)
     at_pole = gegenbauer(dimension / 2 - 0.5, np.array([1.0]), 12)[:, 0]
     np.testing.assert_allclose(symmetry.dirac, at_pole[symmetry.degrees], rtol=1e-13)
 
 
-def test_dirac_does_not_overflow() -> None:
+def test_dirac_does_not_overflow():
     """N_l is above every float for d = 1,000 and l = 500, its root is not."""
     assert np.isfinite(axisymmetric(999, 500).dirac).all()
 
 
-def test_fields_without_axis_have_no_dirac_at_the_pole() -> None:
+def test_fields_without_axis_have_no_dirac_at_the_pole():
     """Polyhedral symmetries would get the moments of something else."""
     bare = replace(axisymmetric(1, 4), angles=None)
     assert not bare.is_axisymmetric
@@ -128,7 +126,7 @@ def test_fields_without_axis_have_no_dirac_at_the_pole() -> None:
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e4, -1e4])
-def test_log_mean_of_shifted_exponents_is_shifted(shift: float) -> None:
+def test_log_mean_of_shifted_exponents_is_shifted(shift):
     """Exponents beyond those of floats would give infinity, or log(0)."""
     exponents, weights = np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.2, 0.3])
     exact = np.log(weights @ np.exp(exponents))

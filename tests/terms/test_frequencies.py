@@ -6,13 +6,12 @@ from scipy.integrate import quad
 
 import meanfield as mf
 from meanfield.runfile.frequencies import FREQUENCIES
-from meanfield.terms.frequencies import UnimodalFrequencies
 
 LAWS = [law(0.3, 0.2) for law in FREQUENCIES.values()]
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_quantiles_density_and_resolvent_are_of_one_law(law: UnimodalFrequencies) -> None:
+def test_quantiles_density_and_resolvent_are_of_one_law(law):
     """Simulated tokens would have another law than the theory beside them."""
     p = np.array([1e-3, 0.2, 0.5, 0.9])
     # dp / d omega = g, by Richardson's differences: h^4 and rounding / h below 1e-9.
@@ -39,7 +38,7 @@ def test_quantiles_density_and_resolvent_are_of_one_law(law: UnimodalFrequencies
     assert abs(weights @ (1 / (z + 1j * nodes)) - judge) < 1e-11
 
 
-def test_given_frequencies_are_a_law() -> None:
+def test_given_frequencies_are_a_law():
     """Equal masses at the values, each drawn with the same probability."""
     law = mf.GivenFrequencies([0.3, -0.1, 0.4])
     assert law == mf.GivenFrequencies(np.array([0.3, -0.1, 0.4])) and law.mean == pytest.approx(0.2)
@@ -50,7 +49,7 @@ def test_given_frequencies_are_a_law() -> None:
     assert law.resolvent(1.0) == pytest.approx(np.mean(1 / (1 + 1j * law.values)), abs=1e-16)
 
 
-def test_what_is_no_law_is_refused() -> None:
+def test_what_is_no_law_is_refused():
     """No width, no values, or probabilities beyond 0 and 1."""
     for call, message in [
         (lambda: mf.Gaussian(0.0), "width must be positive, got 0"),

@@ -1,7 +1,5 @@
 """Terms of the user's own: what the package makes itself they make again, in every carrier."""
 
-from __future__ import annotations
-
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -80,7 +78,7 @@ def ends(problems: list[mf.Problem], **options: Any) -> list[FloatArray]:
     ("carrier", "allowed"),
     [("auto", 1e-12), ("density", 1e-12), ("characteristics", 1e-11), ("particles", 1e-12)],
 )
-def test_softmax_of_the_user_is_that_of_the_package(carrier: str, allowed: float) -> None:
+def test_softmax_of_the_user_is_that_of_the_package(carrier, allowed):
     """A carrier would ask a term for another measure, place or divergence."""
     options = {"tokens": 40} if carrier == "particles" else {}
     one, other = ends(
@@ -94,7 +92,7 @@ def test_softmax_of_the_user_is_that_of_the_package(carrier: str, allowed: float
     assert np.abs(one - other).max() < allowed
 
 
-def test_softmax_of_the_user_moves_densities_on_the_sphere() -> None:
+def test_softmax_of_the_user_moves_densities_on_the_sphere():
     """Vectors of the sphere's nodes and their weights would be others."""
     one, other = (
         represent(problem, Options(name="density", max_degree=18))
@@ -108,7 +106,7 @@ def test_softmax_of_the_user_moves_densities_on_the_sphere() -> None:
 
 @pytest.mark.parametrize("space", [mf.Sphere(), mf.Sphere(6), mf.Euclidean(3)])
 @pytest.mark.parametrize("masses", [None, [0.4, 0.1, 0.2, 0.1, 0.1, 0.1]])
-def test_tokens_of_every_space_are_moved(space: Any, masses: list[float] | None) -> None:
+def test_tokens_of_every_space_are_moved(space, masses):
     """Equal masses, others, unit vectors and those of R^d go different ways."""
     law = mf.from_points(RNG.standard_normal((6, space.ambient)), masses)
     problems = [
@@ -120,7 +118,7 @@ def test_tokens_of_every_space_are_moved(space: Any, masses: list[float] | None)
 
 
 @pytest.mark.parametrize("carrier", ["particles", "density"])
-def test_noise_acts_beside_a_term(carrier: str) -> None:
+def test_noise_acts_beside_a_term(carrier):
     """The same noise, and drift by a term: the exponential scheme leaves 1e-11."""
     options: dict[str, Any] = {"tokens": 30, "step": 0.05} if carrier == "particles" else {}
     still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0, diffusivity=0.05)
@@ -135,7 +133,7 @@ def test_noise_acts_beside_a_term(carrier: str) -> None:
     assert np.abs(one - other).max() < 1e-10
 
 
-def test_terms_add_to_attention_and_fixed_fields() -> None:
+def test_terms_add_to_attention_and_fixed_fields():
     """Twice softmax is once that of the package and once the user's, and a drift stays."""
     turn = mf.LinearDrift([[0.0, -0.5], [0.5, 0.0]])
     one, other = ends(
@@ -148,7 +146,7 @@ def test_terms_add_to_attention_and_fixed_fields() -> None:
     assert np.abs(one - other).max() < 1e-12
 
 
-def test_pairs_beside_a_term_are_summed_where_z_is_small() -> None:
+def test_pairs_beside_a_term_are_summed_where_z_is_small():
     """Repelling nodes sum pairs: a term would be missing there."""
     law = mf.von_mises_fisher(2.0)
     turn = [[0.0, -0.5], [0.5, 0.0]]
@@ -169,7 +167,7 @@ def test_pairs_beside_a_term_are_summed_where_z_is_small() -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
-def test_linear_attention_is_the_kernel_of_squares(space: Any) -> None:
+def test_linear_attention_is_the_kernel_of_squares(space):
     """sum_j <x, y_j>^2 y_j is USA with a(s) = s^2, in every carrier."""
     law = LAW if space == mf.Circle() else FLAT
     square = mf.zonal(lambda s: s**2, name="square")
@@ -197,7 +195,7 @@ class WithPotential(Linear):
     ("space", "carrier"),
     [(mf.Circle(), "density"), (mf.Circle(), "particles"), (mf.Sphere(), "particles")],
 )
-def test_a_potential_gives_the_energy_of_the_kernel(space: Any, carrier: str) -> None:
+def test_a_potential_gives_the_energy_of_the_kernel(space, carrier):
     """The energy would be twice that of pairs, or have another unit than its rate."""
     kernel = mf.zonal(lambda s: s**2, name="squares")
     law, energies = mf.von_mises_fisher(1.0), []
@@ -215,7 +213,7 @@ def test_a_potential_gives_the_energy_of_the_kernel(space: Any, carrier: str) ->
 
 
 @pytest.mark.parametrize("power", [1, 2, 5])
-def test_the_potential_is_the_first_variation_of_the_energy(power: int) -> None:
+def test_the_potential_is_the_first_variation_of_the_energy(power):
     """E would not be that of U where U is no linear function of the measure."""
     term = OwnTerm(WithPotential(power))
     x, masses, change = RNG.normal(size=(6, 3)), RNG.uniform(size=6), RNG.normal(size=6)
@@ -234,7 +232,7 @@ def test_the_potential_is_the_first_variation_of_the_energy(power: int) -> None:
     assert slope == pytest.approx(expected / (power + 1), rel=1e-8)
 
 
-def test_a_wrong_potential_is_refused() -> None:
+def test_a_wrong_potential_is_refused():
     """One number would be the energy of every point."""
 
     class Wrong(Linear):
@@ -245,7 +243,7 @@ def test_a_wrong_potential_is_refused() -> None:
         OwnTerm(Wrong()).energy(mf.Seen(np.eye(2), np.ones(2)))
 
 
-def test_a_drift_alone_has_an_energy() -> None:
+def test_a_drift_alone_has_an_energy():
     """The unit of attention that moves nothing is no number."""
     problem = mf.Problem(mf.Circle(), [mf.LinearDrift([1.0, -1.0])], initial=FLAT)
     run = mf.simulate(problem, 1.0, save=3)
@@ -253,7 +251,7 @@ def test_a_drift_alone_has_an_energy() -> None:
     assert np.all(np.diff(run.observables["energy"]) > 0.0)
 
 
-def test_a_term_knows_the_time() -> None:
+def test_a_term_knows_the_time():
     """Carriers would ask for the field at time 0."""
     start = mf.Problem(mf.Circle(), [Turning()], initial=mf.from_points([0.3]))
     run = mf.simulate(start, 2.0, save=[1.0, 2.0])
@@ -264,7 +262,7 @@ def test_a_term_knows_the_time() -> None:
     assert np.abs(np.angle(run.moments[:, 1]) + np.sin(run.time)).max() < 1e-8
 
 
-def test_stages_change_attention_beside_a_term() -> None:
+def test_stages_change_attention_beside_a_term():
     """A stage would drop the term, or begin its clock again."""
     stages = [mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(3.0))]
     still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0)
@@ -277,7 +275,7 @@ def test_stages_change_attention_beside_a_term() -> None:
     assert [len(stage.own_terms) for stage in two.staged] == [1, 1]
 
 
-def test_the_field_alone_is_enough_but_for_characteristics() -> None:
+def test_the_field_alone_is_enough_but_for_characteristics():
     """The remedy would be missing, or "auto" fail where it could stay a density."""
     alone = mf.Problem(mf.Circle(), [Softmax(divergence=False)], initial=LAW)
     whole = mf.Problem(mf.Circle(), [Softmax()], initial=LAW)
@@ -301,7 +299,7 @@ def test_the_field_alone_is_enough_but_for_characteristics() -> None:
         (mf.VectorField(np.zeros((2, 2)), 0.0), r"must give trace as .* shape \(2,\), got 0.0"),
     ],
 )
-def test_wrong_fields_are_refused_at_once(value: Any, message: str) -> None:
+def test_wrong_fields_are_refused_at_once(value, message):
     """NumPy would broadcast them, or fail in the middle of a run."""
     with pytest.raises(ValueError, match=rf"^Returns.field {message}"):
         mf.Problem(mf.Circle(), [Returns(value)])
@@ -320,13 +318,13 @@ def test_wrong_fields_are_refused_at_once(value: Any, message: str) -> None:
         ),
     ],
 )
-def test_wrong_terms_are_refused(terms: Any, error: type[Exception], message: str) -> None:
+def test_wrong_terms_are_refused(terms, error, message):
     """A class without brackets would have no self."""
     with pytest.raises(error, match=f"^Problem: {message}"):
         mf.Problem(mf.Circle(), terms)
 
 
-def test_layers_are_refused() -> None:
+def test_layers_are_refused():
     """Layers would leave the term out."""
     with pytest.raises(ValueError, match="Softmax is a term of your own, and layers beside it"):
         mf.Problem(mf.Circle(), [mf.exponential(BETA), Softmax()], layers=mf.Layers(0.1))
@@ -344,7 +342,7 @@ class Labelled:
         return rate[:, None] * np.stack([-x[:, 1], x[:, 0]], axis=-1)
 
 
-def test_a_term_gets_the_positions_of_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_term_gets_the_positions_of_a_mask(monkeypatch):
     """Tokens would have no label, or the label of another block."""
     monkeypatch.setattr("meanfield.terms.own._PAIRS", 12)
     law = mf.from_points([0.1, 0.7, 2.0, 4.0])
@@ -356,7 +354,7 @@ def test_a_term_gets_the_positions_of_a_mask(monkeypatch: pytest.MonkeyPatch) ->
     assert np.abs(speeds[0] - speeds[1] - (np.arange(1, 5) / 4 - 0.625)).max() < 1e-15
 
 
-def test_a_term_gets_natural_frequencies() -> None:
+def test_a_term_gets_natural_frequencies():
     """Frequencies would turn tokens and be no label of theirs."""
     law, turning = mf.from_points([0.1, 0.7]), mf.GivenFrequencies([0.3, -0.1])
     problem = mf.Problem(mf.Circle(), [Labelled()], initial=law, frequencies=turning)
@@ -369,21 +367,21 @@ def test_a_term_gets_natural_frequencies() -> None:
     assert np.abs(change - np.sin(1.0) - [0.3, -0.1]).max() < 1e-9
 
 
-def test_densities_of_labels_refuse_terms() -> None:
+def test_densities_of_labels_refuse_terms():
     """Each label would have to see its own measure."""
     problem = mf.Problem(mf.Circle(), [Turning()], initial=FLAT, frequencies=mf.Gaussian(0.2))
     with pytest.raises(ValueError, match="densities of labels cannot carry Turning, a term"):
         mf.simulate(problem, 1.0)
 
 
-def test_atoms_are_refused() -> None:
+def test_atoms_are_refused():
     """A term may part what has met."""
     law = mf.from_points([0.0, 1.0])
     with pytest.raises(ValueError, match="atoms cannot carry terms of your own"):
         mf.simulate(mf.Problem(mf.Circle(), [Linear()], initial=law), 1.0, representation="atoms")
 
 
-def test_a_term_without_a_measure_is_refused() -> None:
+def test_a_term_without_a_measure_is_refused():
     """A study that knows fixed fields alone would get a wrong one."""
     with pytest.raises(ValueError, match="Linear depends on the measure: mf.simulate and"):
         OwnTerm(Linear()).vectors(np.eye(2))
@@ -394,7 +392,7 @@ def test_a_term_without_a_measure_is_refused() -> None:
         mf.fluctuations(problem, until=1.0)
 
 
-def test_a_label_has_a_default() -> None:
+def test_a_label_has_a_default():
     """Tokens without labels would end in the message of Python."""
 
     class Labels:
@@ -405,7 +403,7 @@ def test_a_label_has_a_default() -> None:
         mf.Problem(mf.Circle(), [Labels()], initial=mf.from_points([0.0, 1.0]))
 
 
-def test_moments_are_sums_of_products() -> None:
+def test_moments_are_sums_of_products():
     """Orders, and what is kept of them, would be mixed up."""
     y, m = RNG.standard_normal((5, 3)), RNG.random(5)
     seen = mf.Seen(y, m)
@@ -416,7 +414,7 @@ def test_moments_are_sums_of_products() -> None:
         assert np.abs(seen.moment(3) - third).max() < 1e-14
 
 
-def test_many_points_are_asked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_points_are_asked_in_blocks(monkeypatch):
     """A table of all pairs of nodes on the sphere takes 3 GB."""
     x = RNG.standard_normal((7, 2))
     seen = mf.Seen(RNG.standard_normal((3, 2)), np.full(3, 1 / 3))
@@ -427,7 +425,7 @@ def test_many_points_are_asked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     assert OwnTerm(Softmax(divergence=False)).at(seen, x).trace is None
 
 
-def test_steepness_bounds_steps() -> None:
+def test_steepness_bounds_steps():
     """A term with a bound of its slope could not tell it."""
 
     class Steep(Linear):
@@ -440,7 +438,7 @@ def test_steepness_bounds_steps() -> None:
 
 # Central differences of order two leave 1e-8.
 @pytest.mark.parametrize("space", [mf.Circle(), pytest.param(mf.Sphere(), marks=pytest.mark.slow)])
-def test_the_linearised_flow_is_that_of_the_kernel(space: Any) -> None:
+def test_the_linearised_flow_is_that_of_the_kernel(space):
     """Differences along perturbations would miss what the term sees."""
     problem = mf.Problem(space, [mf.exponential(BETA), Linear()], mf.SA)
     rates = mf.linear_operator(problem, degree=3).eigenvalues.real
@@ -453,7 +451,7 @@ def test_the_linearised_flow_is_that_of_the_kernel(space: Any) -> None:
     assert mf.growth_rate_max(problem) == pytest.approx((one + other)[1:].max(), abs=1e-7)
 
 
-def test_studies_run_terms_in_other_processes() -> None:
+def test_studies_run_terms_in_other_processes():
     """Terms would not reach the workers, or clusters be counted without them."""
     problem = mf.Problem(mf.Circle(), [mf.exponential(BETA), Linear()], mf.SA)
     assert pickle.loads(pickle.dumps(problem)).own_terms[0].name == "Linear"
@@ -509,9 +507,7 @@ def folder(tmp_path: Path) -> Folder:
 @pytest.mark.parametrize(
     "overrides", [(), ("representation={name='particles', tokens=20}",), ("problem.beta=2.0",)]
 )
-def test_run_files_name_terms_and_resume_to_the_bit(
-    folder: Folder, overrides: tuple[str, ...]
-) -> None:
+def test_run_files_name_terms_and_resume_to_the_bit(folder, overrides):
     """A resumed run would start the clock of a term again."""
     whole = folder.record(*overrides)
     assert whole.attributes["terms"] == "mine.py:Linear, mine.py:instance"
@@ -523,7 +519,7 @@ def test_run_files_name_terms_and_resume_to_the_bit(
         _ = again.problem
 
 
-def test_python_runs_with_terms_resume_to_the_bit(tmp_path: Path) -> None:
+def test_python_runs_with_terms_resume_to_the_bit(tmp_path):
     """A file of `simulate` has the term's name alone."""
     problem = mf.Problem(mf.Circle(), [Turning()], initial=LAW)
     path = tmp_path / "run.h5"
@@ -548,13 +544,13 @@ def interrupted(time: float, measure: Any) -> None:
         ("other.py:Linear", 'must be "file.py:function" of an existing file'),
     ],
 )
-def test_wrong_references_are_refused(folder: Folder, reference: str, message: str) -> None:
+def test_wrong_references_are_refused(folder, reference, message):
     """The mistake would surface where the run begins."""
     with pytest.raises(ConfigError, match=rf"\[problem\] {message}|{message}"):
         load_config(folder.config, [f"problem.terms=['{reference}']"])
 
 
-def test_a_check_executes_no_term(folder: Folder) -> None:
+def test_a_check_executes_no_term(folder):
     """Without the term, which stands alone, a beta would be missing."""
     folder.config.with_name("mine.py").write_text(f"{FILE}raise RuntimeError\n")
     config = load_config(folder.config, code="later")
@@ -563,7 +559,7 @@ def test_a_check_executes_no_term(folder: Folder) -> None:
         load_config(folder.config, code="never")
 
 
-def test_terms_of_files_pass_labels_and_potentials_on(tmp_path: Path) -> None:
+def test_terms_of_files_pass_labels_and_potentials_on(tmp_path):
     """A term of a run file would see no label, or have an energy that it has not."""
     text = b"""
 class Labels:

@@ -1,7 +1,5 @@
 """Parameters that are functions of time, against an integration of the tokens' equation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,7 +58,7 @@ def expected(normalization: str, drift: bool, values: bool) -> FloatArray:
 # Of the steps of both.
 @pytest.mark.parametrize("normalization", ["softmax", "none"])
 @pytest.mark.parametrize(("drift", "values"), [(False, False), (True, False), (False, True)])
-def test_tokens_follow_functions_of_time(normalization: Any, drift: bool, values: bool) -> None:
+def test_tokens_follow_functions_of_time(normalization, drift, values):
     """Parameters would stay those of the beginning, or the clock follow beta."""
     head = mf.Head(value=value if values else 1.0)
     problem = mf.Problem(
@@ -74,7 +72,7 @@ def test_tokens_follow_functions_of_time(normalization: Any, drift: bool, values
     assert np.abs(run.measures[-1].points - expected(normalization, drift, values)).max() < 1e-9
 
 
-def test_densities_follow_a_kernel_that_sharpens() -> None:
+def test_densities_follow_a_kernel_that_sharpens():
     """A density that grows sharper than its first grid and kernel would be silently wrong."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     one, other = (
@@ -90,14 +88,14 @@ def test_densities_follow_a_kernel_that_sharpens() -> None:
 
 
 @pytest.mark.slow
-def test_a_density_stops_where_a_kernel_is_too_sharp() -> None:
+def test_a_density_stops_where_a_kernel_is_too_sharp():
     """It would go on with a tail that no grid resolves."""
     problem = mf.Problem(mf.Circle(), mf.exponential(lambda t: 4.0 + t), mf.SA, LAW)
     with pytest.raises(mf.SimulationError, match="under-resolved: spectral tail .* at degree 48"):
         mf.simulate(problem, 20.0, save=3, representation="density", max_degree=48)
 
 
-def test_characteristics_stop_where_z_falls() -> None:
+def test_characteristics_stop_where_z_falls():
     """Units of their state rest on the size of Z at the beginning."""
     problem = mf.Problem(mf.Circle(), mf.exponential(lambda t: -2.0 - 99 * t), mf.SA, LAW)
     carrier = represent(problem, Options(name="characteristics"))
@@ -105,7 +103,7 @@ def test_characteristics_stop_where_z_falls() -> None:
     assert "Z falls below 1e-3 of its bound" in str(carrier.failure(0.1, carrier.state))
 
 
-def test_densities_diffuse_at_a_rate_of_time() -> None:
+def test_densities_diffuse_at_a_rate_of_time():
     """Moments fall by e^{-l^2 int D}; the scheme has the rate of time 0 exactly, and no other."""
     still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0, diffusivity=lambda t: 0.1 + t)
     run = mf.simulate(mf.Problem(mf.Circle(), still, initial=LAW), 0.2, save=[0.2])
@@ -121,13 +119,13 @@ def test_densities_diffuse_at_a_rate_of_time() -> None:
         ({"stages": [mf.Stage(end=1.0), mf.Stage()]}, "and stages beside it are not supported"),
     ],
 )
-def test_what_has_a_clock_of_its_own_is_refused(options: Any, message: str) -> None:
+def test_what_has_a_clock_of_its_own_is_refused(options, message):
     """Carriers of theirs would take the parameters of time 0."""
     with pytest.raises(ValueError, match=message):
         mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, **options)
 
 
-def test_what_never_changes_is_asked_for_a_time() -> None:
+def test_what_never_changes_is_asked_for_a_time():
     """A study would silently be that of time 0."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     with pytest.raises(ValueError, match=r"the kernel is a function of time: take problem.now\(ti"):
@@ -146,7 +144,7 @@ def test_what_never_changes_is_asked_for_a_time() -> None:
         late.now(1.0)
 
 
-def test_noise_of_particles_does_not_change() -> None:
+def test_noise_of_particles_does_not_change():
     """Their steps would have the noise of time 0."""
     flow = mf.Flow("softmax", diffusivity=lambda t: 0.1 + t)
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), flow, LAW)
@@ -156,14 +154,14 @@ def test_noise_of_particles_does_not_change() -> None:
         mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow("softmax", diffusivity=lambda t: t))
 
 
-def test_verify_compares_no_energy_of_other_parameters() -> None:
+def test_verify_compares_no_energy_of_other_parameters():
     """A right run would fail: its energy falls as the kernel changes."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     report = str(mf.verify(mf.simulate(problem, 0.1, save=3)))
     assert "failed" not in report and "parameters are functions of time" in report
 
 
-def test_atoms_do_not_stay_together() -> None:
+def test_atoms_do_not_stay_together():
     """Points that have met may part when the sign of beta changes."""
     law = mf.from_points([0.0, 0.5])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, law)
@@ -172,7 +170,7 @@ def test_atoms_do_not_stay_together() -> None:
     assert carriers(problem, Options()) == ("particles",)
 
 
-def test_constants_take_the_place_of_functions() -> None:
+def test_constants_take_the_place_of_functions():
     """A replaced part would come back at the next step."""
     from dataclasses import replace
 
@@ -235,9 +233,7 @@ def folder(tmp_path: Path) -> Folder:
         ("heads=[{value='clock.py:turn'}]",),
     ],
 )
-def test_run_files_name_functions_and_resume_to_the_bit(
-    folder: Folder, overrides: tuple[str, ...]
-) -> None:
+def test_run_files_name_functions_and_resume_to_the_bit(folder, overrides):
     """A resumed run would start its clock again."""
     whole = folder.record(*overrides)
     folder.output.unlink()
@@ -250,7 +246,7 @@ def test_run_files_name_functions_and_resume_to_the_bit(
         _ = again.problem
 
 
-def test_run_files_of_functions_are_those_of_python(folder: Folder) -> None:
+def test_run_files_of_functions_are_those_of_python(folder):
     """Names would be read, and their values not."""
     run = folder.record()
     problem = mf.Problem(
@@ -264,9 +260,7 @@ def test_run_files_of_functions_are_those_of_python(folder: Folder) -> None:
     assert np.abs(run.moments - own.moments).max() < 1e-12
 
 
-def test_a_check_executes_no_function(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_executes_no_function(folder, monkeypatch, capsys):
     """A run file from somebody else would run its Python when it is checked."""
     monkeypatch.chdir(folder.config.parent)
     Path("clock.py").write_text(f"{FILE}raise RuntimeError\n")
@@ -279,7 +273,7 @@ def test_a_check_executes_no_function(
     assert "--no-code refuses" in capsys.readouterr().err
 
 
-def test_files_of_python_runs_do_not_claim_constants(tmp_path: Path) -> None:
+def test_files_of_python_runs_do_not_claim_constants(tmp_path):
     """The run file in it has the numbers of time 0."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     run = mf.simulate(problem, 0.5, save=3)
@@ -288,7 +282,7 @@ def test_files_of_python_runs_do_not_claim_constants(tmp_path: Path) -> None:
         _ = load(tmp_path / "run.h5").problem
 
 
-def test_python_runs_of_functions_resume_to_the_bit(tmp_path: Path) -> None:
+def test_python_runs_of_functions_resume_to_the_bit(tmp_path):
     """The run file in a result would be refused where it is compared, or the clock begin again."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     path = tmp_path / "run.h5"
@@ -304,7 +298,7 @@ def test_python_runs_of_functions_resume_to_the_bit(tmp_path: Path) -> None:
     assert np.array_equal(again.moments, whole.moments)
 
 
-def test_a_function_of_a_kernel_keeps_the_symmetry_of_the_start() -> None:
+def test_a_function_of_a_kernel_keeps_the_symmetry_of_the_start():
     """Rounding would grow: 0.35 at t = 3000, where the same number stays at 1e-16."""
     points = 2.0 * np.pi * np.arange(3) / 3.0 + 0.3
     problem = mf.Problem(mf.Circle(), mf.exponential(lambda t: 4.0), mf.SA, mf.from_points(points))
@@ -334,7 +328,7 @@ def pulsed(strength: Callable[[float], float]) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("softmax", strength), PULSED)
 
 
-def test_densities_follow_a_fast_strength() -> None:
+def test_densities_follow_a_fast_strength():
     """Errors of the few large coefficients would vanish in the mean over all: 20 tolerances."""
     run = mf.simulate(pulsed(lambda t: 1.0 + 3.0 * np.sin(20.0 * t)), 2.0, save=2, tolerance=1e-8)
     exact = expected_moments(lambda t: 1.0 + 3.0 * np.sin(20.0 * t), 2.0)
@@ -342,7 +336,7 @@ def test_densities_follow_a_fast_strength() -> None:
     assert np.abs(run.moments[-1, :9] - exact[:9]).max() < 4e-8
 
 
-def test_a_pulse_inside_a_step_is_met_by_saved_states() -> None:
+def test_a_pulse_inside_a_step_is_met_by_saved_states():
     """States inside a step would jump by 1e33 or end the run, and later ones miss the pulse."""
 
     def strength(t: float) -> float:
@@ -364,7 +358,7 @@ def test_a_pulse_inside_a_step_is_met_by_saved_states() -> None:
         {"representation": "particles", "tokens": 20, "diffusivity": 0.1, "step": 0.07},
     ],
 )
-def test_functions_are_not_evaluated_beyond_the_end(options: dict[str, Any]) -> None:
+def test_functions_are_not_evaluated_beyond_the_end(options):
     """Functions that end with the run would end it early, and tables would be extrapolated."""
     ends = {"strength": 1.0}
 
@@ -381,14 +375,14 @@ def test_functions_are_not_evaluated_beyond_the_end(options: dict[str, Any]) -> 
     assert np.array_equal(short.moments, long.moments[:3])
 
 
-def test_a_strength_that_begins_at_next_to_nothing_grows() -> None:
+def test_a_strength_that_begins_at_next_to_nothing_grows():
     """Steps would count as vanished beside the rate of time 0."""
     run = mf.simulate(pulsed(lambda t: 1e-30 + t), 2.0, save=2)
     assert np.abs(run.moments[-1, :9] - expected_moments(lambda t: t, 2.0)[:9]).max() < 1e-9
 
 
 @pytest.mark.parametrize("value", ["4", None, (1.0,)])
-def test_functions_that_give_no_number_are_named(value: object) -> None:
+def test_functions_that_give_no_number_are_named(value):
     """An error of Python would name neither the parameter nor the time."""
     with pytest.raises(TypeError, match=r"beta\(t\) must give a number, got .* at t = 0"):
         mf.Problem(mf.Circle(), mf.exponential(lambda t: value), mf.SA)

@@ -1,9 +1,6 @@
 """Heads with weights a(<x, y>) of their own."""
 
-from __future__ import annotations
-
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ HEAD = mf.Head(weight=KERNEL)
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Axial(4)])
-def test_one_head_with_a_weight_is_the_kernel_with_its_flow(space: Any) -> None:
+def test_one_head_with_a_weight_is_the_kernel_with_its_flow(space):
     """Strength, value or diffusivity would be lost, or another engine taken."""
     attention = mf.Attention(
         [mf.Head(weight=KERNEL, value=2.0)], "none", strength=-1.5, diffusivity=0.1
@@ -26,7 +23,7 @@ def test_one_head_with_a_weight_is_the_kernel_with_its_flow(space: Any) -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
-def test_weights_without_normalisation_add_up(space: Any) -> None:
+def test_weights_without_normalisation_add_up(space):
     """A head would be left out, or have another's value."""
     weights = [(2.0, KERNEL), (-0.5, mf.exponential(3.0))]
     attention = mf.Attention([mf.Head(weight=w, value=v) for v, w in weights], "none", strength=2.0)
@@ -44,7 +41,7 @@ def test_weights_without_normalisation_add_up(space: Any) -> None:
     assert np.abs(of_sum).max() > 0.1
 
 
-def test_values_of_weights_may_be_functions_of_time() -> None:
+def test_values_of_weights_may_be_functions_of_time():
     """The value of time 0 would stay."""
     law = mf.from_points([0.1, 1.7])
     moving = mf.Attention([mf.Head(weight=mf.linear(), value=lambda t: 1.0 + t)], "none")
@@ -56,7 +53,7 @@ def test_values_of_weights_may_be_functions_of_time() -> None:
     assert abs(gap - 2 * np.arctan(np.tan(0.8) * np.exp(-0.625))) < 1e-9
 
 
-def test_one_of_several_weights_may_not_change_its_scale() -> None:
+def test_one_of_several_weights_may_not_change_its_scale():
     """Its scale e^{-beta} would be that of each time, that of one head is that of time 0."""
     moving = mf.exponential(lambda t: 2.0 + t)
     mf.Attention([mf.Head(weight=moving)], "none")
@@ -64,7 +61,7 @@ def test_one_of_several_weights_may_not_change_its_scale() -> None:
         mf.Attention([mf.Head(weight=moving), mf.Head(weight=KERNEL)], "none")
 
 
-def test_sums_of_weights_compare_and_pickle() -> None:
+def test_sums_of_weights_compare_and_pickle():
     """Studies send problems to other processes, and compare them."""
     heads = [mf.Head(weight=mf.exponential(2.0)), mf.Head(weight=mf.linear(), value=0.5)]
     problem = mf.Problem(mf.Circle(), mf.Attention(heads, "none"))
@@ -72,7 +69,7 @@ def test_sums_of_weights_compare_and_pickle() -> None:
     assert problem.own_kernel.beta == 2.0
 
 
-def test_a_head_with_a_weight_prints_as_it_is_written() -> None:
+def test_a_head_with_a_weight_prints_as_it_is_written():
     """The text of a head would leave its weight out."""
     head = mf.Head(weight=mf.exponential(2.0), value=3.0)
     assert repr(head) == "Head(weight=exponential(beta=2.0), value=3.0)"
@@ -87,7 +84,7 @@ def test_a_head_with_a_weight_prints_as_it_is_written() -> None:
         ({"value": [1.0, 2.0]}, r"value of shape \(2,\) beside weight"),
     ],
 )
-def test_heads_with_a_weight_have_no_matrices(options: Any, message: str) -> None:
+def test_heads_with_a_weight_have_no_matrices(options, message):
     """A matrix that nothing uses would be taken for one that acts."""
     with pytest.raises(ValueError, match=message):
         mf.Head(weight=KERNEL, **options)
@@ -102,13 +99,13 @@ def test_heads_with_a_weight_have_no_matrices(options: Any, message: str) -> Non
         ([HEAD], {"normalization": "sinkhorn"}, 'has no normalization = "sinkhorn"'),
     ],
 )
-def test_weights_are_not_combined_with_all(heads: Any, options: Any, message: str) -> None:
+def test_weights_are_not_combined_with_all(heads, options, message):
     """Another attention than the one that is written down would run."""
     with pytest.raises(ValueError, match=message):
         mf.Attention(heads, **options)
 
 
-def test_weights_have_no_matrices() -> None:
+def test_weights_have_no_matrices():
     """The exponential of a score of 0 would stand for the weight."""
     with pytest.raises(ValueError, match="head 1: a weight of its own has no matrices"):
         mf.Attention([HEAD]).matrices(2)

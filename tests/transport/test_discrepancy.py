@@ -1,7 +1,5 @@
 """The maximum mean discrepancy: sums over pairs, its mean over samples, what it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ CIRCLE = mf.Circle()
 
 
 @pytest.mark.parametrize("manifold", [CIRCLE, mf.Sphere(), mf.Sphere(6)])
-def test_moments_and_pairs_agree(manifold: Any) -> None:
+def test_moments_and_pairs_agree(manifold):
     """The definition, written once more; points of different numbers and masses."""
     rng, beta = np.random.default_rng(2), 3.0
     one = mf.Measure(manifold, manifold.random_points(5, rng), rng.dirichlet(np.ones(5)))
@@ -25,7 +23,7 @@ def test_moments_and_pairs_agree(manifold: Any) -> None:
     assert mf.maximum_mean_discrepancy(one, two, beta) == pytest.approx(expected, rel=1e-13)
 
 
-def test_near_measures_keep_their_digits() -> None:
+def test_near_measures_keep_their_digits():
     """By energies the difference would be lost: MMD^2 = beta angle^2 of two Diracs, 1e-18 here."""
     one, two = (mf.Measure(CIRCLE, [1.0 + moved]) for moved in (0.0, 1e-9))
     found = mf.maximum_mean_discrepancy(one, two, 4.0)
@@ -34,7 +32,7 @@ def test_near_measures_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize("beta", [1.0, 9.0])
-def test_mean_over_samples_is_exact(beta: float) -> None:
+def test_mean_over_samples_is_exact(beta):
     """Uniform: (1 - e^{-beta} I_0) / n; a mixture of two points: all samples, enumerated."""
     from scipy.special import ive
 
@@ -49,7 +47,7 @@ def test_mean_over_samples_is_exact(beta: float) -> None:
     assert sampled_discrepancy(law, beta, 3) == pytest.approx(mean, rel=1e-12)
 
 
-def test_comparisons_have_it_as_a_metric() -> None:
+def test_comparisons_have_it_as_a_metric():
     """Independent tokens of the law at time 0: the mean of its square is known."""
     law = mf.perturbed_uniform([[3, 0.2, 0.0]])
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.USA, law)
@@ -65,7 +63,7 @@ def test_comparisons_have_it_as_a_metric() -> None:
         mf.convergence_study(attractive, 0.1, save=2, **options)
 
 
-def test_other_kernels_and_spaces_are_refused() -> None:
+def test_other_kernels_and_spaces_are_refused():
     """A kernel that is not positive, R^d, densities without a series."""
     uniform, flat = mf.Density(CIRCLE, [1.0]), mf.Measure(mf.Euclidean(2), np.eye(2))
     with pytest.raises(ValueError, match="beta must be positive"):

@@ -1,9 +1,5 @@
 """The negative Sobolev distance: closed forms, invariance, errors."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from parameters import together
@@ -15,7 +11,7 @@ SPHERE = mf.Sphere()
 UNIFORM = mf.Density(SPHERE, np.array([1.0]))
 
 
-def test_distance_to_uniform_is_w2_on_the_circle() -> None:
+def test_distance_to_uniform_is_w2_on_the_circle():
     """W_2^2 = 2 sum |c_k|^2 / k^2, exactly, for a law of finitely many degrees."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0], [5, 0.0, 0.2]]).build(mf.Circle())
     uniform = mf.Density(mf.Circle(), [1.0])
@@ -23,7 +19,7 @@ def test_distance_to_uniform_is_w2_on_the_circle() -> None:
     assert mf.sobolev_distance(law, uniform) == pytest.approx(expected, rel=1e-13)
 
 
-def test_distance_on_the_sphere_is_the_sum_over_amplitudes() -> None:
+def test_distance_on_the_sphere_is_the_sum_over_amplitudes():
     """Real harmonics of mean square 1: sum of A^2 / (l (l + 1))."""
     first = mf.perturbed_uniform([[2, -1, 0.1], [3, 2, 0.05]]).build(SPHERE)
     second = mf.perturbed_uniform([[3, 2, -0.05], [4, 0, 0.02]]).build(SPHERE)
@@ -35,7 +31,7 @@ def test_distance_on_the_sphere_is_the_sum_over_amplitudes() -> None:
     )
 
 
-def test_distance_of_two_diracs_is_that_of_the_addition_theorem() -> None:
+def test_distance_of_two_diracs_is_that_of_the_addition_theorem():
     """sum_l (2 l + 1) 2 (1 - P_l(cos angle)) / (l (l + 1))."""
     from scipy.special import eval_legendre
 
@@ -46,7 +42,7 @@ def test_distance_of_two_diracs_is_that_of_the_addition_theorem() -> None:
     assert mf.sobolev_distance(first, second) == pytest.approx(np.sqrt(terms.sum()), rel=1e-13)
 
 
-def test_rotations_change_nothing() -> None:
+def test_rotations_change_nothing():
     """Orders of one degree would count differently."""
     rng = np.random.default_rng(5)
     turn = Rotation.random(rng=rng).as_matrix()
@@ -66,9 +62,7 @@ def test_rotations_change_nothing() -> None:
          "first lives on the sphere, second on the circle"),
     ],
 )  # fmt: skip
-def test_what_has_no_distance_is_refused(
-    first: Any, second: Any, degree: int, kind: type[Exception], message: str
-) -> None:
+def test_what_has_no_distance_is_refused(first, second, degree, kind, message):
     """Degree 0 makes all measures the same; other manifolds have other coefficients."""
     with pytest.raises(kind, match=message):
         mf.sobolev_distance(first, second, degree)

@@ -1,9 +1,5 @@
 """The public distance: one name for every manifold and every kind of measure."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from parameters import each, together
@@ -23,13 +19,13 @@ def polygon(corners: int) -> mf.Measure:
 
 
 @pytest.mark.parametrize("corners", [1, 2, 5])
-def test_w1_of_polygon_to_uniform(corners: int) -> None:
+def test_w1_of_polygon_to_uniform(corners):
     """W_1 = pi / (2 k): a wrong distance would be reported under the public name."""
     assert abs(wasserstein(polygon(corners), UNIFORM) - np.pi / (2 * corners)) < TOLERANCE
 
 
 @pytest.mark.parametrize("corners", [1, 2, 5])
-def test_w2_of_polygon_to_uniform(corners: int) -> None:
+def test_w2_of_polygon_to_uniform(corners):
     """W_2 = pi / (sqrt(3) k): p would be ignored, or the power returned."""
     expected = np.pi / (np.sqrt(3.0) * corners)
     assert abs(wasserstein(polygon(corners), UNIFORM, p=2) - expected) < TOLERANCE
@@ -37,12 +33,12 @@ def test_w2_of_polygon_to_uniform(corners: int) -> None:
 
 @pytest.mark.parametrize("first", [polygon(3), UNIFORM])
 @each("second", [polygon(2), mf.Density(mf.Circle(), np.array([1.0, 0.2j]))], p=[1, 2])
-def test_distance_is_symmetric(first: Any, second: Any, p: int) -> None:
+def test_distance_is_symmetric(first, second, p):
     """The order of the arguments would matter."""
     assert abs(wasserstein(first, second, p) - wasserstein(second, first, p)) < 1e-12
 
 
-def test_distances_are_those_of_manifolds() -> None:
+def test_distances_are_those_of_manifolds():
     """A distance would be listed for a manifold that does not exist."""
     from meanfield.spaces import Axial, Circle, Sphere
 
@@ -58,15 +54,13 @@ def test_distances_are_those_of_manifolds() -> None:
         ({"p": 3}, ValueError, "p = 3 is not known"),
     ],
 )
-def test_what_has_no_distance_is_refused(
-    options: dict[str, Any], kind: type[Exception], message: str
-) -> None:
+def test_what_has_no_distance_is_refused(options, kind, message):
     """An array would fail deep inside, and another manifold or W_3 have a number for a distance."""
     with pytest.raises(kind, match=message):
         wasserstein(**{"first": UNIFORM, "second": UNIFORM} | options)
 
 
-def test_manifold_without_distance_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manifold_without_distance_is_refused(monkeypatch):
     """The user would meet a KeyError."""
     monkeypatch.delitem(WASSERSTEIN, "circle")
     with pytest.raises(ValueError, match="no Wasserstein distance is known on the circle"):

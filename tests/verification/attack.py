@@ -4,8 +4,6 @@ Laws are sharp, sparse, symmetric, touch zero, or are tokens; beta is -40 ... 10
 both repulsive; times are a tenth to four times the growth time. No line of the package is used.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

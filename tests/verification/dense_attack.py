@@ -4,8 +4,6 @@ Gaussian and Lorentzian frequencies, heads over positions, densities through lay
 under heads, and stages of heads.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import core

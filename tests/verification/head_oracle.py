@@ -3,8 +3,6 @@
 No line of the package is used, and points of the circle are unit vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import core

@@ -4,8 +4,6 @@ Equispaced on the circle, Gauss-Legendre panels graded to sharp peaks, product r
 rings where a density is axisymmetric, one sector where it repeats itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

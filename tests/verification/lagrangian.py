@@ -7,8 +7,6 @@ All terms are positive and none is below e^{-2 |beta|}: nothing cancels and noth
 No line of the package is used; points of the circle are unit vectors in the plane z = 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ MEANFIELD_VERIFICATION, and ends with status 1 if a mistake stays unseen.
 Run: python tests/verification/mutations.py (`make mutations`)
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -7,8 +7,6 @@
 worst case, and figures of the curves under docs/images/verification/.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ The density knows coefficients; characteristics panels or cells of labels; parti
 quadrature nodes, moved by moments; atoms the same nodes, moved pair by pair.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from oracles import gauss_nodes
@@ -49,13 +47,7 @@ def quadrature(problem: mf.Problem) -> mf.Measure:
 @pytest.mark.parametrize(
     "space", [CIRCLE, pytest.param(SPHERE, marks=pytest.mark.slow)], ids=["circle", "sphere"]
 )
-def test_representations_agree(
-    space: mf.Circle | mf.Sphere,
-    kernel: str,
-    flow: str,
-    monkeypatch: pytest.MonkeyPatch,
-    verified: Callable,
-) -> None:
+def test_representations_agree(space, kernel, flow, monkeypatch, verified):
     """A representation that solves another equation would part from the rest."""
     law = mf.perturbed_uniform(MODES[space.name])
     problem = mf.Problem(space, KERNELS[kernel], FLOWS[flow], law)
@@ -85,9 +77,7 @@ def test_representations_agree(
 @pytest.mark.parametrize(
     "space", [CIRCLE, pytest.param(SPHERE, marks=pytest.mark.slow)], ids=["circle", "sphere"]
 )
-def test_densities_agree_at_the_nodes_of_characteristics(
-    space: mf.Circle | mf.Sphere, kernel: str, verified: Callable
-) -> None:
+def test_densities_agree_at_the_nodes_of_characteristics(space, kernel, verified):
     """The density along a path comes from div v, which moves no node: only this would show it."""
     law = mf.perturbed_uniform(MODES[space.name])
     problem = mf.Problem(space, KERNELS[kernel], mf.SA, law)

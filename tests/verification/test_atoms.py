@@ -1,7 +1,5 @@
 """The mean field of finitely many atoms is the particle system itself."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from oracles import plain_field, plain_velocity
@@ -44,9 +42,7 @@ def largest(vectors: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", BETAS, flow=FLOWS, count=[4, 37, 1000])
-def test_mean_field_on_atoms_is_the_particle_velocity(
-    name: str, flow: str, beta: float, count: int, verified: Callable
-) -> None:
+def test_mean_field_on_atoms_is_the_particle_velocity(name, flow, beta, count, verified):
     """Moments, multipliers and gradient against sums over pairs, at the atoms and elsewhere."""
     x, w = atoms(name, count)
     elsewhere = SPACES[name].random_points(30, np.random.default_rng(9))
@@ -65,8 +61,8 @@ def test_mean_field_on_atoms_is_the_particle_velocity(
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", BETAS, flow=FLOWS, weighted=[False, True])
 def test_particle_velocity_does_not_depend_on_how_it_is_summed(
-    name: str, flow: str, beta: float, weighted: bool, verified: Callable
-) -> None:
+    name, flow, beta, weighted, verified
+):
     """Compiled pairs, plain pairs and the representation: three ways to one number."""
     x, w = atoms(name, 150)
     given, w = (w, w) if weighted else (None, np.full(150, 1 / 150))
@@ -90,9 +86,7 @@ def test_particle_velocity_does_not_depend_on_how_it_is_summed(
 
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_runs_by_pairs_and_by_moments_agree(
-    name: str, flow: str, monkeypatch: pytest.MonkeyPatch, verified: Callable
-) -> None:
+def test_runs_by_pairs_and_by_moments_agree(name, flow, monkeypatch, verified):
     """The same 150 tokens on both sides of the crossover."""
     space = SPACES[name]
     x = space.random_points(150, np.random.default_rng(3))
@@ -109,7 +103,7 @@ def test_runs_by_pairs_and_by_moments_agree(
 
 
 @pytest.mark.parametrize("count", [2, 1000])
-def test_tokens_at_one_place_do_not_move(count: int) -> None:
+def test_tokens_at_one_place_do_not_move(count):
     """Also at the poles: moments alone must not push them off each other."""
     for place in ([0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.48, -0.6, 0.64]):
         points = np.tile(place, (count, 1))
@@ -119,7 +113,7 @@ def test_tokens_at_one_place_do_not_move(count: int) -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_two_distant_clusters_keep_their_tiny_attraction(name: str) -> None:
+def test_two_distant_clusters_keep_their_tiny_attraction(name):
     """At beta = 81 and gap 1.2 the drift is 1.7e-23: moments lose it, pairs do not."""
     s, c = np.sin(1.2), np.cos(1.2)
     points, towards = {

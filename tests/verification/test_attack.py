@@ -3,8 +3,6 @@
 A carrier may end with a reason; what it saves is right, whatever the law, the flow and beta.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -117,7 +115,7 @@ def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
 
 
 @pytest.mark.parametrize("seed", EVERYDAY)
-def test_random_problems_are_right(seed: int, verified: Callable) -> None:
+def test_random_problems_are_right(seed, verified):
     """Each of these runs to its end and is judged there."""
     found, end = errors(attack(seed), patience=np.inf)
     assert end == "completed"
@@ -126,7 +124,7 @@ def test_random_problems_are_right(seed: int, verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("manifold", ["circle", "sphere"])
-def test_direct_sums_know_two_tokens(manifold: str) -> None:
+def test_direct_sums_know_two_tokens(manifold):
     """The oracle first: USA, beta to 0, the half angle a obeys (tan a)' = -(tan a)."""
     apart, end = 2.0, 1.5
     points = np.array([[1.0, 0.0, 0.0], [np.cos(apart), np.sin(apart), 0.0]])
@@ -137,7 +135,7 @@ def test_direct_sums_know_two_tokens(manifold: str) -> None:
     np.testing.assert_allclose(found, harmonics(ends, manifold).mean(axis=1), rtol=0, atol=1e-12)
 
 
-def test_rings_are_points_on_circles() -> None:
+def test_rings_are_points_on_circles():
     """Bessel functions of rings are sums over longitudes."""
     motion, theta = Motion("sphere", -9.0, True, -1.0), np.array([0.3, 1.1, 2.9])
     mass, count = np.array([0.2, 0.5, 0.3]), 64
@@ -153,7 +151,7 @@ def test_rings_are_points_on_circles() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_is_silently_wrong(part: int, verified: Callable) -> None:
+def test_nothing_is_silently_wrong(part, verified):
     """All problems: right wherever saved and the truth is known; pytest -rP shows each."""
     for seed in range(part, PROBLEMS, PARTS):
         given = attack(seed)
@@ -185,9 +183,7 @@ def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str
     ("kinds", "seed"),
     [(wide, seed) for seed in WIDE_EVERYDAY] + [(dense, seed) for seed in DENSE_EVERYDAY],
 )
-def test_random_problems_of_other_kinds_are_right(
-    kinds: Callable[[int], Case], seed: int, verified: Callable
-) -> None:
+def test_random_problems_of_other_kinds_are_right(kinds, seed, verified):
     """Each of these runs to its end and is judged there."""
     found, end = wide_errors(kinds(seed), patience=np.inf)
     assert end == "completed"
@@ -197,9 +193,7 @@ def test_random_problems_of_other_kinds_are_right(
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(("kinds", "problems"), [(wide, WIDE_PROBLEMS), (dense, DENSE_PROBLEMS)])
-def test_nothing_of_other_kinds_is_silently_wrong(
-    kinds: Callable[[int], Case], problems: int, part: int, verified: Callable
-) -> None:
+def test_nothing_of_other_kinds_is_silently_wrong(kinds, problems, part, verified):
     """All problems: right wherever saved; pytest -rP shows each."""
     for seed in range(part, problems, PARTS):
         case = kinds(seed)

@@ -1,6 +1,6 @@
 """Characteristics on the circle through the collapse to Dirac measures."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -85,9 +85,7 @@ def spread(measure: mf.Measure, beta: float) -> float:
 
 
 @pytest.mark.parametrize("beta, normalized", STEEP)
-def test_characteristics_agree_with_the_density(
-    beta: float, normalized: bool, verified: Callable
-) -> None:
+def test_characteristics_agree_with_the_density(beta, normalized, verified):
     """Two methods without a common line, 1e-11 apart in every stored moment while both resolve."""
     problem = near_uniform(beta, normalized)
     times = np.linspace(0.0, STEEP[beta, normalized], 4)
@@ -100,7 +98,7 @@ def test_characteristics_agree_with_the_density(
     verified("independent methods", what, found - expected, 1e-11)
 
 
-def test_characteristics_go_on_from_a_running_density() -> None:
+def test_characteristics_go_on_from_a_running_density():
     """The density of a later time as the initial one: what `auto` does."""
     problem = near_uniform(4.0, True)
     begun = density(problem, problem.initial_measure(), tolerance=1e-13)
@@ -112,7 +110,7 @@ def test_characteristics_go_on_from_a_running_density() -> None:
     np.testing.assert_allclose(end.moments[:13], expected, rtol=0, atol=1e-11)
 
 
-def test_moments_converge_through_the_collapse() -> None:
+def test_moments_converge_through_the_collapse():
     """Beyond the reach of any grid; a tenth of the tolerance changes 1e-11. The rest is slow."""
     problem = near_uniform(4.0, True)
     times = np.linspace(0.0, COLLAPSED[4.0, True], 6)
@@ -122,9 +120,7 @@ def test_moments_converge_through_the_collapse() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("beta, normalized", COLLAPSED)
-def test_moments_converge_until_clusters_are_points(
-    beta: float, normalized: bool, monkeypatch: pytest.MonkeyPatch, verified: Callable
-) -> None:
+def test_moments_converge_until_clusters_are_points(beta, normalized, monkeypatch, verified):
     """To 1e-10 against ten times the tolerance; to 1e-11 against cells that split far earlier."""
     problem = near_uniform(beta, normalized)
     times = np.linspace(0.0, COLLAPSED[beta, normalized], 21)
@@ -154,9 +150,7 @@ def test_moments_converge_until_clusters_are_points(
         (True, 4.0, 6, 0.306681961904),
     ],
 )
-def test_symmetric_trajectory_equals_the_table(
-    normalized: bool, time: float, degree: int, expected: float, verified: Callable
-) -> None:
+def test_symmetric_trajectory_equals_the_table(normalized, time, degree, expected, verified):
     """Printed to 12 digits, from 1 + 0.1 cos 3 theta at beta = 5."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
@@ -166,7 +160,7 @@ def test_symmetric_trajectory_equals_the_table(
     verified("exact solutions", what, found - expected, 1e-12)
 
 
-def test_asymmetric_trajectory_equals_the_table(verified: Callable) -> None:
+def test_asymmetric_trajectory_equals_the_table(verified):
     """Printed to 11 digits; a density of degree 4096 does not resolve it to 1e-12."""
     law = mf.perturbed_uniform(
         [[1, 0.1, 0.0], [2, 0.0, 0.05], [3, -0.08 * np.cos(0.5), 0.08 * np.sin(0.5)]]
@@ -192,7 +186,7 @@ def poisson(flow: mf.Flow) -> tuple[mf.Problem, CharacteristicsRepresentation]:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
-def test_exact_solution_through_the_collapse(flow: mf.Flow, verified: Callable) -> None:
+def test_exact_solution_through_the_collapse(flow, verified):
     """c_k = r^k while 1 - r falls from 0.9 to 5e-16, and f at the nodes is the Poisson kernel.
 
     Characteristics are x = 2 atan(s tan(label / 2)) with s the quotient of (1 - r) / (1 + r) now
@@ -223,7 +217,7 @@ def test_exact_solution_through_the_collapse(flow: mf.Flow, verified: Callable) 
             np.testing.assert_allclose(found.density(found.state), kernel, rtol=1e-7)
 
 
-def test_nodes_grow_like_the_logarithm_of_the_steepness() -> None:
+def test_nodes_grow_like_the_logarithm_of_the_steepness():
     """Each eight time units steepen e^8 times and take the same number of panels, about 22."""
     problem, carrier = poisson(mf.USA)
     stream = trajectory(problem, carrier, [8.0, 16.0, 24.0], tolerance=1e-12)
@@ -233,7 +227,7 @@ def test_nodes_grow_like_the_logarithm_of_the_steepness() -> None:
     assert second < 1.1 * first
 
 
-def test_mean_of_the_unwrapped_angles_is_conserved(verified: Callable) -> None:
+def test_mean_of_the_unwrapped_angles_is_conserved(verified):
     """USA pulls equally both ways; the masses remember where each node has gone. SA does not."""
     drifts = []
     for normalized in (False, True):
@@ -247,7 +241,7 @@ def test_mean_of_the_unwrapped_angles_is_conserved(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_symmetry_survives_the_collapse(normalized: bool, verified: Callable) -> None:
+def test_symmetry_survives_the_collapse(normalized, verified):
     """From modes 3 and 6 nothing but multiples of 3 grows, though panels know no symmetry."""
     law = mf.perturbed_uniform([[3, 0.1, 0.02], [6, 0.0, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(normalized), law)
@@ -258,7 +252,7 @@ def test_symmetry_survives_the_collapse(normalized: bool, verified: Callable) ->
     verified("symmetry", what, found[k % 3 != 0], 1e-11)
 
 
-def test_rotated_start_rotates_the_run(verified: Callable) -> None:
+def test_rotated_start_rotates_the_run(verified):
     """Panels begin at angle 0 whatever the measure: moments must not know it."""
     turn, end = 1.234, [12.0]
     rotated = []

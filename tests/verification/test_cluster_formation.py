@@ -1,9 +1,7 @@
 """How clusters form from N independent tokens on the circle: growth, places and times."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -54,9 +52,7 @@ def squared_moments(
     ],
     ids=["few", "particles", "densities"],
 )
-def test_moments_grow_as_linear_theory_says(
-    beta: float, tokens: int, seeds: int, degree: int, name: list[str], verified: Callable
-) -> None:
+def test_moments_grow_as_linear_theory_says(beta, tokens, seeds, degree, name, verified):
     """Mean |c_k|^2 = e^{2 lambda_k t} / N until half the onset time.
 
     An exponential variable: each mean has a relative standard error of 1 / sqrt(seeds), four of
@@ -94,7 +90,7 @@ def arcs(points: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("beta", "expected"), [(5.0, (14, 2)), (7.0, (10, 6))])
-def test_three_clusters_of_twenty_thousand_tokens(beta: float, expected: tuple[int, int]) -> None:
+def test_three_clusters_of_twenty_thousand_tokens(beta, expected):
     """Published runs at beta = 7 show four; other code found three in ten of sixteen runs.
 
     At beta = 5 three in fourteen. Fisher's exact test at 0.27 %.
@@ -108,7 +104,7 @@ def test_three_clusters_of_twenty_thousand_tokens(beta: float, expected: tuple[i
 
 
 @pytest.mark.parametrize(("beta", "time"), [(5.0, 0.30), (7.0, 0.05)])
-def test_twenty_thousand_tokens_form_their_clusters_in_time(beta: float, time: float) -> None:
+def test_twenty_thousand_tokens_form_their_clusters_in_time(beta, time):
     """Paper time would be off: at times a little later than the onset, 0.2663 and 0.0425.
 
     Most tokens are then near where their cluster will be, within an arc that has a fifth of the
@@ -123,7 +119,7 @@ def test_twenty_thousand_tokens_form_their_clusters_in_time(beta: float, time: f
     assert np.mean(agree) >= 0.7
 
 
-def test_three_clusters_form_where_degree_three_says() -> None:
+def test_three_clusters_form_where_degree_three_says():
     """At (2 pi j - arg c_3) / 3: a wrong sign or conjugate would leave them anywhere.
 
     At random they would be pi / 6 = 0.52 away, in the median.

@@ -6,8 +6,6 @@ within three standard errors of the difference of two independent means: one see
 further away, and the seeds are fixed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -90,7 +88,7 @@ def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
 
 
 @pytest.mark.parametrize("beta", [2, 5, 20])
-def test_few_runs_on_the_circle(beta: int, verified: Callable) -> None:
+def test_few_runs_on_the_circle(beta, verified):
     """Tokens would make another number of clusters than those of other code."""
     mean, error, _ = ON_CIRCLE[beta]
     assert_mean(verified, run(exponential(CIRCLE, beta), 40), mean, error)
@@ -98,7 +96,7 @@ def test_few_runs_on_the_circle(beta: int, verified: Callable) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("beta", "runs"), [(2, 8), (8, 5)])
-def test_few_runs_on_the_sphere(beta: int, runs: int, verified: Callable) -> None:
+def test_few_runs_on_the_sphere(beta, runs, verified):
     """The same on the sphere."""
     mean, error, _ = ON_SPHERE[beta]
     assert_mean(verified, run(exponential(SPHERE, beta), runs), mean, error)
@@ -110,9 +108,7 @@ def test_few_runs_on_the_sphere(beta: int, runs: int, verified: Callable) -> Non
     [(CIRCLE, ON_CIRCLE, beta, 100) for beta in ON_CIRCLE]
     + [(SPHERE, ON_SPHERE, beta, 40) for beta in ON_SPHERE],
 )
-def test_runs_give_the_table(
-    space: Manifold, table: dict, beta: int, runs: int, verified: Callable
-) -> None:
+def test_runs_give_the_table(space, table, beta, runs, verified):
     """Mean, distribution, and a prediction that is within 10 % of the runs at these betas."""
     mean, error, expected = table[beta]
     made = run(exponential(space, beta), runs)
@@ -124,9 +120,7 @@ def test_runs_give_the_table(
 @pytest.mark.parametrize(
     ("space", "table"), [(CIRCLE, ON_CIRCLE), (SPHERE, ON_SPHERE)], ids=["circle", "sphere"]
 )
-def test_prediction_is_within_ten_per_cent(
-    space: Manifold, table: dict[int, tuple[float, float, dict[int, int]]], verified: Callable
-) -> None:
+def test_prediction_is_within_ten_per_cent(space, table, verified):
     """A user would plan for clusters that do not come, at any beta of the tables."""
     for beta, (mean, _, _) in table.items():
         found = mf.mean_clusters(exponential(space, beta), 1000)
@@ -134,7 +128,7 @@ def test_prediction_is_within_ten_per_cent(
         verified("statistics", what, found / mean - 1, 0.1)
 
 
-def test_prediction_is_not_the_dominant_degree() -> None:
+def test_prediction_is_not_the_dominant_degree():
     """At beta = 7 degree 4 grows fastest, and yet three clusters are the more frequent number."""
     problem = exponential(CIRCLE, 7.0)
     made = run(problem, 40, tokens=2000)
@@ -157,7 +151,7 @@ def test_prediction_is_not_the_dominant_degree() -> None:
     ],
     ids=["SA", "odd degrees", "even degrees", "zonal", "SA, sphere", "odd degrees, sphere"],
 )
-def test_law_holds_for_other_problems(problem: mf.Problem, runs: int, verified: Callable) -> None:
+def test_law_holds_for_other_problems(problem, runs, verified):
     """The law would be one of the attractive exponential kernel without softmax only."""
     made = run(problem, runs)
     # Three standard errors, and the 7 % by which wells that merge bring runs below the law.
@@ -186,9 +180,7 @@ def test_law_holds_for_other_problems(problem: mf.Problem, runs: int, verified: 
     ],
     ids=str,
 )
-def test_counted_maxima_agree_with_the_closed_form(
-    problem: mf.Problem, tokens: int, samples: int
-) -> None:
+def test_counted_maxima_agree_with_the_closed_form(problem, tokens, samples):
     """Fields, counts or the formula would be of another law."""
     found = mf.predict_clusters(problem, tokens, samples=samples, corrected=False)
     law = found.linear
@@ -199,9 +191,7 @@ def test_counted_maxima_agree_with_the_closed_form(
 @pytest.mark.parametrize(
     ("degree", "mean", "draws"), [(3, 3.711631, 1500), (4, 6.013774, 1000), (5, 8.897065, 700)]
 )
-def test_random_spherical_harmonics(
-    degree: int, mean: float, draws: int, verified: Callable
-) -> None:
+def test_random_spherical_harmonics(degree, mean, draws, verified):
     """Kac-Rice and counted maxima of fields of one degree are two ways to one number."""
     counts = count_maxima(SPHERE, harmonics(degree, draws))
     error = counts.std(ddof=1) / math.sqrt(draws)
@@ -210,7 +200,7 @@ def test_random_spherical_harmonics(
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_lowest_spherical_harmonics_draw_by_draw(degree: int) -> None:
+def test_lowest_spherical_harmonics_draw_by_draw(degree):
     """A dipole has one maximum and a quadrupole two, whatever was drawn."""
     assert (count_maxima(SPHERE, harmonics(degree, 500)) == degree).all()
 
@@ -228,9 +218,7 @@ def harmonics(degree: int, draws: int) -> np.ndarray:
     [(CIRCLE, 4.0), (CIRCLE, 9.0), (CIRCLE, 25.0), (SPHERE, 3.0), (SPHERE, 5.0), (SPHERE, 10.0)],
     ids=str,
 )
-def test_clusters_have_formed_when_predicted(
-    manifold: Manifold, beta: float, verified: Callable
-) -> None:
+def test_clusters_have_formed_when_predicted(manifold, beta, verified):
     """The time told by `predict` would be too early, or another power of N or of the rate.
 
     Of 100 to 200 runs 93 to 97 % had their final count by then, half of them two growth times

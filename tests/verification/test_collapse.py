@@ -1,7 +1,6 @@
 """Rigorous statements about the collapse: late rates, metastability, cones."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -31,9 +30,7 @@ def spread(measure: mf.Measure) -> float:
 
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @each("beta", [0.0, 2.0, 9.0], flow=FLOWS)
-def test_spread_of_one_cluster_decays_at_rate_one(
-    manifold, flow: mf.Flow, beta: float, verified: Callable
-) -> None:
+def test_spread_of_one_cluster_decays_at_rate_one(manifold, flow, beta, verified):
     """Like e^{-t} in scaled time (e^{-e^beta t} in paper time for USA), to 1e-3."""
     law = mf.from_points(_near_the_pole(manifold, 40))
     kernel = mf.exponential(beta) if beta else mf.linear()
@@ -54,9 +51,7 @@ def _near_the_pole(manifold, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [1.0, 4.0])
-def test_orthogonal_tokens_close_in_at_rate_two(
-    flow: mf.Flow, beta: float, verified: Callable
-) -> None:
+def test_orthogonal_tokens_close_in_at_rate_two(flow, beta, verified):
     """Three orthogonal tokens keep one cosine gamma, and 1 - gamma ~ e^{-2t}."""
     problem = mf.Problem(
         mf.Sphere(), mf.exponential(beta), flow, mf.from_points(np.eye(3), name="atoms")
@@ -78,9 +73,7 @@ def test_orthogonal_tokens_close_in_at_rate_two(
 @pytest.mark.slow
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @each("beta", [12.0, 20.0], flow=FLOWS)
-def test_separated_caps_stay_in_their_doubled_caps(
-    manifold, flow: mf.Flow, beta: float, verified: Callable
-) -> None:
+def test_separated_caps_stay_in_their_doubled_caps(manifold, flow, beta, verified):
     """Up to (eps / k) e^{beta (1 - alpha - 8 eps)}; and not for ever."""
     eps, k = 0.01, 3
     angles = 2.0 * np.pi * np.arange(k) / k + 0.1
@@ -114,9 +107,7 @@ def test_separated_caps_stay_in_their_doubled_caps(
 
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @each("beta", [0.5, 6.0], flow=FLOWS)
-def test_measures_in_a_hemisphere_collapse_to_a_dirac(
-    manifold, flow: mf.Flow, beta, verified: Callable
-) -> None:
+def test_measures_in_a_hemisphere_collapse_to_a_dirac(manifold, flow, beta, verified):
     """The least <x_i, w> never falls, and one atom is left."""
     points = manifold.random_points(120, np.random.default_rng(7))
     pole = np.array([1.0, 0.0, 0.0])

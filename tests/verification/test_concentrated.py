@@ -1,7 +1,5 @@
 """Concentrated densities under the normalised flow: far from the mass Z is below rounding."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import each
@@ -26,7 +24,7 @@ def exact_rhs(beta: float, degree: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("beta", [9.0, 30.0, 100.0])
-def test_rounding_far_from_the_mass_stays_there(beta: float) -> None:
+def test_rounding_far_from_the_mass_stays_there(beta):
     """Carried to another grid, the quotient of two rounding errors spreads into the mass."""
     law = mf.von_mises_fisher(CONCENTRATION)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, law)
@@ -37,7 +35,7 @@ def test_rounding_far_from_the_mass_stays_there(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [9.0, 100.0])
-def test_concentrated_run_keeps_its_degree(beta: float) -> None:
+def test_concentrated_run_keeps_its_degree(beta):
     """Noise of the velocity would be taken for a spectrum that fills, up to the largest degree."""
     law = mf.von_mises_fisher(CONCENTRATION)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, law)
@@ -47,9 +45,7 @@ def test_concentrated_run_keeps_its_degree(beta: float) -> None:
 
 
 @each("value", [np.nan, np.inf], beta=[9.0, 100.0], flow=[mf.USA, mf.SA])
-def test_states_that_are_not_finite_have_no_finite_rates(
-    flow: mf.Flow, beta: float, value: float
-) -> None:
+def test_states_that_are_not_finite_have_no_finite_rates(flow, beta, value):
     """The stepper must see them and reject the step; an exception would end the run unsaid."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow)
     state = np.full(129, value, dtype=complex)

@@ -43,9 +43,7 @@ ORBITS = {
 
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
-def test_mass_of_a_density_is_exactly_one(
-    name: str, flow: str, beta: float, verified: Callable
-) -> None:
+def test_mass_of_a_density_is_exactly_one(name, flow, beta, verified):
     """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
     problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow], LAWS[name])
     until, tolerance = {"circle": (2.0, 1e-10), "sphere": (1.0, 1e-7)}[name]
@@ -59,7 +57,7 @@ def test_mass_of_a_density_is_exactly_one(
 
 @pytest.mark.parametrize("name", SPACES)
 @each("flow", FLOWS, count=[60, 2000])
-def test_mass_of_particles_is_one(name: str, flow: str, count: int, verified: Callable) -> None:
+def test_mass_of_particles_is_one(name, flow, count, verified):
     """Weights are carried, not evolved."""
     rng = np.random.default_rng(0)
     law = mf.from_points(SPACES[name].random_points(count, rng), rng.dirichlet(np.ones(count)))
@@ -76,9 +74,7 @@ def test_mass_of_particles_is_one(name: str, flow: str, count: int, verified: Ca
     count=[60, 2000],
     weighted=[False, True],
 )
-def test_unnormalized_flow_keeps_the_mean_lifted_angle(
-    beta: float, strength: float, count: int, weighted: bool, verified: Callable
-) -> None:
+def test_unnormalized_flow_keeps_the_mean_lifted_angle(beta, strength, count, weighted, verified):
     """Forces between two tokens are opposite: the mean of unwrapped angles stays."""
     rng = np.random.default_rng(count)
     angles = rng.uniform(-10.0, 10.0, count)
@@ -94,7 +90,7 @@ def test_unnormalized_flow_keeps_the_mean_lifted_angle(
     assert moved > 0.05
 
 
-def test_normalized_flow_moves_the_mean_lifted_angle() -> None:
+def test_normalized_flow_moves_the_mean_lifted_angle():
     """Do not test the other flow for it: divided by Z the forces are not opposite any more."""
     angles = np.array([0.0, 0.5, 2.0])
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, mf.from_points(angles))
@@ -103,7 +99,7 @@ def test_normalized_flow_moves_the_mean_lifted_angle() -> None:
 
 
 @each("beta, fold", [(5.0, 2), (5.0, 3), (10.0, 4), (100.0, 3)], flow=FLOWS)
-def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int, verified: Callable) -> None:
+def test_fold_symmetry_is_kept(flow, beta, fold, verified):
     """c_m = 0 unless k divides m, although other modes would grow if they were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), FLOWS[flow], law)
@@ -117,7 +113,7 @@ def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int, verified: Call
 
 
 @each("k", [1, 2, 3, 7, 64, 500], beta=[-4.0, 0.0, 5.0, 40.0], flow=FLOWS)
-def test_regular_polygon_is_stationary(k: int, beta: float, flow: str, verified: Callable) -> None:
+def test_regular_polygon_is_stationary(k, beta, flow, verified):
     """Every regular polygon is an equilibrium of both flows, few tokens or many."""
     angles = 0.1 + 2 * np.pi * np.arange(k) / k
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
@@ -128,7 +124,7 @@ def test_regular_polygon_is_stationary(k: int, beta: float, flow: str, verified:
 
 
 @each("beta", [-4.0, 0.0, 5.0, 60.0], count=[2, 60, 2000])
-def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: Callable) -> None:
+def test_unnormalized_tokens_exert_no_torque(beta, count, verified):
     """Forces between two tokens are opposite: int x wedge v dmu = 0; asked are 1e-12."""
     rng = np.random.default_rng(count)
     x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
@@ -143,7 +139,7 @@ def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: 
 
 
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
-def test_unnormalized_density_exerts_no_torque(beta: float, verified: Callable) -> None:
+def test_unnormalized_density_exerts_no_torque(beta, verified):
     """The same of a density, its velocity at the nodes of an exact rule; SA exerts one."""
     x, weights = gauss_nodes(80)
     torques = []
@@ -181,7 +177,7 @@ SYMMETRIES: dict[str, tuple[list, Callable]] = {
 
 
 @each("symmetry", SYMMETRIES, flow=["USA", "SA"])
-def test_symmetry_is_kept(flow: str, symmetry: str, verified: Callable) -> None:
+def test_symmetry_is_kept(flow, symmetry, verified):
     """Forbidden coefficients stay 0, although they would grow if they were there."""
     modes, allowed = SYMMETRIES[symmetry]
     moments = moments_along(5.0, flow, mf.perturbed_uniform(modes))
@@ -195,7 +191,7 @@ def test_symmetry_is_kept(flow: str, symmetry: str, verified: Callable) -> None:
 
 
 @each("fold", [3, 7], flow=FLOWS)
-def test_symmetry_of_tokens_is_kept(flow: str, fold: int, verified: Callable) -> None:
+def test_symmetry_of_tokens_is_kept(flow, fold, verified):
     """Ten random tokens and their images under turns about a generic axis."""
     axis = np.array([0.48, -0.6, 0.64])
     turns = Rotation.from_rotvec(2 * np.pi / fold * np.arange(fold)[:, None] * axis)
@@ -213,7 +209,7 @@ def test_symmetry_of_tokens_is_kept(flow: str, fold: int, verified: Callable) ->
 
 
 @each("copies", [1, 200], beta=[-4.0, 0.0, 5.0, 40.0], flow=FLOWS)
-def test_orbits_are_stationary(copies: int, beta: float, flow: str, verified: Callable) -> None:
+def test_orbits_are_stationary(copies, beta, flow, verified):
     """Orbits of groups without a fixed direction balance, in any position, few tokens or many."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
     turn = Rotation.from_quat([0.1, -0.4, 0.7, 0.2])
@@ -230,7 +226,7 @@ def test_orbits_are_stationary(copies: int, beta: float, flow: str, verified: Ca
     [("circle", 1.2345, 300)]
     + [("sphere", x, 30) for x in ([0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.48, -0.6, 0.64])],
 )
-def test_dirac_stays_where_it_is(name: str, place: float | list, count: int) -> None:
+def test_dirac_stays_where_it_is(name, place, count):
     """All tokens at one place stay there for ever, the poles included."""
     points = np.array([place] * count)
     for flow in (mf.USA, mf.SA):

@@ -1,7 +1,5 @@
 """Convergence in degree, doubling of the degree, and the honest end at the largest one."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -43,7 +41,7 @@ def moments_at_degree(problem: mf.Problem, end: float, degree: int) -> np.ndarra
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("space", ["circle", pytest.param("sphere", marks=pytest.mark.slow)])
-def test_moments_converge_faster_than_any_power(space: str, flow: str, verified: Callable) -> None:
+def test_moments_converge_faster_than_any_power(space, flow, verified):
     """Doubling the degree must gain more digits each time, down to rounding."""
     if space == "circle":
         problem, end, degrees, finest = on_circle(flow), end_time(flow), (8, 16, 32, 64, 128), 512
@@ -62,7 +60,7 @@ def test_moments_converge_faster_than_any_power(space: str, flow: str, verified:
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str, verified: Callable) -> None:
+def test_doubling_run_equals_the_run_on_the_largest_degree(flow, verified):
     """Degrees 64 to 512 (SA: 128), against 1,024 from the start; asked are 1e-10."""
     problem = on_circle(flow)
     times = end_time(flow, 1.2) * np.array([0.25, 0.5, 0.75, 1.0])
@@ -79,7 +77,7 @@ def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str, verified: 
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_largest_degree_ends_the_run_in_time(flow: str) -> None:
+def test_largest_degree_ends_the_run_in_time(flow):
     """Garbage after the density left the grid is what the watched tail must prevent."""
     problem = on_circle(flow)
     times = np.linspace(0.0, end_time(flow, 3.0), 31)
@@ -102,7 +100,7 @@ def test_largest_degree_ends_the_run_in_time(flow: str) -> None:
     np.testing.assert_allclose(found, run.moments, rtol=0, atol=1e-8)
 
 
-def test_run_comes_close_to_the_limit_of_resolution() -> None:
+def test_run_comes_close_to_the_limit_of_resolution():
     """The last valid time is where the tail meets the tolerance, to a thousandth of a step."""
     problem = on_circle("USA")
     ends = []
@@ -118,7 +116,7 @@ def test_run_comes_close_to_the_limit_of_resolution() -> None:
     assert ends[0] > ends[1]
 
 
-def test_start_that_is_not_resolved_fails_at_once() -> None:
+def test_start_that_is_not_resolved_fails_at_once():
     """A density that fills its degrees must not even be looked at."""
     c = 0.9 ** np.arange(65)
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.from_density(c))
@@ -129,7 +127,7 @@ def test_start_that_is_not_resolved_fails_at_once() -> None:
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_noise_never_doubles_the_degree(flow: str) -> None:
+def test_noise_never_doubles_the_degree(flow):
     """A decaying density stays at its first degree for ever: rounding is no tail."""
     problem = mf.Problem(
         mf.Circle(), mf.exponential(60.0), mf.Flow(FLOWS[flow].normalized, -1.0), LAW

@@ -1,7 +1,5 @@
 """Energy: closed forms, its balance, and that it never goes the wrong way."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from oracles import gauss_nodes, harmonics, plain_field
@@ -56,9 +54,7 @@ def mean_attention(name: str, beta: float) -> float:
     [("circle", 1.0, 0.6330329389), ("circle", 5.0, 2.7239871824), ("circle", 10.0, 140.7858314)]
     + [("sphere", 1.0, 0.5876005968), ("sphere", 5.0, 1.4840642116), ("sphere", 10.0, 55.06616437)],
 )
-def test_energy_of_uniform_equals_the_printed_values(
-    name: str, beta: float, printed: float, verified: Callable
-) -> None:
+def test_energy_of_uniform_equals_the_printed_values(name, beta, printed, verified):
     """Papers: I_0 / (2 beta), sinh(beta) / (2 beta^2); a Dirac has e^beta / (2 beta)."""
     uniform = mf.Density(SPACES[name], [1.0])
     found = interaction_energy(posed(name, beta), uniform.moments(60))
@@ -70,9 +66,7 @@ def test_energy_of_uniform_equals_the_printed_values(
 
 
 @each("beta", [1.0, 5.0, 300.0], k=[1, 2, 3, 7])
-def test_energy_of_polygons_is_a_sum_of_bessel_functions(
-    k: int, beta: float, verified: Callable
-) -> None:
+def test_energy_of_polygons_is_a_sum_of_bessel_functions(k, beta, verified):
     """sum_p I_{kp} / (2 beta) over e^beta / (2 beta); one point has energy 1."""
     problem = posed("circle", beta)
     measure = mf.Measure(CIRCLE, 2 * np.pi * np.arange(k) / k)
@@ -83,7 +77,7 @@ def test_energy_of_polygons_is_a_sum_of_bessel_functions(
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])
-def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float, verified: Callable) -> None:
+def test_energy_of_polytopes_is_a_sum_over_pairs(beta, verified):
     """Dirac, antipodal pair, triangle, tetrahedron, octahedron; far apart: sum of mass^2."""
     edge = np.sqrt(0.75)
     shapes = {
@@ -122,9 +116,7 @@ def values(name: str, coefficients: np.ndarray, points: np.ndarray) -> np.ndarra
 
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", BETAS, flow=FLOWS)
-def test_energy_grows_at_the_rate_of_dissipation(
-    name: str, flow: str, beta: float, verified: Callable
-) -> None:
+def test_energy_grows_at_the_rate_of_dissipation(name, flow, beta, verified):
     """dE/dt = int |v|^2 dmu (USA), int Z |v|^2 dmu (SA), over the strength; asked are 1e-8."""
     problem = posed(name, beta, FLOWS[flow])
     start = problem.initial_measure().coefficients
@@ -147,9 +139,7 @@ def test_energy_grows_at_the_rate_of_dissipation(
 
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", BETAS, flow=FLOWS, count=[37, 1000])
-def test_dissipation_of_particles_equals_plain_sums(
-    name: str, flow: str, beta: float, count: int, verified: Callable
-) -> None:
+def test_dissipation_of_particles_equals_plain_sums(name, flow, beta, count, verified):
     """The diagnostic of a particle run, weights included."""
     rng = np.random.default_rng(2)
     x, weights = SPACES[name].random_points(count, rng), rng.dirichlet(np.ones(count))
@@ -170,9 +160,7 @@ def test_dissipation_of_particles_equals_plain_sums(
     + [("repulsive USA", 5.0), ("repulsive SA", -4.0)],
     name=SPACES,
 )
-def test_energy_is_monotone_along_a_density_run(
-    name: str, flow: str, beta: float, verified: Callable
-) -> None:
+def test_energy_is_monotone_along_a_density_run(name, flow, beta, verified):
     """Attraction never lowers it, repulsion never raises it; its rate is the dissipation."""
     problem = posed(name, beta, FLOWS[flow])
     until = 1.2 / max(abs(mf.growth_rates(problem)))
@@ -190,9 +178,7 @@ def test_energy_is_monotone_along_a_density_run(
 
 @pytest.mark.parametrize("name", ["circle", pytest.param("sphere", marks=pytest.mark.slow)])
 @each("flow", ["USA", "SA", "repulsive USA"], count=[50, 900])
-def test_energy_is_monotone_along_a_particle_run(
-    name: str, flow: str, count: int, verified: Callable
-) -> None:
+def test_energy_is_monotone_along_a_particle_run(name, flow, count, verified):
     """From 50 or 900 tokens into clusters, pair sums and moments."""
     points = SPACES[name].random_points(count, np.random.default_rng(5))
     problem = posed(name, 9.0, FLOWS[flow], mf.from_points(points))
@@ -208,9 +194,7 @@ def test_energy_is_monotone_along_a_particle_run(
 
 @pytest.mark.parametrize("name", SPACES)
 @each("flow", FLOWS, kind=["density", "particles"])
-def test_slope_of_the_energy_is_the_dissipation(
-    name: str, flow: str, kind: str, verified: Callable
-) -> None:
+def test_slope_of_the_energy_is_the_dissipation(name, flow, kind, verified):
     """Differences of observed energies in time against the diagnostic, along a run."""
     law = None
     if kind == "particles":

@@ -6,8 +6,6 @@
 Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, eq. 6.9 and 6.10.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
@@ -37,9 +35,7 @@ def exact_cosine(n: int, beta: float, normalized: bool, end: float) -> float:
 
 @pytest.mark.parametrize("name", STARTS)
 @each("beta", [-1.0, 2.0, 4.0], normalized=[False, True], carrier=["particles", "atoms"])
-def test_orthogonal_tokens_keep_one_cosine(
-    name: str, beta: float, normalized: bool, carrier: str, verified: Callable
-) -> None:
+def test_orthogonal_tokens_keep_one_cosine(name, beta, normalized, carrier, verified):
     """A force of a wrong size, or one that is not tangent, would show in the first digits."""
     space, points = STARTS[name]
     law = mf.from_points(points, name="atoms")
@@ -66,9 +62,7 @@ def test_orthogonal_tokens_keep_one_cosine(
         (32, 9.0, 5.0, 0.001259498564551),
     ],
 )
-def test_orthogonal_tokens_of_many_dimensions(
-    n: int, beta: float, until: float, cosine: float
-) -> None:
+def test_orthogonal_tokens_of_many_dimensions(n, beta, until, cosine):
     """N tokens along the axes of R^n, closed form at 30 digits: all pairs alike, on the curve."""
     law = mf.from_points(np.eye(n))
     problem = mf.Problem(mf.Sphere(n), mf.exponential(beta), mf.SA, law)

@@ -1,7 +1,5 @@
 """Rotating or reflecting the initial measure rotates or reflects the run."""
 
-from collections.abc import Callable
-
 import numpy as np
 from parameters import each
 
@@ -27,7 +25,7 @@ def moments_of(beta: float, flow: str, law: mf.Law) -> np.ndarray:
 
 
 @each("flow", FLOWS, beta=BETAS)
-def test_rotated_density_stays_rotated(flow: str, beta: float, verified: Callable) -> None:
+def test_rotated_density_stays_rotated(flow, beta, verified):
     """Moments turn by e^{-ik angle}: the grid must not be a preferred direction."""
     turn = np.exp(-1j * np.arange(5) * ANGLE)
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
@@ -39,7 +37,7 @@ def test_rotated_density_stays_rotated(flow: str, beta: float, verified: Callabl
 
 
 @each("flow", FLOWS, beta=BETAS)
-def test_reflected_density_stays_reflected(flow: str, beta: float, verified: Callable) -> None:
+def test_reflected_density_stays_reflected(flow, beta, verified):
     """Moments are conjugated; convolving with the mirrored density would fail here."""
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
     mirrored = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
@@ -48,7 +46,7 @@ def test_reflected_density_stays_reflected(flow: str, beta: float, verified: Cal
 
 
 @each("flow", FLOWS, count=[40, 700])
-def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> None:
+def test_moved_tokens_stay_moved(flow, count, verified):
     """Rotation, reflection and windings of tokens, pair sums and moments alike."""
     points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)
     windings = 2 * np.pi * np.random.default_rng(2).integers(-3, 4, count)
@@ -67,7 +65,7 @@ def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> N
 
 
 @each("flow", FLOWS, beta=BETAS, count=[40, 700])
-def test_velocity_of_moved_tokens_is_the_moved_velocity(flow: str, beta: float, count: int) -> None:
+def test_velocity_of_moved_tokens_is_the_moved_velocity(flow, beta, count):
     """The same without time steps, to rounding."""
     points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)
     windings = 2 * np.pi * np.random.default_rng(2).integers(-3, 4, count)
@@ -82,7 +80,7 @@ def test_velocity_of_moved_tokens_is_the_moved_velocity(flow: str, beta: float, 
         np.testing.assert_allclose(carrier.rhs(0.0, moved), expected, rtol=0, atol=slack)
 
 
-def test_asymmetric_datum_has_no_reflection_of_its_own() -> None:
+def test_asymmetric_datum_has_no_reflection_of_its_own():
     """The tests above would pass for anything if the datum were symmetric."""
     turned = COEFFICIENTS * np.exp(-1j * np.arange(5) * np.linspace(0, 2 * np.pi, 721)[:, None])
     assert np.abs(turned.imag).max(axis=1).min() > 0.02

@@ -1,7 +1,5 @@
 """The one nonlinear solution in closed form: Poisson densities under the linear kernel."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from exact_solutions import poisson_radius
@@ -20,7 +18,7 @@ def poisson(start: float, angle: float, flow: mf.Flow) -> mf.Problem:
 
 @pytest.mark.parametrize("angle", [0.0, 2.0])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_are_powers_of_the_radius(flow: str, angle: float, verified: Callable) -> None:
+def test_moments_are_powers_of_the_radius(flow, angle, verified):
     """c_k = r(t)^k e^{-ik angle}, up to the end at r = 0.984 where 1,400 degrees are felt."""
     problem = poisson(0.1, angle, FLOWS[flow])
     times = [0.5, 1.0, 2.0, 4.0, 6.0, 8.0]
@@ -33,7 +31,7 @@ def test_moments_are_powers_of_the_radius(flow: str, angle: float, verified: Cal
 
 
 @pytest.mark.parametrize("time, printed", [(4.0, 0.5962054907), (8.0, 0.9837970850)])
-def test_radius_equals_the_printed_numbers(time: float, printed: float, verified: Callable) -> None:
+def test_radius_equals_the_printed_numbers(time, printed, verified):
     """r(4) and r(8) from r_0 = 0.1, at the default tolerance."""
     run = mf.simulate(poisson(0.1, 0.0, mf.USA), until=time, save=[time])
     what = "Poisson density, circle, printed radius at the default tolerance"
@@ -41,7 +39,7 @@ def test_radius_equals_the_printed_numbers(time: float, printed: float, verified
     assert abs(run.moments[0, 1].imag) < 1e-14
 
 
-def test_repulsion_spreads_the_density(verified: Callable) -> None:
+def test_repulsion_spreads_the_density(verified):
     """Strength -1 runs the same family backwards in time."""
     problem = poisson(0.9, 1.0, mf.Flow("none", strength=-1.0))
     run = mf.simulate(problem, until=5.0, save=[1.0, 5.0], tolerance=1e-12)
@@ -51,7 +49,7 @@ def test_repulsion_spreads_the_density(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_particles_follow_the_density(flow: str, verified: Callable) -> None:
+def test_particles_follow_the_density(flow, verified):
     """Quantiles of the Poisson density, moved as 1,000 tokens, keep its radius.
 
     Their empirical moments are the trapezoidal rule in label space. Its aliasing of c_12 is

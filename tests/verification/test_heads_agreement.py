@@ -1,7 +1,5 @@
 """Heads drawn at random: all carriers agree, converge, and know no axis and no engine."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from head_oracle import carried, turn, vectors
@@ -66,9 +64,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("space, seed, normalization", CASES)
-def test_carriers_and_direct_sums_agree(
-    space: mf.Circle | mf.Sphere, seed: int, normalization: str, verified: Callable
-) -> None:
+def test_carriers_and_direct_sums_agree(space, seed, normalization, verified):
     """Density, characteristics, particles by moments, and a code that shares no line with them."""
     heads = drawn(space, seed)
     problem = attending(space, heads, normalization)
@@ -105,9 +101,7 @@ def test_carriers_and_direct_sums_agree(
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_densities_converge_spectrally(
-    space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
-) -> None:
+def test_densities_converge_spectrally(space, normalization, verified):
     """A relevant degree twice, or an aliased product, would bend the line of errors."""
     if space is SPHERE and normalization == "sinkhorn":
         pytest.skip("a grid of the sphere takes a minute to be balanced at every stage")
@@ -138,7 +132,7 @@ def test_densities_converge_spectrally(
     ]
     + [pytest.param(SPHERE, "characteristics", marks=pytest.mark.slow)],
 )
-def test_errors_follow_the_tolerance(space: mf.Circle | mf.Sphere, carrier: str) -> None:
+def test_errors_follow_the_tolerance(space, carrier):
     """Steps would ask less than the tolerance that they are given."""
     problem = attending(space, drawn(space, 1), "softmax")
     if carrier == "particles":
@@ -159,7 +153,7 @@ def test_errors_follow_the_tolerance(space: mf.Circle | mf.Sphere, carrier: str)
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_heads_of_ones_are_the_kernel(space: mf.Circle | mf.Sphere, verified: Callable) -> None:
+def test_heads_of_ones_are_the_kernel(space, verified):
     """One head of ones is SA to the bit; two that share its value, the same through the tables."""
     law = mf.perturbed_uniform(MODES[space.name])
     plain = mf.Problem(space, mf.exponential(4.0), mf.SA, law)
@@ -179,9 +173,7 @@ def test_heads_of_ones_are_the_kernel(space: mf.Circle | mf.Sphere, verified: Ca
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_tables_of_ones_are_the_kernel(
-    space: mf.Circle | mf.Sphere, flow: mf.Flow, verified: Callable
-) -> None:
+def test_tables_of_ones_are_the_kernel(space, flow, verified):
     """The engine of heads, given identities, and the kernel's: velocity and divergence."""
     problem = mf.Problem(space, mf.exponential(6.0), flow, mf.perturbed_uniform(MODES[space.name]))
     ones = HeadMatrices(6.0 * np.eye(space.dimension + 1), np.eye(space.dimension + 1))
@@ -191,18 +183,14 @@ def test_tables_of_ones_are_the_kernel(
     points = space.grid(7).points
     heads, kernel = (each.of_density(density) for each in (felt, interaction_of(problem)))
     for one, other in zip(
-        heads.velocity_and_divergence(points),
-        kernel.velocity_and_divergence(points),
-        strict=True,
+        heads.velocity_and_divergence(points), kernel.velocity_and_divergence(points), strict=True
     ):
         verified("independent methods", f"tables of ones, {space.name}", one - other, 1e-13)
 
 
 @pytest.mark.parametrize("normalization", ["softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_everything_turned_runs_turned(
-    space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
-) -> None:
+def test_everything_turned_runs_turned(space, normalization, verified):
     """A grid's axes would be preferred: B -> R B R^T, V -> R V R^T, mu -> R mu."""
     heads, d = drawn(space, 2), space.dimension + 1
     r = turn(0.7, d)
@@ -218,9 +206,7 @@ def test_everything_turned_runs_turned(
 
         of = [mf.Head(score=turned @ b @ turned.T, value=turned @ v @ turned.T) for b, v in heads]
         given = mf.Problem(
-            space,
-            mf.Attention(of, normalization, beta=BETA),
-            initial=mf.from_function(start),
+            space, mf.Attention(of, normalization, beta=BETA), initial=mf.from_function(start)
         )
         time = 0.1
         if d == 3 and normalization == "sinkhorn":

@@ -9,10 +9,7 @@ import meanfield as mf
 from meanfield.laws.initial import InitialLaw
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
-MATRICES = {
-    "circle": (B1 / np.linalg.norm(B1, 2), V1),
-    "sphere": (B3 / np.linalg.norm(B3, 2), V3),
-}
+MATRICES = {"circle": (B1 / np.linalg.norm(B1, 2), V1), "sphere": (B3 / np.linalg.norm(B3, 2), V3)}
 POINTS = {
     "circle": np.linspace(0.0, 5.0, 7),
     "sphere": np.random.default_rng(0).normal(size=(7, 3)),
@@ -34,7 +31,7 @@ def still(space: mf.Circle | mf.Sphere, law: InitialLaw, **options: float) -> mf
     [(CIRCLE, each) for each in ("density", "characteristics", "particles", "atoms", "auto")]
     + [(SPHERE, each) for each in ("density", "particles")],
 )
-def test_heads_without_value_move_nothing(space: mf.Circle | mf.Sphere, carrier: str) -> None:
+def test_heads_without_value_move_nothing(space, carrier):
     """Steps of the length 1 / rate would divide by zero."""
     given = carrier in ("atoms", "auto")
     law = mf.from_points(POINTS[space.name]) if given else LAWS[space.name]
@@ -44,7 +41,7 @@ def test_heads_without_value_move_nothing(space: mf.Circle | mf.Sphere, carrier:
     np.testing.assert_allclose(told.moments[1], told.moments[0], rtol=0, atol=1e-14)
 
 
-def test_noise_alone_moves_particles_of_heads_without_value() -> None:
+def test_noise_alone_moves_particles_of_heads_without_value():
     """Steps would be taken for too short, beside a velocity that is not there."""
     told = mf.simulate(
         still(CIRCLE, LAWS["circle"], diffusivity=0.1),
@@ -63,7 +60,7 @@ def test_noise_alone_moves_particles_of_heads_without_value() -> None:
     "space, normalization",
     [(CIRCLE, each) for each in ("none", "softmax", "sinkhorn")] + [(SPHERE, "softmax")],
 )
-def test_tiny_scores_are_no_scores(space: mf.Circle | mf.Sphere, normalization: str) -> None:
+def test_tiny_scores_are_no_scores(space, normalization):
     """At beta = 1e-12 a table of one degree, or a scale of its own, would differ from beta = 0."""
     score, value = MATRICES[space.name]
     ends = []
@@ -74,7 +71,7 @@ def test_tiny_scores_are_no_scores(space: mf.Circle | mf.Sphere, normalization: 
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)
 
 
-def test_many_heads_add_up() -> None:
+def test_many_heads_add_up():
     """Fifty heads of a fiftieth of the value are one."""
     score, value = MATRICES["circle"]
     ends = []
@@ -88,7 +85,7 @@ def test_many_heads_add_up() -> None:
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)
 
 
-def test_sharp_heads_of_few_tokens() -> None:
+def test_sharp_heads_of_few_tokens():
     """At beta |B| = 5e3 every token sees one other: v = P_x V y, y the best seen."""
     space = CIRCLE
     score, value = MATRICES[space.name]
@@ -113,7 +110,7 @@ def test_sharp_heads_of_few_tokens() -> None:
         ({"score": np.eye(4)}, "score has shape"),
     ],
 )
-def test_what_is_no_head_is_refused(options: dict, reason: str) -> None:
+def test_what_is_no_head_is_refused(options, reason):
     """Not a number would come out of a run as not a number."""
     given = {"value": [[0, -1], [1, 0]], "beta": 2.0} | options
     with pytest.raises((ValueError, TypeError), match=reason):
@@ -121,9 +118,7 @@ def test_what_is_no_head_is_refused(options: dict, reason: str) -> None:
 
 
 @pytest.mark.parametrize("space, beta", [(CIRCLE, 1e6), (SPHERE, 3e3)])
-def test_too_sharp_heads_of_densities_are_refused(
-    space: mf.Circle | mf.Sphere, beta: float
-) -> None:
+def test_too_sharp_heads_of_densities_are_refused(space, beta):
     """Tables would not fit in memory."""
     score, value = MATRICES[space.name]
     of = mf.Attention([mf.Head(score=score, value=value)], beta=beta)

@@ -1,7 +1,5 @@
 """Heads with diffusion: exact cases, the moment hierarchy apart, and noisy particles."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from head_oracle import B1, B2, V1, V2, V3, vectors
@@ -22,9 +20,7 @@ LAWS = {
     [(CIRCLE, "none"), (CIRCLE, "sinkhorn"), (SPHERE, "softmax")],
     ids=["circle-none", "circle-sinkhorn", "sphere-softmax"],
 )
-def test_heads_without_value_leave_the_heat_equation(
-    space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
-) -> None:
+def test_heads_without_value_leave_the_heat_equation(space, normalization, verified):
     """c_l(t) = c_l(0) e^{-l (l + d - 2) D t} exactly: diffusion twice, or not in scaled time."""
     of = mf.Attention([mf.Head(value=0.0)], normalization, beta=3.0, diffusivity=0.2)
     law = LAWS[space.name]
@@ -79,7 +75,7 @@ def hierarchy(
     return np.asarray(solved.y[:, -1])
 
 
-def test_hierarchy_of_moments_with_diffusion(verified: Callable) -> None:
+def test_hierarchy_of_moments_with_diffusion(verified):
     """Two USA heads with diffusion by Bessel functions and SciPy, no table and no grid of ours."""
     of = mf.Attention(
         [mf.Head(score=B1, value=V1), mf.Head(score=B2, value=V2)],
@@ -97,7 +93,7 @@ def test_hierarchy_of_moments_with_diffusion(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
-def test_linear_drift_with_diffusion(normalization: str, verified: Callable) -> None:
+def test_linear_drift_with_diffusion(normalization, verified):
     """At beta = 0 the force is V m: a hierarchy of nearest neighbours, all normalisations one."""
     of = mf.Attention([mf.Head(value=V1)], normalization, beta=0.0, diffusivity=0.1)
     problem = mf.Problem(CIRCLE, of, initial=LAWS["circle"])
@@ -121,9 +117,7 @@ def test_linear_drift_with_diffusion(normalization: str, verified: Callable) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_noisy_particles_follow_the_density(
-    space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
-) -> None:
+def test_noisy_particles_follow_the_density(space, normalization, verified):
     """Means of 16 runs of 1,000 tokens within five standard errors of the density's."""
     heads = [mf.Head(score=B1, value=V1)]
     if space is SPHERE:

@@ -112,7 +112,7 @@ TRAJECTORIES = {
     [(name, "density") for name in TRAJECTORIES]
     + [(name, c) for name in ("rotated, USA", "two heads, SA") for c in CARRIERS[1:]],
 )
-def test_printed_trajectories(name: str, carrier: str, verified: Callable) -> None:
+def test_printed_trajectories(name, carrier, verified):
     """Moments of another code, 12 decimals: a wrong head moves them in the first digits."""
     heads, (beta, normalization, time), wanted = TRAJECTORIES[name]
     problem = attending(CIRCLE, heads, beta, normalization, ASYMMETRIC)
@@ -124,7 +124,7 @@ def test_printed_trajectories(name: str, carrier: str, verified: Callable) -> No
 
 
 @pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
-def test_printed_trajectory_on_the_sphere(carrier: str, verified: Callable) -> None:
+def test_printed_trajectory_on_the_sphere(carrier, verified):
     """Means of a general head after t = 1, ten decimals known to 3e-9."""
 
     def start(x: np.ndarray) -> np.ndarray:
@@ -145,7 +145,7 @@ def test_printed_trajectory_on_the_sphere(carrier: str, verified: Callable) -> N
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-def test_doubly_stochastic_trajectory(carrier: str, verified: Callable) -> None:
+def test_doubly_stochastic_trajectory(carrier, verified):
     """c_3, c_6 and -OT / 2 of another code; one head of numbers, the energy half of what is told.
 
     The mean angle is conserved: what every token gives is 1.
@@ -171,9 +171,7 @@ def test_doubly_stochastic_trajectory(carrier: str, verified: Callable) -> None:
     + [("general", each, "density") for each in ("none", "sinkhorn")]
     + [("general", "sinkhorn", each) for each in CARRIERS[1:]],
 )
-def test_no_inverse_temperature_keeps_poisson_densities(
-    value: str, normalization: str, carrier: str, verified: Callable
-) -> None:
+def test_no_inverse_temperature_keeps_poisson_densities(value, normalization, carrier, verified):
     """At beta = 0 all normalisations are one, and c_k = conj(zeta)^k goes on to hold."""
     matrix, zeta = {
         "general": (V1, 0.555112282247 - 0.062686749618j),
@@ -189,7 +187,7 @@ def test_no_inverse_temperature_keeps_poisson_densities(
 @pytest.mark.parametrize(
     "carrier", [pytest.param("density", marks=pytest.mark.slow), "characteristics", "particles"]
 )
-def test_no_inverse_temperature_on_the_sphere(carrier: str, verified: Callable) -> None:
+def test_no_inverse_temperature_on_the_sphere(carrier, verified):
     """The hyperbolic Poisson family at beta = 0 moves by an equation of three numbers."""
     w = np.array([0.2, -0.1, 0.25])
 
@@ -204,7 +202,7 @@ def test_no_inverse_temperature_on_the_sphere(carrier: str, verified: Callable) 
 
 
 @pytest.mark.parametrize("carrier", ["particles", "atoms"])
-def test_single_token_and_tight_cluster(carrier: str, verified: Callable) -> None:
+def test_single_token_and_tight_cluster(carrier, verified):
     """Alone with itself a token moves as e^{tV} x, whatever Q and K; a cluster shrinks by |.|."""
     centre, times = np.array([1.0, 2.0, 2.0]) / 3, [0.5, 1.0, 2.0]
     flown = np.array([expm(t * V3) @ centre for t in times])
@@ -228,7 +226,7 @@ def run_of(problem: mf.Problem, times: list[float], carrier: str) -> mf.Run:
     )
 
 
-def test_dirac_of_a_density_moves_as_a_token(verified: Callable) -> None:
+def test_dirac_of_a_density_moves_as_a_token(verified):
     """A narrow density on characteristics: its centre is off by its variance, 1e-8."""
     angle, time = 0.4, 1.0
     law = mf.von_mises_fisher(1e8, mean=angle)
@@ -283,7 +281,7 @@ RATES = {
 
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
 @pytest.mark.parametrize("name", RATES)
-def test_complex_rates_on_the_circle(name: str, normalization: str, verified: Callable) -> None:
+def test_complex_rates_on_the_circle(name, normalization, verified):
     """Growth and drift of a mode of 1e-8: the sign of the phase, and the uniform's own drift."""
     heads, rates = RATES[name]
     for degree, pair in rates.items():
@@ -297,7 +295,7 @@ def test_complex_rates_on_the_circle(name: str, normalization: str, verified: Ca
         verified("exact solutions", "complex rates of heads, circle", error, 1e-7)
 
 
-def test_reflection_grows_cosines_and_damps_sines(verified: Callable) -> None:
+def test_reflection_grows_cosines_and_damps_sines(verified):
     """B = V = diag(1, -1): a mirrored convolution would pass for the right one elsewhere."""
     mirror, wanted = np.diag([1.0, -1.0]), 18.596070304472
     for sine, growth in ((0.0, wanted), (1e-8, -wanted)):
@@ -319,15 +317,7 @@ SPHERE_RATES = [
 
 
 @pytest.mark.parametrize("normalization, degree, order, wanted, score, value", SPHERE_RATES)
-def test_complex_rates_on_the_sphere(
-    normalization: str,
-    degree: int,
-    order: int,
-    wanted: complex,
-    score: np.ndarray,
-    value: np.ndarray,
-    verified: Callable,
-) -> None:
+def test_complex_rates_on_the_sphere(normalization, degree, order, wanted, score, value, verified):
     """Rates depend on the order; where uniform rests its rounding was taken for a full spectrum."""
 
     def problem(sign: float) -> mf.Problem:
@@ -339,7 +329,7 @@ def test_complex_rates_on_the_sphere(
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
-def test_next_to_a_uniform_at_rest_no_degree_is_added(normalization: str) -> None:
+def test_next_to_a_uniform_at_rest_no_degree_is_added(normalization):
     """Rounding of P_x V m beside a velocity of 1e-8: up to degree 512, and the run refused."""
     stretch = np.diag([1.4, 1.0, 0.6])
     law = mf.perturbed_uniform([[2, 1, 1e-8]])
@@ -348,7 +338,7 @@ def test_next_to_a_uniform_at_rest_no_degree_is_added(normalization: str) -> Non
     assert told.diagnostics["degree"].tolist() == [64.0, 64.0]
 
 
-def test_oscillating_pair_from_a_run(verified: Callable) -> None:
+def test_oscillating_pair_from_a_run(verified):
     """B and V diagonal, rates complex: growth and beat of degrees that are coupled.
 
     Rates are those of the linear recurrence that moments at equal times satisfy, started from
@@ -377,7 +367,7 @@ def test_oscillating_pair_from_a_run(verified: Callable) -> None:
     verified("exact solutions", "oscillating pair of a head", error, 1e-6)
 
 
-def test_rigid_rotation_of_uniform_is_at_rest(verified: Callable) -> None:
+def test_rigid_rotation_of_uniform_is_at_rest(verified):
     """B = 1, V = 1 + s J: uniform turns as a whole, and its density is constant."""
     value = np.array([[1.0, -0.7], [0.7, 1.0]])
     problem = attending(CIRCLE, [(ONE, value)], 4.0, "softmax", mf.uniform())
@@ -385,7 +375,7 @@ def test_rigid_rotation_of_uniform_is_at_rest(verified: Callable) -> None:
     verified("invariants", "density of uniform that turns", told.moments[-1][1:], 1e-13)
 
 
-def test_doubly_stochastic_rates_on_the_sphere(verified: Callable) -> None:
+def test_doubly_stochastic_rates_on_the_sphere(verified):
     """lambda_SA / (1 + alpha_l), beta = 3, l = 3, also of an order that is not 0."""
     order, wanted = -2, 0.4424331488
 
@@ -398,9 +388,7 @@ def test_doubly_stochastic_rates_on_the_sphere(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_doubly_stochastic_heads_conserve_the_mean_rotation(
-    space: mf.Circle | mf.Sphere, verified: Callable
-) -> None:
+def test_doubly_stochastic_heads_conserve_the_mean_rotation(space, verified):
     """The kernel pi is symmetric for V = 1: int x wedge v dmu = 0, which softmax does not have."""
     rng = np.random.default_rng(4)
     points, masses = rng.uniform(0, 2 * np.pi, 30), rng.dirichlet(np.ones(30))
@@ -425,7 +413,7 @@ def test_doubly_stochastic_heads_conserve_the_mean_rotation(
     verified("invariants", f"mean rotation, {space.name}", found["sinkhorn"], tolerance)
 
 
-def test_two_clusters_of_doubly_stochastic_attention(verified: Callable) -> None:
+def test_two_clusters_of_doubly_stochastic_attention(verified):
     """The angle between them obeys one equation: its speed at beta = 5, p = 0.3, phi = 2."""
     law = mf.from_points([0.0, 2.0], [0.3, 0.7])
     problem = attending(CIRCLE, [(ONE, ONE)], 5.0, "sinkhorn", law)
@@ -441,9 +429,7 @@ def test_two_clusters_of_doubly_stochastic_attention(verified: Callable) -> None
 @pytest.mark.parametrize(
     "beta, printed", [(5.0, (0.4182599226, 0.1394751728)), (20.0, (0.4503196582, 0.1862100432))]
 )
-def test_sharp_reflection_from_uniform(
-    beta: float, printed: tuple[float, float], verified: Callable
-) -> None:
+def test_sharp_reflection_from_uniform(beta, printed, verified):
     """V = 1, B = diag(1, -1) near c_2k = tanh^k t: two clusters from uniform."""
     mirror = np.diag([1.0, -1.0])
     problem = attending(CIRCLE, [(mirror, ONE)], beta, "softmax", mf.uniform())

@@ -5,8 +5,6 @@ even degrees, or the invariants of a polyhedron. Each run is judged by one at se
 degree, held there whatever is seen: a run may end, but nothing it yielded before may be wrong.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -117,14 +115,14 @@ def times_of(problem: mf.Problem, degree: int) -> np.ndarray:
 @pytest.mark.parametrize(
     "fold, beta, flow", [(11, 40.0, mf.SA), (13, 12.0, mf.SA), (11, 40.0, mf.USA)]
 )
-def test_repeated_density_is_resolved_on_the_circle(fold: int, beta: float, flow: mf.Flow) -> None:
+def test_repeated_density_is_resolved_on_the_circle(fold, beta, flow):
     """By the top tenth of the degrees alone errors were 3e-2, 9e-9 and 2e-3."""
     law = mf.perturbed_uniform([[fold, 0.3, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow, law)
     assert largest_error(problem, times_of(problem, fold), 512, 1024) < 1e-9
 
 
-def test_repeated_density_hands_over_what_is_resolved() -> None:
+def test_repeated_density_hands_over_what_is_resolved():
     """Elevenfold, to clusters: as density and as characteristics, each from the start."""
     law = mf.perturbed_uniform([[11, 0.3, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(40.0), mf.SA, law)
@@ -136,7 +134,7 @@ def test_repeated_density_hands_over_what_is_resolved() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
-def test_sparse_spectra_are_resolved_on_the_circle(seed: int) -> None:
+def test_sparse_spectra_are_resolved_on_the_circle(seed):
     """Whatever two modes are excited, at any amplitude."""
     problem, first = on_circle(seed)
     assert largest_error(problem, times_of(problem, first), 512, 1024) < LARGEST_ERROR
@@ -144,7 +142,7 @@ def test_sparse_spectra_are_resolved_on_the_circle(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_sparse_spectra_are_resolved_on_the_sphere(seed: int) -> None:
+def test_sparse_spectra_are_resolved_on_the_sphere(seed):
     """Whatever the symmetry, wherever its axes."""
     problem, degree = on_sphere(seed)
     assert largest_error(problem, times_of(problem, degree), 48, 96) < LARGEST_ERROR

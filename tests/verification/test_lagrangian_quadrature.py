@@ -5,8 +5,6 @@ trigonometric sums with SciPy's Bessel functions and no line of the package; the
 converge spectrally in the number of nodes for as long as the flow map is smooth (theory 1.10).
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -68,9 +66,7 @@ def problem_of(beta: float, normalized: bool) -> mf.Problem:
     "normalized, beta, end",
     [c if c in EVERYDAY else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],
 )
-def test_density_equals_carried_quadrature(
-    normalized: bool, beta: float, end: float, verified: Callable
-) -> None:
+def test_density_equals_carried_quadrature(normalized, beta, end, verified):
     """All moments up to degree 12, from the start to where clusters have formed."""
     problem = problem_of(beta, normalized)
     times = end * np.array([0.25, 0.5, 0.75, 1.0])
@@ -92,7 +88,7 @@ def test_density_equals_carried_quadrature(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("normalized, beta, end", CASES[1::4])
-def test_carried_quadrature_has_converged(normalized: bool, beta: float, end: float) -> None:
+def test_carried_quadrature_has_converged(normalized, beta, end):
     """The oracle first: twice the nodes give the same moments."""
     times = end * np.array([0.5, 1.0]) / mf.growth_rates(problem_of(beta, normalized)).max()
     coarse, fine = (carried_moments(beta, normalized, times, n) for n in (1024, 2048))
@@ -100,7 +96,7 @@ def test_carried_quadrature_has_converged(normalized: bool, beta: float, end: fl
 
 
 @pytest.mark.slow
-def test_density_outlives_the_nodes() -> None:
+def test_density_outlives_the_nodes():
     """SA, beta = 5, t = 3: 1,024 nodes fail where the flow tears them apart, 16,384 agree.
 
     The density, at 512 degrees, is what both converge to.

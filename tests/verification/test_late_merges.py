@@ -1,7 +1,5 @@
 """Atoms that begin near an unstable balance meet when they should, however near they begin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import each
@@ -26,9 +24,7 @@ def first_merge(problem: mf.Problem, until: float, tolerance: float) -> float:
     ],
     gap=[1.0, 1e-3, 1e-6],
 )
-def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(
-    name: str, flow: mf.Flow, mass: float, gap: float
-) -> None:
+def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(name, flow, mass, gap):
     """What leads away is smaller than the tolerance at first: times were 2e-6 off."""
     points = np.array([0.0, np.pi - gap])
     space: mf.Circle | mf.Sphere = mf.Circle()
@@ -43,7 +39,7 @@ def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(
     assert first_merge(problem, 1.1 * exact, 1e-10) == pytest.approx(exact, rel=allowed)
 
 
-def test_any_balance_is_left_when_it_should_be() -> None:
+def test_any_balance_is_left_when_it_should_be():
     """Three at equal spacing: no pair of them is opposite, but they hardly move and part."""
     points = np.array([0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0 + 1e-6])
     law = mf.from_points(points, name="atoms")

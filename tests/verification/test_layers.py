@@ -1,9 +1,6 @@
 """Runs of discrete layers and of their flows, against closed forms and other carriers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import core
 import numpy as np
@@ -39,7 +36,7 @@ def of(placement: Placement, step: float) -> Layers:
 
 
 @pytest.mark.parametrize("placement", ALL)
-def test_flows_of_tokens_are_the_reduced_ones(placement: Placement) -> None:
+def test_flows_of_tokens_are_the_reduced_ones(placement):
     """N vectors of R^n with their lengths keep equal angles, on the closed curve."""
     problem = orthogonal(of(placement, 0.0))
     times = [1.0, 2.0, 5.0, 10.0]
@@ -52,7 +49,7 @@ def test_flows_of_tokens_are_the_reduced_ones(placement: Placement) -> None:
 
 
 @pytest.mark.parametrize("placement", ALL)
-def test_layers_of_tokens_are_the_reduced_map(placement: Placement) -> None:
+def test_layers_of_tokens_are_the_reduced_map(placement):
     """Layers of h = 0.5, unprojected: x <- N(x + h A) and the others, with lengths."""
     problem = orthogonal(replace(of(placement, 0.5), count=8))
     run = mf.simulate(problem)
@@ -61,7 +58,7 @@ def test_layers_of_tokens_are_the_reduced_map(placement: Placement) -> None:
     assert np.abs(cosines(run) - expected.cosine).max() < 1e-11
 
 
-def test_known_values_of_layers() -> None:
+def test_known_values_of_layers():
     """Gamma at depth 2 (n = 8, beta = 2): numbers of an independent computation; first order."""
     known = {
         "post": (0.596565737239, 0.653352831568, 0.659873709506),
@@ -80,7 +77,7 @@ def test_known_values_of_layers() -> None:
         assert order == pytest.approx(1.0, abs=0.02)
 
 
-def test_late_layers_shrink_the_gap_by_their_clock() -> None:
+def test_late_layers_shrink_the_gap_by_their_clock():
     """(1 - gamma_next) / (1 - gamma) -> 1 / (1 + h)^2 of post, (1 - h)^2 projected, h = 0.5."""
     law = mf.from_points(np.array([[1.0, 1e-5, 0.0], [1.0, -1e-5, 0.0], [1.0, 0.0, 1e-5]]))
     for placement, ratio in (("post", 4.0 / 9.0), ("projected", 1.0 / 4.0)):
@@ -102,7 +99,7 @@ def test_late_layers_shrink_the_gap_by_their_clock() -> None:
         ("depth_scaled", 9.4596703),
     ],
 )
-def test_small_modes_grow_by_the_clock_of_the_placement(placement: Placement, ratio: float) -> None:
+def test_small_modes_grow_by_the_clock_of_the_placement(placement, ratio):
     """Mode 3 about uniform, beta = 5, r_0 = 1.5, t = 6: algebraic growth of pre and peri."""
     law = mf.perturbed_uniform([[3, 1e-6, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law, layers=of(placement, 0.0))
@@ -113,7 +110,7 @@ def test_small_modes_grow_by_the_clock_of_the_placement(placement: Placement, ra
 
 @pytest.mark.parametrize("placement", ALL)
 @pytest.mark.parametrize("step", [0.0, 0.2])
-def test_nodes_are_pushed_forward_as_tokens_are(placement: Placement, step: float) -> None:
+def test_nodes_are_pushed_forward_as_tokens_are(placement, step):
     """A density's nodes with their masses against 1,000 tokens of equal mass, with a drift."""
     angles = np.linspace(0.0, 2.0 * np.pi, 20001)
     covered = angles + 0.1 * np.sin(angles) + 0.08 / 3 * np.sin(3 * angles)
@@ -134,9 +131,7 @@ STEEP = mf.Head(score=[[2.04, -2.56], [0.42, -0.57]], value=[[1.0, 0.31], [0.22,
 
 
 @pytest.mark.parametrize("placement, step", [("peri", 0.1), ("post", 1.0), ("ngpt", 0.1)])
-def test_a_layer_that_nodes_do_not_resolve_is_taken_again(
-    placement: Placement, step: float
-) -> None:
+def test_a_layer_that_nodes_do_not_resolve_is_taken_again(placement, step):
     """The nodes of the start see nothing of a layer: it was refused. Against 4,000 labels."""
     labels = 2.0 * np.pi * np.arange(4000) / 4000
     masses = LAW.build(mf.Circle()).at(labels) / 4000
@@ -151,7 +146,7 @@ def test_a_layer_that_nodes_do_not_resolve_is_taken_again(
     assert np.abs(seen[1] - seen[0]).max() < 1e-11
 
 
-def test_a_layer_that_folds_the_nodes_says_so() -> None:
+def test_a_layer_that_folds_the_nodes_says_so():
     """Finer nodes do not help where the order of the labels changes."""
     attention = mf.Attention(
         [mf.Head(value=[[0.0, -1.0], [1.0, 0.0]], score=[[3.0, 0.0], [0.0, -3.0]])],
@@ -167,9 +162,7 @@ def test_a_layer_that_folds_the_nodes_says_so() -> None:
     ("seed", "placement", "step", "layer"),
     [(2, "peri", 0.1, 0), (3, "peri", 0.1, 0), (1, "pre", 2.0, 1), (0, "ngpt", 0.5, 0)],
 )
-def test_layers_that_are_refused_do_fold(
-    seed: int, placement: Placement, step: float, layer: int
-) -> None:
+def test_layers_that_are_refused_do_fold(seed, placement, step, layer):
     """A smooth map would be refused as a fold; direct sums show neighbours change their order."""
     rng = np.random.default_rng(seed)
     score, value = rng.normal(size=(2, 2)), rng.normal(size=(2, 2))
@@ -196,7 +189,7 @@ def test_layers_that_are_refused_do_fold(
 
 
 @pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
-def test_depth_scaled_flows_run_by_their_clock(carrier: str) -> None:
+def test_depth_scaled_flows_run_by_their_clock(carrier):
     """Depth t is time 2 sqrt(1 + t) - 2 of post, whatever carries the measure, also axial ones."""
     slow, law = Layers(step=0.0, placement="depth_scaled"), mf.von_mises_fisher(1.0)
     for space in (mf.Circle(), mf.Sphere(5)):
@@ -210,7 +203,7 @@ def test_depth_scaled_flows_run_by_their_clock(carrier: str) -> None:
         assert np.abs(seen[1] - seen[0]).max() < 1e-8
 
 
-def test_attention_then_a_layer_in_turn_is_of_first_order() -> None:
+def test_attention_then_a_layer_in_turn_is_of_first_order():
     """N(x + h A), then N(x + h u), against the flow of the sum: off by 0.285 h for four tokens."""
     polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
     points = np.stack(
@@ -237,7 +230,7 @@ def test_attention_then_a_layer_in_turn_is_of_first_order() -> None:
         assert np.log2(coarse / fine) == pytest.approx(1.0, abs=0.05)
 
 
-def test_layers_of_r_d_add_what_attention_finds() -> None:
+def test_layers_of_r_d_add_what_attention_finds():
     """X <- x + h A(x) without normalisation, by hand for two tokens."""
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
     layers = Layers(step=0.25, count=1)
@@ -252,7 +245,7 @@ def test_layers_of_r_d_add_what_attention_finds() -> None:
         replace(problem, layers=Layers(placement="pre"))
 
 
-def test_early_speeds_and_late_gaps() -> None:
+def test_early_speeds_and_late_gaps():
     """Initial speeds of the placements, and (1 - gamma) r^2 of pre and peri after a long time."""
     for placement, speed in (
         ("post", 0.1389945237720),
@@ -275,7 +268,7 @@ def test_early_speeds_and_late_gaps() -> None:
         assert constant == pytest.approx(3.734953426363, rel=1e-5)
 
 
-def test_steps_that_overshoot_are_no_failure() -> None:
+def test_steps_that_overshoot_are_no_failure():
     """Layers of a long step may lower the energy that their flow climbs: no run may end by that."""
     law = mf.from_points([0.0, 1.5, 3.1])
     layers = Layers(step=2.0, count=3)
@@ -285,7 +278,7 @@ def test_steps_that_overshoot_are_no_failure() -> None:
     assert np.diff(run.observables["energy"]).max() > 0.1
 
 
-def test_masked_layers_leave_the_first_token(tmp_path: Path) -> None:
+def test_masked_layers_leave_the_first_token(tmp_path):
     """Causal layers: token 1 stays, and a resumed run goes on to the bit."""
     rng = np.random.default_rng(0)
     law = mf.from_points(mf.Sphere(5).random_points(6, rng))
@@ -303,7 +296,7 @@ def test_masked_layers_leave_the_first_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", [0.0, 0.25])
-def test_resumed_nodes_go_on_to_the_bit(tmp_path: Path, step: float) -> None:
+def test_resumed_nodes_go_on_to_the_bit(tmp_path, step):
     """Lengths are states, and so is whether "mix" has turned."""
     layers = Layers(step=step, placement="mix", tau=1.0, radius=1.5)
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, LAW, layers=layers)
@@ -316,7 +309,7 @@ def test_resumed_nodes_go_on_to_the_bit(tmp_path: Path, step: float) -> None:
     assert again.diagnostics["radius_max"][-1] == whole.diagnostics["radius_max"][-1]
 
 
-def test_what_layers_cannot_do_says_so() -> None:
+def test_what_layers_cannot_do_says_so():
     """One line each: vanished lengths, densities, noise, times inside layers, no end."""
     repelled = mf.Problem(
         mf.Circle(), mf.exponential(5.0), mf.Flow(True, -1.0), LAW,
@@ -358,7 +351,7 @@ def test_what_layers_cannot_do_says_so() -> None:
 
 
 @pytest.mark.parametrize("placement", ["pre", "peri"])
-def test_a_length_that_vanishes_ends_the_flow(placement: Placement) -> None:
+def test_a_length_that_vanishes_ends_the_flow(placement):
     """Steps beyond a length of 0 would lead back, and beyond again, for ever."""
     repelled = mf.Attention([mf.Head(value=-1.0)], beta=4.0)
     layers, law = mf.Layers(0.0, placement=placement), mf.from_points(np.eye(5))

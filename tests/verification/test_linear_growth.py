@@ -1,7 +1,5 @@
 """Small perturbations of uniform grow or decay at the rates of theory."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
@@ -80,9 +78,7 @@ def fitted_rate(problem: mf.Problem, degree: int, amplitudes: np.ndarray) -> flo
     "name, normalized, degree",
     [c if c[0] == "circle" else pytest.param(*c, marks=pytest.mark.slow) for c in PRINTED],
 )
-def test_every_order_of_a_degree_grows_at_the_printed_rate(
-    name: str, normalized: bool, degree: int, verified: Callable
-) -> None:
+def test_every_order_of_a_degree_grows_at_the_printed_rate(name, normalized, degree, verified):
     """At beta = 5, uniform + 1e-8 Y_lm: the rate of theory for each m, and as printed."""
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), mf.Flow(normalized))
     rate = mf.growth_rates(problem)[degree]
@@ -98,9 +94,7 @@ def test_every_order_of_a_degree_grows_at_the_printed_rate(
 
 @pytest.mark.parametrize("name", SPACES)
 @each("degree", [1, 2, 3, 4, 6], flow=FLOWS)
-def test_any_shape_of_a_degree_grows_at_one_rate(
-    name: str, flow: str, degree: int, verified: Callable
-) -> None:
+def test_any_shape_of_a_degree_grows_at_one_rate(name, flow, degree, verified):
     """A mixture of all orders: the rate depends on the degree alone, decay included."""
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), FLOWS[flow])
     amplitudes = np.random.default_rng(degree).normal(size=harmonics(name, degree))
@@ -111,9 +105,7 @@ def test_any_shape_of_a_degree_grows_at_one_rate(
 
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", [-3.0, 0.0, 1.0, 25.0, 100.0], normalized=[False, True])
-def test_dominant_degree_grows_at_its_rate(
-    name: str, beta: float, normalized: bool, verified: Callable
-) -> None:
+def test_dominant_degree_grows_at_its_rate(name, beta, normalized, verified):
     """The same for every temperature."""
     problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), mf.Flow(normalized))
     degree = mf.dominant_degree(problem) or 1
@@ -124,7 +116,7 @@ def test_dominant_degree_grows_at_its_rate(
 
 
 @pytest.mark.parametrize("mode, ratio", [(1, 0.989949), (2, 0.960402), (3, 0.913117)])
-def test_repulsion_smooths_like_heat(mode: int, ratio: float, verified: Callable) -> None:
+def test_repulsion_smooths_like_heat(mode, ratio, verified):
     """V = -I, beta = 50: decay over k^2 / beta, the rate of the heat equation."""
     problem = mf.Problem(mf.Circle(), mf.exponential(50.0), mf.Flow(True, -1.0))
     rate = fitted_rate(problem, mode, np.array([1e-8, 0.0]))
@@ -133,7 +125,7 @@ def test_repulsion_smooths_like_heat(mode: int, ratio: float, verified: Callable
 
 
 @each("flow", FLOWS, mode=[1, 3, 4])
-def test_default_run_resolves_a_perturbation_below_its_tolerance(flow: str, mode: int) -> None:
+def test_default_run_resolves_a_perturbation_below_its_tolerance(flow, mode):
     """An absolute tolerance of 1e-10 does not see 5e-9: steps of two e-folds were 3 % wrong."""
     law = mf.perturbed_uniform([[mode, 1e-8, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), FLOWS[flow], law)
@@ -144,7 +136,7 @@ def test_default_run_resolves_a_perturbation_below_its_tolerance(flow: str, mode
     np.testing.assert_allclose(found, rate, rtol=2e-9)
 
 
-def test_perturbation_below_the_tolerance_grows_at_its_rate_on_the_sphere() -> None:
+def test_perturbation_below_the_tolerance_grows_at_its_rate_on_the_sphere():
     """The error control does not see it and would take steps of many e-folds."""
     law = mf.perturbed_uniform([[3, 1, 1e-13]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA, law)
@@ -158,7 +150,7 @@ def test_perturbation_below_the_tolerance_grows_at_its_rate_on_the_sphere() -> N
 @pytest.mark.parametrize(
     "name, degree, power", [("circle", 3, 2), ("sphere", 2, 1), ("sphere", 3, 2)]
 )
-def test_nonlinear_contamination_is_what_theory_says(name: str, degree: int, power: int) -> None:
+def test_nonlinear_contamination_is_what_theory_says(name, degree, power):
     """Y_2^2 contains Y_2, but Y_3^2 no Y_3: errors like a, like a^2. No fit may look exact."""
     space = SPACES[name]
     problem = mf.Problem(space, mf.exponential(5.0), mf.USA)
@@ -175,7 +167,7 @@ def test_nonlinear_contamination_is_what_theory_says(name: str, degree: int, pow
 
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", [-5.0, 0.0, 5.0, 100.0], flow=FLOWS)
-def test_uniform_is_stationary_to_the_bit(name: str, flow: str, beta: float) -> None:
+def test_uniform_is_stationary_to_the_bit(name, flow, beta):
     """Rounding would grow into clusters that nobody put there."""
     problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow])
     carrier = carried(problem, SPACES[name].from_modes([]))

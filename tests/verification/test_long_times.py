@@ -1,7 +1,6 @@
 """Atoms to the last merge: closed forms, published configurations, stiff references."""
 
 import math
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -42,9 +41,7 @@ def merges(run) -> list:
 @each(
     "flow", [mf.USA, mf.SA], mass=[0.5, 0.9, 1.0 - 1e-6], beta=[1.0, slow(5.0), slow(25.0), 100.0]
 )
-def test_two_atoms_meet_at_the_time_of_the_closed_form(
-    beta: float, mass: float, flow: mf.Flow, verified: Callable
-) -> None:
+def test_two_atoms_meet_at_the_time_of_the_closed_form(beta, mass, flow, verified):
     """Any mass: the merge event against quadrature of the pair's equation."""
     start = 2.0 * np.pi / 3.0
     law = mf.from_points([0.3, 0.3 + start], np.array([mass, 1.0 - mass]), name="atoms")
@@ -64,9 +61,7 @@ def test_two_atoms_meet_at_the_time_of_the_closed_form(
         (10.0, np.pi / 2, 0.1024452894),
     ],
 )
-def test_two_atoms_reach_cosine_0999_at_the_published_times(
-    beta: float, start: float, published: float, verified: Callable
-) -> None:
+def test_two_atoms_reach_cosine_0999_at_the_published_times(beta, start, published, verified):
     """USA in paper time: the gap at that time is arccos 0.999."""
     law = mf.from_points([0.0, start], np.array([0.2, 0.8]), name="atoms")
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
@@ -78,7 +73,7 @@ def test_two_atoms_reach_cosine_0999_at_the_published_times(
     verified("exact solutions", what, cosine - 0.999, allowed)
 
 
-def test_kinetic_figure(verified: Callable) -> None:
+def test_kinetic_figure(verified):
     """Pairs merge (cos > 0.999) at the printed times, energies on the way."""
     law = mf.from_points(KINETIC, name="atoms")
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, law)
@@ -101,7 +96,7 @@ def test_kinetic_figure(verified: Callable) -> None:
 
 
 @each("flow", [mf.USA, mf.SA], beta=[*map(slow, [500.0, 1000.0, 1500.0, 2000.0, 3000.0, 4000.0])])
-def test_staircase_figure(beta: float, flow: mf.Flow, verified: Callable) -> None:
+def test_staircase_figure(beta, flow, verified):
     """Plateaus 0.28 (not at 500), 0.44, 0.52, 1 and the printed first energies."""
     run = run_of(tuple(STAIRCASE), beta, flow, 1e150)
     energy = run.observables["energy"]
@@ -125,19 +120,17 @@ def test_staircase_figure(beta: float, flow: mf.Flow, verified: Callable) -> Non
 class TestToTheLastMerge:
     """Seven atoms at beta = 25, twelve at 81."""
 
-    def test_one_atom_is_left(self, angles, beta, end, flow) -> None:
+    def test_one_atom_is_left(self, angles, beta, end, flow):
         """Every pair met, each once."""
         run = run_of(tuple(angles), beta, flow, end)
         assert len(merges(run)) == len(angles) - 1
         assert len(run.measures[-1].points) == 1
 
-    def test_energy_never_falls(self, angles, beta, end, flow) -> None:
+    def test_energy_never_falls(self, angles, beta, end, flow):
         """dE/dt is a mean square velocity; the rounding of E is 1e-15."""
         assert np.diff(run_of(tuple(angles), beta, flow, end).observables["energy"]).min() > -2e-15
 
-    def test_plateaus_are_sums_of_squared_masses(
-        self, angles, beta, end, flow, verified: Callable
-    ) -> None:
+    def test_plateaus_are_sums_of_squared_masses(self, angles, beta, end, flow, verified):
         """Far-apart clusters have no cross terms: e^{beta (cos d - 1)} is below 1e-9 there."""
         run = run_of(tuple(angles), beta, flow, end)
         times = [event.time for event in merges(run)]
@@ -155,9 +148,7 @@ class TestToTheLastMerge:
         assert checked > 10
 
     @pytest.mark.slow
-    def test_rotation_of_the_start_changes_nothing(
-        self, angles, beta, end, flow, verified: Callable
-    ) -> None:
+    def test_rotation_of_the_start_changes_nothing(self, angles, beta, end, flow, verified):
         """Times of merges; rounding of the angles is amplified by beta at each."""
         one = merges(run_of(tuple(angles), beta, flow, end, 1e-12))
         other = merges(run_of(tuple(np.asarray(angles) + 1.234), beta, flow, end, 1e-12))
@@ -168,7 +159,7 @@ class TestToTheLastMerge:
             assert sorted(first.mass) == pytest.approx(sorted(second.mass), abs=1e-14)
 
 
-def test_merge_history_of_tokens_is_that_of_a_stiff_solver(verified: Callable) -> None:
+def test_merge_history_of_tokens_is_that_of_a_stiff_solver(verified):
     """40 tokens, beta = 25, USA: positions of Radau without any merging, at 1e4 and 1e6."""
     angles = np.random.default_rng(5).uniform(0, 2 * np.pi, 40)
     problem = mf.Problem(

@@ -144,8 +144,8 @@ def held(problem: mf.Problem, state: np.ndarray) -> DensityRepresentation:
 
 @each("flow", FLOWS, beta=[-4.0, 5.0, 20.0], diffusivity=[0.0, 0.3])
 def test_right_hand_side_of_the_bumps_is_the_closed_form(
-    flow: str, beta: float, diffusivity: float, projected: tuple, verified: Callable
-) -> None:
+    flow, beta, diffusivity, projected, verified
+):
     """A wrong term, factor or sign in the equation, without any time step."""
     name, x, coefficients = projected
     problem = posed(name, beta, flow, diffusivity)
@@ -204,9 +204,7 @@ ORDERS = INTEGRATORS | {"exponential": 4}
 
 @pytest.mark.slow
 @each("flow", ["USA", "SA"], method=STEPS)
-def test_steps_have_their_order_on_the_bumps(
-    flow: str, method: str, projected: tuple, verified: Callable
-) -> None:
+def test_steps_have_their_order_on_the_bumps(flow, method, projected, verified):
     """An order is lost where a stage stands at a wrong time or the linear part is split wrongly."""
     name, counts = projected[0], np.array(STEPS[method])
     problem = posed(name, 5.0, flow, 0.1 if method == "exponential" else 0.0)
@@ -220,9 +218,7 @@ def test_steps_have_their_order_on_the_bumps(
 
 @pytest.mark.slow
 @each("flow", ["USA", "SA"], diffusivity=[0.0, 0.1])
-def test_error_falls_faster_than_any_power_of_the_degree(
-    flow: str, diffusivity: float, projected: tuple, verified: Callable
-) -> None:
+def test_error_falls_faster_than_any_power_of_the_degree(flow, diffusivity, projected, verified):
     """Spectral convergence, down to the rounding of the steps."""
     name, degrees = projected[0], np.array([2, 4, 6, 8, 10, 12, 14, 16])
     problem = posed(name, 5.0, flow, diffusivity)

@@ -1,7 +1,5 @@
 """Tokens in an order: closed forms, reference velocities, and what must hold for every start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,7 +33,7 @@ def at(problem: mf.Problem, until: float) -> np.ndarray:
     return run.measures[-1].points
 
 
-def test_velocities_of_a_general_head() -> None:
+def test_velocities_of_a_general_head():
     """A transposed score, or a token that sees those behind it, would go unnoticed in B = V = 1.
 
     Reference: sums over j <= k by hand in 16 digits, equal weights.
@@ -54,7 +52,7 @@ def test_velocities_of_a_general_head() -> None:
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=lambda space: space.name)
 @pytest.mark.parametrize("mask, rate", [("causal", None), ("alibi", 40.0)])
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
-def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization) -> None:
+def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization):
     """Tokens of a later chunk would see moments of another prefix, or faded by another rate."""
     d = space.ambient
     heads = [
@@ -70,7 +68,7 @@ def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization) -
     )
 
 
-def test_first_tokens_follow_closed_forms() -> None:
+def test_first_tokens_follow_closed_forms():
     """Token 1 follows e^{tV} x; with V = 1 token 2 has c' = (1 - c^2) / (1 + e^{b (1 - c)}).
 
     c(2) = 0.5791953369111 from c = 0 at beta = 1: the time as function of c has exponential
@@ -89,7 +87,7 @@ def test_first_tokens_follow_closed_forms() -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Sphere(8)], ids=repr)
-def test_a_prefix_evolves_as_if_the_rest_did_not_exist(space) -> None:
+def test_a_prefix_evolves_as_if_the_rest_did_not_exist(space):
     """Masks that leak would let later tokens move earlier ones."""
     points = space.random_points(12, np.random.default_rng(2))
     head = mf.Head(score=np.diag(np.linspace(1.0, -0.5, space.ambient)))
@@ -100,7 +98,7 @@ def test_a_prefix_evolves_as_if_the_rest_did_not_exist(space) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_tokens_come_to_the_first(seed: int) -> None:
+def test_all_tokens_come_to_the_first(seed):
     """V = 1, any score: almost every start ends in x_1(0) (Theorem 4.1 of arXiv:2411.04990)."""
     rng = np.random.default_rng(seed)
     points = mf.Sphere(4).random_points(6, rng)
@@ -109,7 +107,7 @@ def test_all_tokens_come_to_the_first(seed: int) -> None:
     np.testing.assert_allclose(found, np.tile(points[0], (6, 1)), rtol=0, atol=1e-4)
 
 
-def test_strong_centres_stay_where_they_are() -> None:
+def test_strong_centres_stay_where_they_are():
     """Tokens farther than 4 / sqrt(beta) from all before them hardly move, those behind do.
 
     200 tokens, beta = 64: displacements of 0.003 (mean of largest) by t = 75, at most 0.05.
@@ -123,7 +121,7 @@ def test_strong_centres_stay_where_they_are() -> None:
     assert np.abs(moved[strong]).max() < 0.05 < 0.5 < np.abs(moved).max()
 
 
-def test_masks_that_say_nothing_are_refused() -> None:
+def test_masks_that_say_nothing_are_refused():
     """A rate without its mask would be left out in silence."""
     with pytest.raises(ValueError, match='alibi_rate belongs to mask = "alibi": give both or'):
         mf.Attention(beta=1.0, mask="causal", alibi_rate=1.0)
@@ -131,7 +129,7 @@ def test_masks_that_say_nothing_are_refused() -> None:
         mf.Attention([mf.Head()], "sinkhorn", beta=1.0, mask="causal")
 
 
-def test_a_density_without_order_is_refused() -> None:
+def test_a_density_without_order_is_refused():
     """It would evolve as if there were no mask."""
     with pytest.raises(ValueError, match="density cannot carry positions, which the mask asks for"):
         mf.simulate(causal(mf.Circle(), mf.Head()), until=1.0, representation="density")

@@ -6,8 +6,6 @@ It catches a wrong sign, factor 2, conjugation or normalisation of a transform. 
 flow has no closed hierarchy; there the velocity is summed plainly on a fine grid.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
@@ -58,7 +56,7 @@ def relative(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 @each("beta", BETAS, strength=[1.0, -0.5])
-def test_density_satisfies_the_hierarchy(beta: float, strength: float, verified: Callable) -> None:
+def test_density_satisfies_the_hierarchy(beta, strength, verified):
     """Every coefficient of the right-hand side, the highest degree included."""
     c = random_density(3)
     problem = mf.Problem(mf.Circle(), kernel_of(beta), mf.Flow("none", strength=strength))
@@ -73,9 +71,7 @@ def test_density_satisfies_the_hierarchy(beta: float, strength: float, verified:
 
 
 @each("beta", BETAS, weighted=[False, True], count=[1, 2, 37, 1000])
-def test_particles_satisfy_the_hierarchy(
-    beta: float, weighted: bool, count: int, verified: Callable
-) -> None:
+def test_particles_satisfy_the_hierarchy(beta, weighted, count, verified):
     """Few tokens are summed pair by pair, many through moments: both are exact."""
     rng = np.random.default_rng(count)
     angles = rng.uniform(-20.0, 20.0, count)
@@ -94,9 +90,7 @@ def test_particles_satisfy_the_hierarchy(
 
 
 @each("beta", BETAS, strength=[1.0, -1.0])
-def test_normalized_density_follows_plain_sums(
-    beta: float, strength: float, verified: Callable
-) -> None:
+def test_normalized_density_follows_plain_sums(beta, strength, verified):
     """d_t c_k = -ik int e^{-ik theta} f v, v by trigonometric sums on 512 nodes."""
     k = np.arange(9)
     c = 0.3**k * np.exp(1j * k**2)
@@ -114,7 +108,7 @@ def test_normalized_density_follows_plain_sums(
     verified("independent methods", what, error, RELATIVE)
 
 
-def test_own_kernel_moves_like_the_exponential(verified: Callable) -> None:
+def test_own_kernel_moves_like_the_exponential(verified):
     """A kernel given as a function must give the same right-hand side to its quadrature."""
     c, kernel = random_density(5), mf.zonal(lambda s: np.exp(6.0 * (s - 1.0)), beta=6.0)
     problem = mf.Problem(mf.Circle(), kernel, mf.USA)
@@ -127,7 +121,7 @@ def test_own_kernel_moves_like_the_exponential(verified: Callable) -> None:
     verified("exact solutions", what, error, RELATIVE)
 
 
-def test_hierarchy_itself_holds_for_kuramoto() -> None:
+def test_hierarchy_itself_holds_for_kuramoto():
     """The oracle first: beta = 0 gives c_k' = (k/2)(c_1 c_{k-1} - conj(c_1) c_{k+1})."""
     c = random_density(1)
     found = hierarchy(c, 0.0, 5, 3)

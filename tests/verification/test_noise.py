@@ -75,9 +75,7 @@ def assert_heat(problem: mf.Problem, until: float, verified: Callable) -> None:
     name=MANIFOLDS,
     flow=["SA", "repulsive"],
 )
-def test_modes_that_nobody_feels_decay_like_heat(
-    name: str, flow: str, diffusivity: float, until: float, verified: Callable
-) -> None:
+def test_modes_that_nobody_feels_decay_like_heat(name, flow, diffusivity, until, verified):
     """Degree 3 under the linear kernel: any size, every order m, e^{-12000} included."""
     law = every_mode(name, 3, 0.04)
     assert_heat(posed(name, 0.0, flow, diffusivity, law), until, verified)
@@ -85,8 +83,8 @@ def test_modes_that_nobody_feels_decay_like_heat(
 
 @each("diffusivity, until", [(0.02, 1.0), (1e3, 1e-3)], name=MANIFOLDS, flow=["USA", "rSA"])
 def test_modes_above_the_degree_of_the_kernel_decay_like_heat(
-    name: str, flow: str, diffusivity: float, until: float, verified: Callable
-) -> None:
+    name, flow, diffusivity, until, verified
+):
     """The kernel's multipliers end at 1e-16: what lies above moves nothing, and is not driven."""
     degree = posed(name, 0.3, flow, diffusivity).kernel_degree + 1
     law = every_mode(name, degree, 0.005)
@@ -95,9 +93,7 @@ def test_modes_above_the_degree_of_the_kernel_decay_like_heat(
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("name", MANIFOLDS)
-def test_without_strength_everything_decays_like_heat(
-    name: str, normalized: bool, verified: Callable
-) -> None:
+def test_without_strength_everything_decays_like_heat(name, normalized, verified):
     """Every degree and order of an asymmetric density, strength 1e-300."""
     flow = mf.Flow(normalized, 1e-300, 0.3)
     problem = mf.Problem(MANIFOLDS[name], mf.exponential(5.0), flow, BUMPS[name])
@@ -106,9 +102,7 @@ def test_without_strength_everything_decays_like_heat(
 
 @pytest.mark.parametrize("name", MANIFOLDS)
 @each("flow", FLOWS, degree=[1, 4])
-def test_small_modes_grow_at_their_rates(
-    name: str, flow: str, degree: int, verified: Callable
-) -> None:
+def test_small_modes_grow_at_their_rates(name, flow, degree, verified):
     """Every order grows or decays by e^{lambda t}, diffusion included, from 1e-13 to 1e-11.
 
     On the sphere even degrees act back on themselves at second order: from 1e-8 the fit would be
@@ -137,9 +131,7 @@ def test_small_modes_grow_at_their_rates(
     [(5.0, "USA"), (0.0, "SA"), (-3.0, "repulsive")],
     start=["concentrated", "perturbed", "bumps"],
 )
-def test_free_energy_never_increases(
-    name: str, beta: float, flow: str, start: str, verified: Callable
-) -> None:
+def test_free_energy_never_increases(name, beta, flow, start, verified):
     """A gradient flow goes down in every saved step, to rounding; clusters form or spread."""
     laws = {"concentrated": mf.von_mises_fisher(5.0), "perturbed": every_mode(name, 2, 0.02)}
     problem = posed(name, beta, flow, 0.01 if beta else 0.1, laws.get(start))
@@ -155,9 +147,7 @@ def test_free_energy_never_increases(
 
 
 @each("name", MANIFOLDS, flow=FLOWS)
-def test_mass_is_exactly_one_and_the_energy_balances(
-    name: str, flow: str, verified: Callable
-) -> None:
+def test_mass_is_exactly_one_and_the_energy_balances(name, flow, verified):
     """dE/dt from the moments and from the grid agree, and with the difference in time."""
     problem = posed(name, 4.0, flow, 0.03)
     middle, h = 0.3, 0.07
@@ -174,7 +164,7 @@ def test_mass_is_exactly_one_and_the_energy_balances(
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_unnormalised_flow_has_no_mean_velocity(flow: str) -> None:
+def test_unnormalised_flow_has_no_mean_velocity(flow):
     """Mean int v dmu = 0 for opposite forces, noise or not; divided by Z they are not opposite.
 
     The phase of c_1 is not conserved: the mean angle of a density on the circle has no meaning.
@@ -190,7 +180,7 @@ def test_unnormalised_flow_has_no_mean_velocity(flow: str) -> None:
 
 
 @each("fold", [2, 3], flow=FLOWS)
-def test_fold_symmetry_is_kept(flow: str, fold: int, verified: Callable) -> None:
+def test_fold_symmetry_is_kept(flow, fold, verified):
     """c_m = 0 unless k divides m, although mode 1 would grow if it were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
     problem = posed("circle", 5.0, flow, 0.01, law)
@@ -203,7 +193,7 @@ def test_fold_symmetry_is_kept(flow: str, fold: int, verified: Callable) -> None
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mirror_symmetry_is_kept(flow: str, verified: Callable) -> None:
+def test_mirror_symmetry_is_kept(flow, verified):
     """Even about 0.8: c_k e^{0.8 ik} stays real, and the phase of c_1 where it was."""
     k = np.arange(4)
     law = mf.from_density(np.array([1.0, 0.3, -0.1, 0.05]) * np.exp(-0.8j * k))
@@ -216,7 +206,7 @@ def test_mirror_symmetry_is_kept(flow: str, verified: Callable) -> None:
 
 @pytest.mark.parametrize("name", MANIFOLDS)
 @each("beta", [0.0, 5.0], normalized=[False, True])
-def test_uniform_stays_uniform_to_the_bit(name: str, beta: float, normalized: bool) -> None:
+def test_uniform_stays_uniform_to_the_bit(name, beta, normalized):
     """Also at the critical diffusivity, where every rate of the linear kernel vanishes."""
     bare = mf.Problem(MANIFOLDS[name], KERNELS["exponential"](beta), mf.Flow(normalized))
     for diffusivity in (mf.critical_diffusivity(bare), 1e-3, 1e3):
@@ -228,9 +218,7 @@ def test_uniform_stays_uniform_to_the_bit(name: str, beta: float, normalized: bo
 
 @pytest.mark.parametrize("beta", [1e-3, 400.0])
 @each("diffusivity", [1e-6, 0.05, 1e3], strength=[1.0, -3.0], normalized=[False, True])
-def test_extremes_need_few_steps(
-    normalized: bool, strength: float, diffusivity: float, beta: float
-) -> None:
+def test_extremes_need_few_steps(normalized, strength, diffusivity, beta):
     """Fast decay is exact and limits no step: 300,000 steps were taken at beta = 400."""
     flow = mf.Flow(normalized, strength, diffusivity)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow, BUMPS["circle"])
@@ -241,7 +229,7 @@ def test_extremes_need_few_steps(
 
 
 @pytest.mark.parametrize("name", ["auto", "density"])
-def test_narrow_clusters_end_the_run_with_advice(name: str) -> None:
+def test_narrow_clusters_end_the_run_with_advice(name):
     """Width 1e-3 does not fit into 100 degrees; nothing that the line says may be refused."""
     law = mf.perturbed_uniform([[1, 0.3, 0.1]])
     problem = posed("circle", 5.0, "SA", 1e-6, law)

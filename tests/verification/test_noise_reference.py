@@ -86,9 +86,7 @@ def posed(beta: float, flow: str, diffusivity: float) -> mf.Problem:
 
 
 @pytest.mark.parametrize("beta, flow, diffusivity, until", CASES)
-def test_density_follows_an_independent_code(
-    beta: float, flow: str, diffusivity: float, until: float, verified: Callable
-) -> None:
+def test_density_follows_an_independent_code(beta, flow, diffusivity, until, verified):
     """Complex moments to 1e-9 from an asymmetric law: a conjugated product would show."""
     start = np.zeros(MODES + 1, dtype=complex)
     start[: len(ASYMMETRIC)] = ASYMMETRIC
@@ -110,9 +108,7 @@ def test_density_follows_an_independent_code(
 
 
 @pytest.mark.parametrize("beta, flow, diffusivity, until", CASES)
-def test_right_hand_side_is_that_of_the_independent_code(
-    beta: float, flow: str, diffusivity: float, until: float, verified: Callable
-) -> None:
+def test_right_hand_side_is_that_of_the_independent_code(beta, flow, diffusivity, until, verified):
     """Without time steps, to rounding."""
     problem = posed(beta, flow, diffusivity)
     carrier = represent(problem, Options("density"))
@@ -127,9 +123,7 @@ def test_right_hand_side_is_that_of_the_independent_code(
 @pytest.mark.parametrize(
     "beta, flow, diffusivity", [(5.0, "USA", 0.01), (-3.0, "USA", 0.003), (0.0, "SA", 0.2)]
 )
-def test_free_energy_falls_by_its_dissipation(
-    beta: float, flow: str, diffusivity: float, verified: Callable
-) -> None:
+def test_free_energy_falls_by_its_dissipation(beta, flow, diffusivity, verified):
     """dF/dt = -int |D grad log f - v|^2 dmu, differences in time against sums over nodes."""
     problem, middle, h = posed(beta, flow, diffusivity), 3.0, 0.2
     passed = run(problem, list(middle + h * np.arange(-4, 5)), 1e-12)
@@ -160,9 +154,7 @@ def ordered(beta: float, normalized: bool, share: float, law: mf.Law | None = No
         (0.0, False, 0.6),
     ],
 )
-def test_runs_end_in_the_stationary_states_of_newtons_method(
-    beta: float, normalized: bool, share: float, verified: Callable
-) -> None:
+def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, share, verified):
     """Moments to 1e-11 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     problem = ordered(beta, normalized, share, mf.von_mises_fisher(3.0))
     state = stationary_state(problem)
@@ -175,9 +167,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(
 
 
 @pytest.mark.parametrize("beta, normalized, share", [(3.0, True, 0.85), (0.0, False, 0.6)])
-def test_stationary_states_are_approached_at_the_leading_rate(
-    beta: float, normalized: bool, share: float, verified: Callable
-) -> None:
+def test_stationary_states_are_approached_at_the_leading_rate(beta, normalized, share, verified):
     """What is left of 1 % of another density falls like e^{lambda t}, lambda from an eigenvalue."""
     state = stationary_state(ordered(beta, normalized, share))
     settled, other = state.density(), mf.von_mises_fisher(1.0).build(CIRCLE)
@@ -192,7 +182,7 @@ def test_stationary_states_are_approached_at_the_leading_rate(
     verified("independent methods", what, fitted / leading - 1, 1e-4)
 
 
-def test_noisy_kuramoto_settles_at_its_order_parameter(verified: Callable) -> None:
+def test_noisy_kuramoto_settles_at_its_order_parameter(verified):
     """Kuramoto with noise: r = I_1(r / D) / I_0(r / D), and f is von Mises' density."""
     diffusivity = 0.3
     law = mf.from_density([1.0, 0.2j, 0.1])
@@ -207,7 +197,7 @@ def test_noisy_kuramoto_settles_at_its_order_parameter(verified: Callable) -> No
     assert 0.5 < r < 0.9
 
 
-def test_weak_attraction_settles_at_uniform() -> None:
+def test_weak_attraction_settles_at_uniform():
     """Above every transition nothing is left of any law."""
     law = mf.von_mises_fisher(20.0, mean=1.0)
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.Flow(True, 1.0, 0.3), law)

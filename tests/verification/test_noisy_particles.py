@@ -1,8 +1,5 @@
 """Noisy tokens: they follow the density, their centre diffuses, runs resume to the bit."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -58,9 +55,7 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
 @pytest.mark.parametrize(
     "beta, flow", [(5.0, mf.Flow("none", diffusivity=0.4)), (3.0, mf.Flow(True, -1.0, 0.3))]
 )
-def test_noisy_tokens_follow_the_density(
-    name: str, beta: float, flow: mf.Flow, tokens: int, verified: Callable
-) -> None:
+def test_noisy_tokens_follow_the_density(name, beta, flow, tokens, verified):
     """Random harmonics within 4 standard errors: sqrt(2 D) and the bias of steps of 0.05.
 
     Nothing grows here, so that tokens scatter less than independent ones. Degree 1 has decayed
@@ -75,7 +70,7 @@ def test_noisy_tokens_follow_the_density(
 
 
 @pytest.mark.slow
-def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable) -> None:
+def test_noisy_tokens_approach_the_density_like_their_number(verified):
     """W1 on the circle at n^{-1/2}, at the start and at the end."""
     problem = posed("circle", 5.0, mf.Flow("none", diffusivity=0.03))
     options = {"tokens": (100, 1000, 10_000), "runs": 40, "step": 0.1}
@@ -85,7 +80,7 @@ def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable)
 
 
 @pytest.mark.slow
-def test_noisy_tokens_approach_the_density_on_the_sphere(verified: Callable) -> None:
+def test_noisy_tokens_approach_the_density_on_the_sphere(verified):
     """The same in the negative Sobolev distance, which knows no logarithm."""
     problem = posed("sphere", 3.0, mf.Flow("none", diffusivity=0.05))
     options = {"tokens": (100, 1000, 10_000), "runs": 20, "step": 0.2}
@@ -103,7 +98,7 @@ def lifted_means(beta: float, flow: mf.Flow, tokens: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("tokens", [50, 3000])
-def test_mean_angle_of_tokens_feels_the_noise_alone(tokens: int, verified: Callable) -> None:
+def test_mean_angle_of_tokens_feels_the_noise_alone(tokens, verified):
     """Opposite forces cancel: whatever beta and the strength, the centre goes the same way.
 
     With noise the mean angle is not conserved but a Brownian motion of diffusivity D / n.
@@ -119,7 +114,7 @@ def test_mean_angle_of_tokens_feels_the_noise_alone(tokens: int, verified: Calla
     assert np.abs(normalized - plain).max() > 1e-6
 
 
-def test_saving_more_often_does_not_change_the_path() -> None:
+def test_saving_more_often_does_not_change_the_path():
     """Tokens and densities alike, on both manifolds, to the bit."""
     for name in MANIFOLDS:
         problem = posed(name, 4.0, mf.Flow("none", diffusivity=0.05))
@@ -154,7 +149,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_noisy_runs_resume_equal_to_the_bit(tmp_path: Path, name: str) -> None:
+def test_noisy_runs_resume_equal_to_the_bit(tmp_path, name):
     """The same random numbers and the same steps, wherever a run was interrupted."""
     config, output = tmp_path / "run.toml", tmp_path / "run.h5"
     config.write_text(TEXT)
@@ -172,14 +167,14 @@ def test_noisy_runs_resume_equal_to_the_bit(tmp_path: Path, name: str) -> None:
         assert np.array_equal(resumed.diagnostics[kind], whole.diagnostics[kind])
 
 
-def test_tokens_say_that_noise_needs_a_step() -> None:
+def test_tokens_say_that_noise_needs_a_step():
     """One line that names the key."""
     problem = posed("circle", 4.0, mf.Flow("none", diffusivity=0.05))
     with pytest.raises(ValueError, match=r"need a time step: give step \(\[time\] step"):
         mf.simulate(problem, until=1.0, representation="particles", tokens=10)
 
 
-def test_steps_too_long_for_the_drift_are_refused() -> None:
+def test_steps_too_long_for_the_drift_are_refused():
     """The midpoint rule would throw tokens around, and nobody would notice."""
     problem = posed("sphere", 4.0, mf.Flow("none", diffusivity=0.05))
     with pytest.raises(ValueError, match="too long for the drift"):

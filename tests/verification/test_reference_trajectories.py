@@ -1,7 +1,5 @@
 """Nonlinear trajectories at beta = 5 against printed reference numbers (theory 1.10)."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -46,7 +44,7 @@ ASYMMETRIC = {
 
 
 @pytest.mark.parametrize("normalized, table", [(False, SYMMETRIC_USA), (True, SYMMETRIC_SA)])
-def test_symmetric_run_equals_the_table(normalized: bool, table: dict, verified: Callable) -> None:
+def test_symmetric_run_equals_the_table(normalized, table, verified):
     """c_3 and c_6 to all 12 printed digits; nothing else may grow."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
@@ -60,9 +58,7 @@ def test_symmetric_run_equals_the_table(normalized: bool, table: dict, verified:
 
 @pytest.mark.parametrize("is_default", [False, True])
 @pytest.mark.parametrize("normalized, time", ASYMMETRIC)
-def test_asymmetric_run_equals_the_table(
-    normalized: bool, time: float, is_default: bool, verified: Callable
-) -> None:
+def test_asymmetric_run_equals_the_table(normalized, time, is_default, verified):
     """Complex moments to all printed digits: a conjugated or mirrored run has others.
 
     A user who does not ask for more gets nine of them; the acceptance bound is 1e-8.

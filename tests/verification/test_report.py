@@ -39,9 +39,7 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in file.read_text().splitlines()]
 
 
-def test_check_is_written_down_with_its_error(
-    verified: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_is_written_down_with_its_error(verified, tmp_path, monkeypatch):
     """The report would show another error than the one that was checked."""
     monkeypatch.setenv("MEANFIELD_VERIFICATION", str(tmp_path / "lines.jsonl"))
     verified("symmetry", "something", np.array([1e-3, -2e-3j]), 2e-3)
@@ -53,8 +51,8 @@ def test_check_is_written_down_with_its_error(
 
 @pytest.mark.parametrize("error", [1.1e-9, np.nan, np.inf])
 def test_check_fails_above_its_tolerance_and_is_written_down(
-    error: float, verified: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    error, verified, tmp_path, monkeypatch
+):
     """A check that cannot fail checks nothing; what is not a number is no small error."""
     monkeypatch.setenv("MEANFIELD_VERIFICATION", str(tmp_path / "lines.jsonl"))
     with pytest.raises(AssertionError, match="turned density: error .*, tolerance 1e-09"):
@@ -64,7 +62,7 @@ def test_check_fails_above_its_tolerance_and_is_written_down(
     assert not check.passed
 
 
-def test_page_shows_the_worst_case_of_a_check(tmp_path: Path) -> None:
+def test_page_shows_the_worst_case_of_a_check(tmp_path):
     """A failure among many cases would be hidden, or a tolerance shown that is not its own."""
     cases = [line(1e-10), line(5e-10, tolerance=1e-8), line(2e-12)]
     text = REPORT.page(cases, tmp_path)
@@ -74,7 +72,7 @@ def test_page_shows_the_worst_case_of_a_check(tmp_path: Path) -> None:
     assert "1 checks of 4 cases: 1 fail" in text and "**nan**" in text
 
 
-def test_page_draws_the_curves(tmp_path: Path) -> None:
+def test_page_draws_the_curves(tmp_path):
     """A page would show a figure that is not there."""
     curve = [[0.1, 0.2], [1e-9, 0.0]]
     text = REPORT.page(
@@ -85,13 +83,13 @@ def test_page_draws_the_curves(tmp_path: Path) -> None:
     assert (tmp_path / "images" / "verification" / "order_in_time.png").stat().st_size > 1000
 
 
-def test_page_has_no_section_of_another_name(tmp_path: Path) -> None:
+def test_page_has_no_section_of_another_name(tmp_path):
     """A check with a misspelt section would be left out unsaid."""
     with pytest.raises(ValueError, match=r"sections \{'beauty'\} are not known. Known: exact"):
         REPORT.page([line(0.0, section="beauty")], tmp_path)
 
 
-def test_page_names_the_mistakes_that_nobody_saw(tmp_path: Path) -> None:
+def test_page_names_the_mistakes_that_nobody_saw(tmp_path):
     """The page would promise more than was found."""
     made = {"section": "mutations", "what": "a sign", "file": "meanfield/x.py"}
     seen, unseen = (made | {"caught": c, "by": "test_x" * c} for c in (True, False))
@@ -100,13 +98,13 @@ def test_page_names_the_mistakes_that_nobody_saw(tmp_path: Path) -> None:
     assert "| a sign | `meanfield/x.py` | **nobody** |" in text
 
 
-def test_mistakes_can_be_made() -> None:
+def test_mistakes_can_be_made():
     """The list would be of code that is gone; a mistake must change a line, and compile."""
     assert [line for made in MUTATIONS.MUTATIONS for line in MUTATIONS.to_mend(made)] == []
     assert all(made.text != made.wrong for made in MUTATIONS.MUTATIONS)
 
 
-def test_moved_code_is_named() -> None:
+def test_moved_code_is_named():
     """Whoever moves a line must read where it went, before an hour of runs."""
     first = MUTATIONS.MUTATIONS[0]
     gone = "".join(["test_", "gone"])  # in no file of tests, nor in this one

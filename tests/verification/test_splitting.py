@@ -1,7 +1,5 @@
 """Attention and a feed-forward layer in turn, each by its own flow: what splitting costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -44,7 +42,7 @@ def in_turn(shares: list[tuple[str, float]]) -> np.ndarray:
     return ends(problem, float(times[-1]))
 
 
-def test_splitting_has_its_order() -> None:
+def test_splitting_has_its_order():
     """Stages that end elsewhere, or forget a part, would have other constants.
 
     Lie is of order one, 0.290 h, Strang of order two, 0.0372 h^2 (LSODA at 1e-13).

@@ -4,8 +4,6 @@ The states come from Newton's method and the free energy from its definition, no
 for the transition.
 """
 
-from collections.abc import Callable
-
 import pytest
 
 import meanfield as mf
@@ -29,9 +27,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize("d, beta, ratio, order", PRINTED)
-def test_free_energies_cross_at_the_printed_transition(
-    d: int, beta: float, ratio: float, order: float, verified: Callable
-) -> None:
+def test_free_energies_cross_at_the_printed_transition(d, beta, ratio, order, verified):
     """A factor in the entropy, the noise or the energy would move the crossing."""
     space = SPACES[d]
     bare = mf.Problem(space, mf.exponential(beta), mf.USA)

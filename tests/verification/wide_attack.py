@@ -4,8 +4,6 @@ Heads with drifts and feed-forward layers, masks, frequencies, discrete layers, 
 densities, symmetric starts, times to 1e6, few tokens, R^d.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import core

@@ -5,8 +5,6 @@ blamed for what the problem itself makes of errors: they are divided by the fact
 disturbances of the start have grown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

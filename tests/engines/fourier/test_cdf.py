@@ -29,7 +29,7 @@ def series(coefficients: np.ndarray, theta: float) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 7, 64, 1000])
-def test_cumulative_equals_the_fourier_series(degree: int) -> None:
+def test_cumulative_equals_the_fourier_series(degree):
     """A wrong Taylor coefficient, or too few of them, in any cell or any lap."""
     coefficients = rough_coefficients(degree)
     rows = local_polynomials(coefficients)
@@ -42,7 +42,7 @@ def test_cumulative_equals_the_fourier_series(degree: int) -> None:
         assert density == pytest.approx(expected_density, abs=slack * 4 * (1 + degree))
 
 
-def test_primitive_integrates_the_polynomial() -> None:
+def test_primitive_integrates_the_polynomial():
     """Integrals of |F - G| over a gap are differences of this."""
     rows = local_polynomials(rough_coefficients(5))
     nodes, weights = np.polynomial.legendre.leggauss(12)
@@ -53,7 +53,7 @@ def test_primitive_integrates_the_polynomial() -> None:
             assert primitive(rows, cell, end) == pytest.approx(integral, abs=1e-15)
 
 
-def test_cell_edges_increase_by_one_even_if_the_density_is_slightly_negative() -> None:
+def test_cell_edges_increase_by_one_even_if_the_density_is_slightly_negative():
     """Quantiles need a monotone distribution; a wiggle would lose or double a cell."""
     # 1 + 1.0001 cos: negative around pi, by 1e-4.
     rows = local_polynomials(np.array([1.0, 0.50005]))
@@ -62,7 +62,7 @@ def test_cell_edges_increase_by_one_even_if_the_density_is_slightly_negative() -
     assert edges[-1] == edges[0] + 1.0
 
 
-def test_negligible_tail_does_not_cost_cells() -> None:
+def test_negligible_tail_does_not_cost_cells():
     """A smooth density given with many zeros would be evaluated as slowly as a rough one."""
     coefficients = np.zeros(2000, dtype=complex)
     coefficients[:3] = [1.0, 0.2, 0.1j]
@@ -70,12 +70,12 @@ def test_negligible_tail_does_not_cost_cells() -> None:
 
 
 @pytest.mark.parametrize("amplitude", [0.6, 5.0])
-def test_check_density_refuses_negative_densities(amplitude: float) -> None:
+def test_check_density_refuses_negative_densities(amplitude):
     """A distance to what is no measure would be returned without a word."""
     with pytest.raises(ValueError, match="first density is negative: its negative part has mass"):
         check_density(np.array([1.0, amplitude]), "first")
 
 
-def test_check_density_accepts_truncation() -> None:
+def test_check_density_accepts_truncation():
     """Densities negative by rounding or truncation are what solvers deliver."""
     check_density(np.array([1.0, 0.5 + 1e-4]), "first")

@@ -31,7 +31,7 @@ def slope(potential: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("degree, reach", [(50, 41), (64, 50), (40, 64)])
-def test_alias_criterion_is_sharp(degree: int, reach: int) -> None:
+def test_alias_criterion_is_sharp(degree, reach):
     """On 2K + H + 1 nodes products are exact, on one node fewer the highest degree is wrong."""
     f, potential = circle_field(degree, 1), circle_field(reach, 2)
     expected = slope(product(f, slope(potential), degree))
@@ -44,7 +44,7 @@ def test_alias_criterion_is_sharp(degree: int, reach: int) -> None:
 
 
 @together("reach", [1, 2, 7, 8, 9, 39, 40, 41, 63, 64, 65, 128, 129, 200])
-def test_advection_is_the_exact_product(reach: int) -> None:
+def test_advection_is_the_exact_product(reach):
     """Convolution, transforms and every size of them: no aliasing at any velocity degree."""
     f, potential = circle_field(200, 3), circle_field(reach, 4)
     expected = slope(product(f, slope(potential), 200))
@@ -54,7 +54,7 @@ def test_advection_is_the_exact_product(reach: int) -> None:
 
 
 @pytest.mark.parametrize("degree, reach", [(1024, 41), (1331, 73), (2100, 146)])
-def test_advection_by_blocks_is_the_exact_product(degree: int, reach: int) -> None:
+def test_advection_by_blocks_is_the_exact_product(degree, reach):
     """Degrees would be lost, or wrap around, at the ends of blocks; here are two or more."""
     assert 0 < 2 * block_size(reach, degree) <= degree
     f, potential = circle_field(degree, 7), circle_field(reach, 8)
@@ -66,7 +66,7 @@ def test_advection_by_blocks_is_the_exact_product(degree: int, reach: int) -> No
 
 
 @pytest.mark.parametrize("beta", [1.0, 9.0, 100.0])
-def test_normalized_advection_equals_its_definition(beta: float) -> None:
+def test_normalized_advection_equals_its_definition(beta):
     """div(f grad Phi / Z) by parts on a much finer grid."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
     law = mf.mixture([(0.6, 0.3, 9.0), (0.4, 2.0, 3.0)]).build(mf.Circle())
@@ -83,7 +83,7 @@ def test_normalized_advection_equals_its_definition(beta: float) -> None:
     ("beta", "concentrations", "narrow"),
     [(9.0, (2.0, 1.0), True), (1.0, (300.0, 300.0), True), (25.0, (300.0, 300.0), False)],
 )
-def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, narrow) -> None:
+def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, narrow):
     """A quotient from the small grid, or refused there because Z is small far from the mass."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
     first, second = concentrations
@@ -104,7 +104,7 @@ def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, nar
 
 
 @pytest.mark.parametrize(("fold", "amplitude"), [(64, 0.1), (128, 0.01), (176, 0.002)])
-def test_quotient_that_repeats_itself_equals_its_definition(fold: int, amplitude: float) -> None:
+def test_quotient_that_repeats_itself_equals_its_definition(fold, amplitude):
     """Multiples above the small grid's degrees must not hide below, nor where nothing is looked at.
 
     Right-hand sides were wrong by 3e-3, 2e-2 and 4e-3 of their largest value.
@@ -123,7 +123,7 @@ def test_quotient_that_repeats_itself_equals_its_definition(fold: int, amplitude
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("beta", [100.0, 1e4])
-def test_advection_keeps_its_digits_when_velocities_are_small(beta: float, flow: mf.Flow) -> None:
+def test_advection_keeps_its_digits_when_velocities_are_small(beta, flow):
     """Fields of different size that share one transform would share its rounding, too.
 
     At beta = 1e4 velocities are 1e-6 of the density: unbalanced, 7 of 16 digits were lost.
@@ -142,7 +142,7 @@ def test_advection_keeps_its_digits_when_velocities_are_small(beta: float, flow:
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14 * np.abs(expected).max())
 
 
-def test_advection_of_a_vanishing_field_is_zero() -> None:
+def test_advection_of_a_vanishing_field_is_zero():
     """Uniform measures create no field; balancing must not divide by its size."""
     f = circle_field(100)
     for reach in (10, 60):
@@ -155,9 +155,7 @@ def test_advection_of_a_vanishing_field_is_zero() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("beta", [5.0, 100.0])
-def test_transport_is_the_advection_of_a_density_by_its_own_field(
-    beta: float, flow: mf.Flow
-) -> None:
+def test_transport_is_the_advection_of_a_density_by_its_own_field(beta, flow):
     """One call instead of three, by convolution, transforms and quotient: the same to the bit."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
     f = circle_field(200, 5)
@@ -167,7 +165,7 @@ def test_transport_is_the_advection_of_a_density_by_its_own_field(
 
 
 @pytest.mark.parametrize("beta", [5.0, 100.0])
-def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta: float) -> None:
+def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta):
     """1e-12 of a perturbation: a mean that moved with it would cost twelve digits."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA))
     f = 1e-12 * circle_field(200, 6)

@@ -9,7 +9,7 @@ from meanfield.spaces.sphere.sphere import Sphere
 SPHERE = Sphere()
 
 
-def test_angles_are_numpys() -> None:
+def test_angles_are_numpys():
     """The compiled arctangents, to a rounding of the angle."""
     points = special_and_random(5000) * np.geomspace(1e-3, 1e3, 5000)[:, None]
     x, y, z = points.T
@@ -27,7 +27,7 @@ def test_angles_are_numpys() -> None:
     assert angles[:, 1].max() <= 2 * np.pi
 
 
-def test_angles_of_long_and_short_vectors() -> None:
+def test_angles_of_long_and_short_vectors():
     """Lengths of 1e-100 to 1e100 do not matter; beyond, a vector has no angles."""
     vectors = np.array([[1e99, 1e99, 0.0], [1e-99, 0.0, 1e-99], [0.0, -1e99, 1e99]])
     angles, valid = angles_of(vectors)
@@ -40,7 +40,7 @@ def test_angles_of_long_and_short_vectors() -> None:
         assert np.all(np.isnan(angles))
 
 
-def test_frame_is_orthonormal_at_every_point() -> None:
+def test_frame_is_orthonormal_at_every_point():
     """Southward, eastward and outward: unit vectors at right angles, to the right."""
     points = special_and_random(2000)
     out = np.empty((2, 2000, 3))

@@ -21,7 +21,7 @@ def largest(array: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("degree", "felt"), [(8, 1), (8, 3), (8, 8), (8, 12), (31, 14), (1, 1)])
-def test_polynomial_advection_is_exact(degree: int, felt: int) -> None:
+def test_polynomial_advection_is_exact(degree, felt):
     """Free of aliasing: the same on its small rings and on rings many times finer."""
     density = sphere_field(degree, mean=1.0)
     potential = sphere_field(felt, seed=2)
@@ -32,7 +32,7 @@ def test_polynomial_advection_is_exact(degree: int, felt: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * largest(expected))
 
 
-def test_polynomial_advection_needs_all_its_rings() -> None:
+def test_polynomial_advection_needs_all_its_rings():
     """The sizes are no larger than they must be: a degree of exactness fewer, and it is wrong."""
     degree, felt = 9, 4
     density, potential = sphere_field(degree, mean=1.0), sphere_field(felt, seed=2)
@@ -43,7 +43,7 @@ def test_polynomial_advection_needs_all_its_rings() -> None:
 
 
 @pytest.mark.parametrize("felt", [5, 12])
-def test_quotient_advection_is_that_of_the_grid(felt: int) -> None:
+def test_quotient_advection_is_that_of_the_grid(felt):
     """With a partition function: div(f grad Phi / Z) on the grid that is exact to 3 L."""
     grid = SphereGrid(12)
     density, potential = sphere_field(12, mean=1.0), sphere_field(felt, seed=3)
@@ -53,7 +53,7 @@ def test_quotient_advection_is_that_of_the_grid(felt: int) -> None:
     np.testing.assert_allclose(found, grid.divergence(flux), rtol=0, atol=1e-14)
 
 
-def test_partition_of_rounding_is_floored() -> None:
+def test_partition_of_rounding_is_floored():
     """Where Z is the rounding of its transform, or below zero, the quotient stays bounded."""
     grid = SphereGrid(6)
     density, potential = sphere_field(6, mean=1.0), sphere_field(6, seed=5)
@@ -65,7 +65,7 @@ def test_partition_of_rounding_is_floored() -> None:
 
 
 @pytest.mark.parametrize("degree", [0, 5, 31, 100])
-def test_uniform_stays_uniform_to_the_bit(degree: int) -> None:
+def test_uniform_stays_uniform_to_the_bit(degree):
     """Rounding would grow: no potential, no flux at all, normalised or not."""
     uniform = packing.resize(np.ones(1), degree)
     potential = np.zeros_like(uniform)
@@ -74,14 +74,14 @@ def test_uniform_stays_uniform_to_the_bit(degree: int) -> None:
         np.testing.assert_array_equal(found, 0.0)
 
 
-def test_degree_zero_of_the_divergence_is_exactly_zero() -> None:
+def test_degree_zero_of_the_divergence_is_exactly_zero():
     """Mass never changes."""
     density, potential = sphere_field(20, mean=1.0), sphere_field(20, seed=6)
     assert advection(SPHERE, 20, density, potential)[0] == 0
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_nan_stays_nan(which: int) -> None:
+def test_nan_stays_nan(which):
     """A state that broke down must be seen by the stepper, without a warning or an error."""
     fields = [sphere_field(6, mean=1.0), sphere_field(6, seed=7), sphere_field(6, mean=2.0)]
     fields[which][5] = np.nan
@@ -89,7 +89,7 @@ def test_nan_stays_nan(which: int) -> None:
     assert np.all(np.isnan(found[1:]))
 
 
-def test_overflow_gives_no_warning() -> None:
+def test_overflow_gives_no_warning():
     """Nor may a state on its way to infinity."""
     density, potential = sphere_field(6, mean=1.0), sphere_field(6, seed=7)
     found = advection(SPHERE, 6, 1e200 * density, 1e200 * potential)
@@ -98,7 +98,7 @@ def test_overflow_gives_no_warning() -> None:
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("degree", [12, 31, 70])
-def test_batch_is_one_by_one_to_the_bit(normalized: bool, degree: int) -> None:
+def test_batch_is_one_by_one_to_the_bit(normalized, degree):
     """Several densities of one degree, in one call of each transform."""
     batch = [np.stack([sphere_field(degree, seed=s, mean=1.0) for s in range(4)])]
     batch.append(np.stack([sphere_field(9, seed=s) for s in range(4)]))
@@ -112,7 +112,7 @@ def test_batch_is_one_by_one_to_the_bit(normalized: bool, degree: int) -> None:
 
 @pytest.mark.usefixtures("same_threads")
 @pytest.mark.parametrize("degree", [12, 63, 127])
-def test_threads_do_not_change_a_bit_on_the_grid(degree: int) -> None:
+def test_threads_do_not_change_a_bit_on_the_grid(degree):
     """Values, gradient, analysis and advection, for 1, 2 and 3 threads and again."""
     density, potential = sphere_field(degree, mean=1.0), sphere_field(degree, seed=8)
     grid, results = SphereGrid(degree), []

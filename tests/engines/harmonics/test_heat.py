@@ -1,7 +1,5 @@
 """Brownian motion on the sphere against the heat kernel's series, without sampling."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest
@@ -30,7 +28,7 @@ def radial_rule() -> tuple[np.ndarray, np.ndarray]:
 
 
 @together("time", TIMES)
-def test_harmonics_decay_as_the_heat_equation_says(time: float) -> None:
+def test_harmonics_decay_as_the_heat_equation_says(time):
     """A wrong law of the angle, or a wrong sqrt(2), would change E P_l = e^{-l(l+1) time}."""
     r, weights = radial_rule()
     cosine = turned(r, time)[:, 2]
@@ -41,7 +39,7 @@ def test_harmonics_decay_as_the_heat_equation_says(time: float) -> None:
 
 
 @together("time", TIMES)
-def test_mean_square_displacement_keeps_its_digits(time: float) -> None:
+def test_mean_square_displacement_keeps_its_digits(time):
     """E sin^2 = 2 (1 - e^{-6 time}) / 3: a law right to 1e-12 of 1 says nothing of time 1e-12."""
     r, weights = radial_rule()
     x, y, _ = turned(r, time).T
@@ -50,7 +48,7 @@ def test_mean_square_displacement_keeps_its_digits(time: float) -> None:
 
 
 @pytest.mark.parametrize("time", [0.03, 0.1, 0.2499, 0.25, 0.7, 3.0])
-def test_angle_has_the_law_of_the_series(time: float) -> None:
+def test_angle_has_the_law_of_the_series(time):
     """The angle must be exceeded with probability e^{-r^2/2}, in the tail as well."""
     lengths = np.array([0.01, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0, 11.9])
     _, rest = heat.angles(lengths**2, time)
@@ -68,7 +66,7 @@ def test_angle_has_the_law_of_the_series(time: float) -> None:
 
 
 @together("time", TIMES)
-def test_table_interpolates_the_law(time: float) -> None:
+def test_table_interpolates_the_law(time):
     """Between its nodes the table must hold the angle that the law has there."""
     lengths = np.random.default_rng(0).uniform(0.01, 12.0, 400)
     theta, rest = heat.angles(lengths**2, time)
@@ -79,7 +77,7 @@ def test_table_interpolates_the_law(time: float) -> None:
 
 
 @pytest.mark.parametrize("time", TIMES)
-def test_longer_normals_turn_further(time: float) -> None:
+def test_longer_normals_turn_further(time):
     """The map from r to the angle is monotone, so two Brownian paths never cross."""
     theta, rest = heat.angles(np.linspace(0.01, 144.0, 2000), time)
     assert np.all(np.diff(theta - rest) >= 0.0)
@@ -87,7 +85,7 @@ def test_longer_normals_turn_further(time: float) -> None:
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_frame_is_orthonormal_everywhere(sign: float) -> None:
+def test_frame_is_orthonormal_everywhere(sign):
     """A frame that is skew or not tangent would make the noise anisotropic."""
     rng = np.random.default_rng(1)
     points = rng.standard_normal((2000, 3))
@@ -102,7 +100,7 @@ def test_frame_is_orthonormal_everywhere(sign: float) -> None:
     assert np.abs(np.einsum("aic,ic->ai", tangents, points)).max() < 1e-11
 
 
-def test_only_directions_count() -> None:
+def test_only_directions_count():
     """Tokens carry the lengths that explicit steps left; the noise must not feel them."""
     rng = np.random.default_rng(2)
     points, normals = Sphere().random_points(500, rng), rng.standard_normal((500, 2))
@@ -113,7 +111,7 @@ def test_only_directions_count() -> None:
     assert np.abs((moved**2).sum(axis=1) - 1.0).max() < 2e-15
 
 
-def test_no_time_moves_nothing() -> None:
+def test_no_time_moves_nothing():
     """A table divided by a time of zero would give NaN."""
     rng = np.random.default_rng(3)
     points = Sphere().random_points(50, rng)
@@ -121,13 +119,13 @@ def test_no_time_moves_nothing() -> None:
     assert np.abs(moved - points).max() < 1e-15
 
 
-def test_longest_normals_stay_on_the_sphere() -> None:
+def test_longest_normals_stay_on_the_sphere():
     """Beyond the table polynomials would explode."""
     moved = turned(np.array([12.0, 12.5, 1e3, 1e150]), 0.02)
     assert np.abs(moved - moved[0]).max() < 1e-14
 
 
-def test_what_is_not_finite_stays_so() -> None:
+def test_what_is_not_finite_stays_so():
     """A NaN used as an index would read anywhere; one swallowed would hide a failed run."""
     points = np.tile(NORTH, (4, 1))
     points[1], points[2] = np.nan, 0.0
@@ -138,7 +136,7 @@ def test_what_is_not_finite_stays_so() -> None:
 
 
 @pytest.mark.usefixtures("same_threads")
-def test_threads_change_no_bit() -> None:
+def test_threads_change_no_bit():
     """Results that depend on the number of threads could not be repeated elsewhere."""
     rng = np.random.default_rng(4)
     points, normals = Sphere().random_points(40_000, rng), rng.standard_normal((40_000, 2))

@@ -1,7 +1,5 @@
 """Brownian motion on spheres above S^2 for a given time: its moments, frames and limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ def mean_of_degree(degree: int, d: int, time: float) -> float:
 @pytest.mark.parametrize("time", [1e-9, 1e-4, 1e-2, 0.3, 5.0])
 @pytest.mark.parametrize("d", [4, 5, 16])
 @pytest.mark.parametrize("degree", [1, 2])
-def test_first_two_degrees_decay_as_under_the_heat_kernel(degree: int, d: int, time: float) -> None:
+def test_first_two_degrees_decay_as_under_the_heat_kernel(degree, d, time):
     """E P_l = e^{-l(l+d-2) t}: a projected step x + sqrt(2 t) n errs by t^2."""
     exact = np.exp(-degree * (degree + d - 2) * time)
     # The quadrature leaves 5e-6 of long steps in few dimensions: Y is no polynomial of n^2.
@@ -34,7 +32,7 @@ def test_first_two_degrees_decay_as_under_the_heat_kernel(degree: int, d: int, t
 
 
 @pytest.mark.parametrize("d", [4, 16])
-def test_third_degree_has_order_four(d: int) -> None:
+def test_third_degree_has_order_four(d):
     """Half the time, a sixteenth of the error: steps of weak order two keep their order."""
     time, errors = 0.4 / d**2, []
     for step in (time, 0.5 * time):
@@ -43,7 +41,7 @@ def test_third_degree_has_order_four(d: int) -> None:
 
 
 @pytest.mark.parametrize("last", [0.8, -0.8, 0.0, 1.0, -1.0])
-def test_directions_are_tangent_and_isometric(last: float) -> None:
+def test_directions_are_tangent_and_isometric(last):
     """A frame that is none would prefer directions, at the poles of the last axis above all."""
     x = np.array([np.sqrt(1.0 - last**2), 0.0, 0.0, 0.0, last])
     frame = np.eye(4)
@@ -54,7 +52,7 @@ def test_directions_are_tangent_and_isometric(last: float) -> None:
     np.testing.assert_allclose(gram, gram[0, 0] * np.eye(4), atol=1e-15)
 
 
-def test_nothing_moves_without_time_or_normals() -> None:
+def test_nothing_moves_without_time_or_normals():
     """Division by the length of the normals would give NaN."""
     x: NDArray[np.float64] = np.eye(4)[:2]
     normals = np.zeros((2, 3))
@@ -63,7 +61,7 @@ def test_nothing_moves_without_time_or_normals() -> None:
 
 
 @pytest.mark.parametrize("time, shape", [(-1.0, (2, 3)), (np.nan, (2, 3)), (0.1, (2, 4))])
-def test_impossible_steps_are_refused(time: float, shape: tuple[int, ...]) -> None:
+def test_impossible_steps_are_refused(time, shape):
     """In one line."""
     with pytest.raises(ValueError, match="not a time to diffuse|expected .n, d. and"):
         heat_moments.diffuse(np.eye(4)[:2], time, np.zeros(shape))

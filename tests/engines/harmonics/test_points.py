@@ -59,7 +59,7 @@ def zonal_field(centre: np.ndarray, legendre: np.ndarray) -> np.ndarray:
     return found
 
 
-def test_moments_are_the_direct_sums() -> None:
+def test_moments_are_the_direct_sums():
     """Weighted tokens anywhere, poles included; the sum is over 1,000 tokens of mass 1e-3."""
     rng = np.random.default_rng(1)
     points, weights = special_and_random(1000), rng.random(1000)
@@ -69,7 +69,7 @@ def test_moments_are_the_direct_sums() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14)
 
 
-def test_moments_of_equal_weights_need_no_weights() -> None:
+def test_moments_of_equal_weights_need_no_weights():
     """None means 1/n each."""
     points = special_and_random(300)
     found = sphere_points.moments(points, None, DEGREE)
@@ -79,7 +79,7 @@ def test_moments_of_equal_weights_need_no_weights() -> None:
     np.testing.assert_array_equal(found[: DEGREE + 1].imag, 0.0)
 
 
-def test_evaluate_is_the_direct_sum() -> None:
+def test_evaluate_is_the_direct_sum():
     """Values at scattered points, poles included."""
     points, field = special_and_random(500), sphere_field(DEGREE)
     multiplicity = np.full(len(field), 2.0)
@@ -89,7 +89,7 @@ def test_evaluate_is_the_direct_sum() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
 
 
-def test_gradient_is_that_of_a_sum_over_tokens() -> None:
+def test_gradient_is_that_of_a_sum_over_tokens():
     """Gradient of sum_j w_j h(<x, x_j>), which knows no angles, at the poles and elsewhere.
 
     The tokens stand on special directions too: moments and gradient together are the velocity.
@@ -110,7 +110,7 @@ def test_gradient_is_that_of_a_sum_over_tokens() -> None:
 
 
 @each("flow", [mf.USA, mf.SA], beta=[1.0, 10.0, 50.0])
-def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
+def test_velocity_is_the_sum_over_all_pairs(beta, flow):
     """Two routes to one velocity: moments and multipliers, or every pair of tokens."""
     points = special_and_random(800)
     felt = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
@@ -121,7 +121,7 @@ def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
 
 
-def test_zonal_oracle_is_the_derivative_along_great_circles() -> None:
+def test_zonal_oracle_is_the_derivative_along_great_circles():
     """The oracle first: a central difference of the direct sum, along a tangent."""
     rng = np.random.default_rng(4)
     x, centre = SPHERE.random_points(2, rng)
@@ -136,7 +136,7 @@ def test_zonal_oracle_is_the_derivative_along_great_circles() -> None:
     assert (values[0] - values[1]) / (2 * step) == pytest.approx(slope, rel=1e-8)
 
 
-def test_zonal_field_peaks_at_its_centre() -> None:
+def test_zonal_field_peaks_at_its_centre():
     """Orientation: harmonics about y, summed up, see only <x, y>."""
     rng = np.random.default_rng(5)
     centre = SPHERE.random_points(1, rng)[0]
@@ -147,7 +147,7 @@ def test_zonal_field_peaks_at_its_centre() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
-def test_gradient_is_tangent_and_divided_by_the_divisor() -> None:
+def test_gradient_is_tangent_and_divided_by_the_divisor():
     """Velocities must not leave the sphere; the divisor may have another degree."""
     points, field = special_and_random(300), sphere_field(DEGREE)
     divisor = 0.1 * sphere_field(7, seed=6)
@@ -159,7 +159,7 @@ def test_gradient_is_tangent_and_divided_by_the_divisor() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
 
-def test_rotation_leaves_the_power_of_moments() -> None:
+def test_rotation_leaves_the_power_of_moments():
     """Power per degree knows no axis."""
     points, weights = special_and_random(500), np.random.default_rng(7).random(500)
     weights /= weights.sum()
@@ -171,7 +171,7 @@ def test_rotation_leaves_the_power_of_moments() -> None:
     np.testing.assert_allclose(powers[1], powers[0], rtol=1e-13, atol=1e-15)
 
 
-def test_lengths_of_vectors_do_not_matter() -> None:
+def test_lengths_of_vectors_do_not_matter():
     """Directions count: a step of an integrator leaves the sphere a little."""
     points, field = special_and_random(100), sphere_field(DEGREE)
     longer = points * np.geomspace(1e-5, 1e5, 100)[:, None]
@@ -187,7 +187,7 @@ def test_lengths_of_vectors_do_not_matter() -> None:
 
 @pytest.mark.usefixtures("same_threads")
 @pytest.mark.parametrize("count", [10, 40_000, 100_001])
-def test_threads_do_not_change_a_bit(count: int) -> None:
+def test_threads_do_not_change_a_bit(count):
     """The number of threads changes the time and nothing else, again and again."""
     points = SPHERE.random_points(count, np.random.default_rng(9))
     weights = np.full(count, 1 / count)
@@ -208,7 +208,7 @@ def test_threads_do_not_change_a_bit(count: int) -> None:
             np.testing.assert_array_equal(first, second)
 
 
-def test_chunks_add_up() -> None:
+def test_chunks_add_up():
     """Moments of many tokens are those of the parts; chunks must not drop or repeat a token."""
     count = 70_001
     points = SPHERE.random_points(count, np.random.default_rng(10))
@@ -217,7 +217,7 @@ def test_chunks_add_up() -> None:
     np.testing.assert_allclose(sphere_points.moments(points, None, 9), expected, atol=1e-15)
 
 
-def test_degree_zero_is_the_mass() -> None:
+def test_degree_zero_is_the_mass():
     """The smallest degree: a constant, without gradient."""
     points = special_and_random(20)
     np.testing.assert_allclose(sphere_points.moments(points, None, 0), [1.0], atol=1e-15)
@@ -225,7 +225,7 @@ def test_degree_zero_is_the_mass() -> None:
     np.testing.assert_array_equal(sphere_points.gradient(np.array([2.0]), points), 0.0)
 
 
-def test_near_the_pole_scipys_legendre_functions_agree() -> None:
+def test_near_the_pole_scipys_legendre_functions_agree():
     """A second oracle for values close to the axis: real Legendre functions."""
     theta = np.array([1e-12, 1e-6, 1e-3])
     points = np.stack([np.sin(theta), np.zeros(3), np.cos(theta)], axis=1)
@@ -238,7 +238,7 @@ def test_near_the_pole_scipys_legendre_functions_agree() -> None:
         np.testing.assert_allclose(found, np.ravel(expected), rtol=0, atol=1e-13)
 
 
-def test_slope_holds_for_fields_with_a_constant() -> None:
+def test_slope_holds_for_fields_with_a_constant():
     """A field g with a mean of its own, and h = c g + constant."""
     points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(6)
     divisor = 0.5 * field
@@ -252,7 +252,7 @@ def test_slope_holds_for_fields_with_a_constant() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_points_that_are_none_give_nan_there(value: float) -> None:
+def test_points_that_are_none_give_nan_there(value):
     """A state that broke down must be seen, without a warning or an error."""
     points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(5)
     broken = points.copy()
@@ -267,7 +267,7 @@ def test_points_that_are_none_give_nan_there(value: float) -> None:
     np.testing.assert_allclose(values[whole], sphere_points.evaluate(field, points)[whole])
 
 
-def test_coefficients_that_are_nan_give_nan() -> None:
+def test_coefficients_that_are_nan_give_nan():
     """Nothing that is no number may become one."""
     points, field = SPHERE.random_points(20, np.random.default_rng(0)), sphere_field(5)
     field[7] = np.nan
@@ -279,26 +279,26 @@ def test_coefficients_that_are_nan_give_nan() -> None:
 
 
 @together("points", [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2))])
-def test_other_shapes_of_points_are_refused(points: np.ndarray) -> None:
+def test_other_shapes_of_points_are_refused(points):
     """One vector is an array of one row."""
     with pytest.raises(ValueError, match=r"expected vectors of shape \(n, 3\)"):
         sphere_points.moments(points, None, 2)
 
 
-def test_weights_that_do_not_fit_are_refused() -> None:
+def test_weights_that_do_not_fit_are_refused():
     """As many as points."""
     with pytest.raises(ValueError, match=r"weights have shape \(3,\), points \(4, 3\)"):
         sphere_points.moments(np.ones((4, 3)), np.ones(3), 2)
 
 
-def test_negative_degree_is_refused() -> None:
+def test_negative_degree_is_refused():
     """There is none below 0."""
     with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
         sphere_points.moments(np.ones((4, 3)), None, -1)
 
 
 @together("shape", [(), (2, 6), (5,)])
-def test_coefficients_of_no_degree_are_refused(shape: tuple[int, ...]) -> None:
+def test_coefficients_of_no_degree_are_refused(shape):
     """A field is one row of 1, 3, 6, 10, ... coefficients."""
     with pytest.raises(ValueError, match=r"coefficients have shape .*, expected .*L"):
         sphere_points.evaluate(np.zeros(shape), np.ones((1, 3)))

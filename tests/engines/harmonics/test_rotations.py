@@ -1,7 +1,5 @@
 """Turned and multiplied fields against moments of the tokens that are turned and weighted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -25,14 +23,14 @@ WEIGHTS = np.random.default_rng(1).random(30)
         np.eye(3),
     ],
 )
-def test_rotation_is_that_of_the_tokens(matrix: np.ndarray) -> None:
+def test_rotation_is_that_of_the_tokens(matrix):
     """Fields would be turned backwards, or by another angle near the pole."""
     moments = SPHERE.moments(POINTS, WEIGHTS, 12)
     expected = SPHERE.moments(POINTS @ matrix.T, WEIGHTS, 12)
     assert np.abs(rotate(moments, matrix) - expected).max() < 1e-13
 
 
-def test_products_with_coordinates_are_moments_of_weighted_tokens() -> None:
+def test_products_with_coordinates_are_moments_of_weighted_tokens():
     """A factor of the recurrence, or what it does at order 0, would be wrong."""
     found = times_coordinates(SPHERE.moments(POINTS, WEIGHTS, 12))
     for axis in range(3):

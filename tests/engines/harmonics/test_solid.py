@@ -71,7 +71,7 @@ def exact(points: np.ndarray, order: int, degree: int) -> list[tuple]:
 
 
 @each("degree, order", [(25, 0), (25, 7), (64, 3), (64, 19)], place=PLACES)
-def test_moments_and_fields_are_exact_anywhere(place: str, degree: int, order: int) -> None:
+def test_moments_and_fields_are_exact_anywhere(place, degree, order):
     """1e-13 of the sums for moments; fields of one coefficient, relative to the largest there is.
 
     A recurrence in z alone is off by 5e-13 near a pole at degree 32 already; order 3 and 19 are
@@ -92,7 +92,7 @@ def test_moments_and_fields_are_exact_anywhere(place: str, degree: int, order: i
     np.testing.assert_allclose(gradient.T, tangent, rtol=0, atol=1e-14 * degree * bound)
 
 
-def test_both_methods_agree_on_a_field_and_its_divisor() -> None:
+def test_both_methods_agree_on_a_field_and_its_divisor():
     """The crossover must not be seen in results, nor that degrees differ or fill no group."""
     rng = np.random.default_rng(1)
     points = rng.normal(size=(1000, 3))
@@ -103,7 +103,7 @@ def test_both_methods_agree_on_a_field_and_its_divisor() -> None:
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-13 * np.abs(other).max())
 
 
-def test_crossovers_by_degree() -> None:
+def test_crossovers_by_degree():
     """Few tokens or few degrees; what the table does not have was not measured."""
     assert solid.is_faster(10**7, 20, gradient=True)
     assert solid.is_faster(1000, 48, gradient=True)
@@ -113,9 +113,7 @@ def test_crossovers_by_degree() -> None:
 
 @pytest.mark.parametrize("count", [1_000, 40_000])
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
-def test_own_velocity_is_moments_and_gradient_in_one(
-    count: int, flow: mf.Flow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_velocity_is_moments_and_gradient_in_one(count, flow, monkeypatch):
     """To the bit, with weights and several chunks, whatever the threads; Z from Phi by rounding."""
     rng = np.random.default_rng(2)
     points, weights = Sphere().random_points(count, rng), rng.dirichlet(np.ones(count))
@@ -132,7 +130,7 @@ def test_own_velocity_is_moments_and_gradient_in_one(
     np.testing.assert_allclose(field.velocity(points), expected, rtol=0, atol=1e-14)
 
 
-def test_own_velocity_is_left_to_transforms_where_they_are_faster() -> None:
+def test_own_velocity_is_left_to_transforms_where_they_are_faster():
     """Of degree 32 from 3,500 tokens on."""
     points = Sphere().random_points(4_000, np.random.default_rng(0))
     assert own_velocity(points, None, np.ones(33)) is None

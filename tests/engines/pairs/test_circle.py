@@ -36,7 +36,7 @@ def _terms(points, weights, beta, normalized, targets):  # type: ignore[no-untyp
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 @each("beta", BETAS, normalized=[False, True])
-def test_velocity_is_the_exact_sum(beta: float, normalized: bool, elsewhere: bool) -> None:
+def test_velocity_is_the_exact_sum(beta, normalized, elsewhere):
     """The oracle itself: a slip in reduction, sign or polynomial shows at once."""
     rng = np.random.default_rng(1)
     points, weights = rng.uniform(-9.0, 9.0, 13), rng.dirichlet(np.ones(13))
@@ -52,7 +52,7 @@ def test_velocity_is_the_exact_sum(beta: float, normalized: bool, elsewhere: boo
     assert error.max() < tolerance
 
 
-def test_drift_far_below_rounding_keeps_its_digits() -> None:
+def test_drift_far_below_rounding_keeps_its_digits():
     """Deep metastability: moments have a floor of 1e-18, the drift here is 1.7e-23."""
     points, weights = np.array([0.0, 1.2]), np.array([0.5, 0.5])
     found = exponential_velocity_circle(points, weights, 81.0, False)
@@ -64,7 +64,7 @@ def test_drift_far_below_rounding_keeps_its_digits() -> None:
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-8, 1e-15])
 @pytest.mark.parametrize("beta", [1.0, 81.0])
-def test_close_tokens_attract_with_relative_accuracy(gap: float, beta: float) -> None:
+def test_close_tokens_attract_with_relative_accuracy(gap, beta):
     """Clusters collapse exponentially: an absolute error would stop them at 1e-16."""
     points = np.array([0.0, gap, 3.0 * gap])
     weights = np.array([0.2, 0.3, 0.5])
@@ -73,7 +73,7 @@ def test_close_tokens_attract_with_relative_accuracy(gap: float, beta: float) ->
     np.testing.assert_allclose(found, exact, rtol=1e-14)
 
 
-def test_tokens_near_antipodes_keep_relative_accuracy_for_negative_beta() -> None:
+def test_tokens_near_antipodes_keep_relative_accuracy_for_negative_beta():
     """For beta < 0 antipodal tokens interact most; their sine comes from d - pi, not from d."""
     points, weights = np.array([0.0, np.pi]), np.array([0.5, 0.5])
     found = exponential_velocity_circle(points, weights, -81.0, False)
@@ -82,7 +82,7 @@ def test_tokens_near_antipodes_keep_relative_accuracy_for_negative_beta() -> Non
 
 
 @pytest.mark.parametrize("beta", [1e6, -1e6])
-def test_large_beta_neither_overflows_nor_gives_nan(beta: float) -> None:
+def test_large_beta_neither_overflows_nor_gives_nan(beta):
     """Every exponential but one underflows: the quotient must still be the exact one."""
     points = np.array([0.0, 1.2, 1.2003, 2.0])
     weights = np.array([0.4, 0.3, 0.2, 0.1])
@@ -94,7 +94,7 @@ def test_large_beta_neither_overflows_nor_gives_nan(beta: float) -> None:
         np.testing.assert_allclose(found, exact, rtol=3e-9, atol=1e-300)
 
 
-def test_lost_partition_function_does_not_use_tokens_without_mass() -> None:
+def test_lost_partition_function_does_not_use_tokens_without_mass():
     """The largest exponent is that of tokens with mass: a massless one in place is no help."""
     points, weights = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     found = exponential_velocity_circle(points, weights, 5000.0, True)
@@ -102,7 +102,7 @@ def test_lost_partition_function_does_not_use_tokens_without_mass() -> None:
     np.testing.assert_allclose(found, [np.sin(1.0), 0.0], rtol=1e-15)
 
 
-def test_zero_beta_is_kuramoto() -> None:
+def test_zero_beta_is_kuramoto():
     """At beta = 0 the velocity is R sin(psi - theta), the mean-field form of Kuramoto."""
     rng = np.random.default_rng(2)
     points, weights = rng.uniform(0.0, 7.0, 300), rng.dirichlet(np.ones(300))
@@ -113,7 +113,7 @@ def test_zero_beta_is_kuramoto() -> None:
 
 
 @each("normalized", [False, True], n=[1, 2, 7, 8, 9, 255, 256, 257, 1200])
-def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
+def test_pairs_once_and_pairs_twice_agree(n, normalized):
     """Using i < j for both tokens, in blocks and strips, must miss no pair and double none."""
     rng = np.random.default_rng(n)
     points, weights = rng.uniform(-4.0, 4.0, n), rng.dirichlet(np.ones(n))
@@ -123,7 +123,7 @@ def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
 
 
 @each("normalized", [False, True], beta=BETAS)
-def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool) -> None:
+def test_generic_kernel_gives_the_exponential_one(beta, normalized):
     """Two programs for one formula: NumPy's any-kernel sum and the compiled one."""
     rng = np.random.default_rng(3)
     points, weights = rng.uniform(-3.0, 3.0, 700), rng.dirichlet(np.ones(700))
@@ -133,7 +133,7 @@ def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool)
     np.testing.assert_allclose(generic, found, atol=(1.0 + abs(beta)) * 2e-15)
 
 
-def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch):
     """Rows at the seams of blocks must not be lost."""
     from meanfield.engines.pairs import circle as pairwise
 
@@ -146,7 +146,7 @@ def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(found, dense, rtol=1e-13)
 
 
-def test_sum_of_momenta_is_zero() -> None:
+def test_sum_of_momenta_is_zero():
     """Forces are opposite to the bit, so the mean angle of USA cannot drift by their rounding."""
     rng = np.random.default_rng(5)
     points, weights = rng.uniform(0.0, 6.0, 3000), rng.dirichlet(np.ones(3000))
@@ -154,7 +154,7 @@ def test_sum_of_momenta_is_zero() -> None:
     assert abs(weights @ velocity) < 1e-17
 
 
-def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_threads(monkeypatch):
     """The number of threads must not change one bit."""
     rng = np.random.default_rng(6)
     points, targets = rng.uniform(0.0, 6.0, 2100), rng.uniform(0.0, 6.0, 900)
@@ -172,7 +172,7 @@ def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> No
         np.testing.assert_array_equal(run[1], runs[0][1])
 
 
-def test_huge_angles_are_angles() -> None:
+def test_huge_angles_are_angles():
     """Unwrapped angles may grow without bound: theta + 2 pi q is theta."""
     points = np.array([0.3, 1e15, -4e12, 2e300])
     found = exponential_velocity_circle(points, None, 1.0, False)
@@ -182,7 +182,7 @@ def test_huge_angles_are_angles() -> None:
     )
 
 
-def test_inputs_of_other_layouts_give_the_same() -> None:
+def test_inputs_of_other_layouts_give_the_same():
     """Every second element of an array, or float32, is as good as a plain array."""
     points = np.linspace(0.0, 5.0, 20)
     expected = exponential_velocity_circle(points[::2].copy(), None, 9.0, True)
@@ -195,7 +195,7 @@ def test_inputs_of_other_layouts_give_the_same() -> None:
     )
 
 
-def test_strips_of_the_triangle_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strips_of_the_triangle_cover_all_rows(monkeypatch):
     """A strip boundary rounded away from the end would drop the last pairs."""
     rng = np.random.default_rng(7)
     points = rng.uniform(0.0, 6.0, 97)
@@ -207,14 +207,14 @@ def test_strips_of_the_triangle_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("beta", [np.inf, np.nan])
-def test_beta_must_be_finite(beta: float) -> None:
+def test_beta_must_be_finite(beta):
     """NaN velocities would surface far from their cause."""
     with pytest.raises(ValueError, match="beta = .* is not finite"):
         exponential_velocity_circle(np.zeros(2), None, beta, False)
 
 
 @pytest.mark.parametrize("points", [np.empty(0), np.zeros((2, 2))])
-def test_points_must_be_angles(points: np.ndarray) -> None:
+def test_points_must_be_angles(points):
     """No tokens, no field."""
     with pytest.raises(ValueError, match="expected angles of shape"):
         exponential_velocity_circle(points, None, 1.0, False)
@@ -222,7 +222,7 @@ def test_points_must_be_angles(points: np.ndarray) -> None:
         pairwise_velocity(np.exp, points, None, False)
 
 
-def test_weights_must_fit() -> None:
+def test_weights_must_fit():
     """Compiled code would read beyond the array."""
     with pytest.raises(ValueError, match="weights have shape"):
         exponential_velocity_circle(np.zeros(3), np.ones(2), 1.0, False)

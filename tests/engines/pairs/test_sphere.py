@@ -56,7 +56,7 @@ def _terms(points, weights, beta, normalized, targets):  # type: ignore[no-untyp
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 @each("beta", BETAS, normalized=[False, True])
-def test_velocity_is_the_exact_sum(beta: float, normalized: bool, elsewhere: bool) -> None:
+def test_velocity_is_the_exact_sum(beta, normalized, elsewhere):
     """The oracle itself: a slip in projection, sign or exponent shows at once."""
     rng = np.random.default_rng(1)
     points, weights = _uniform(13, rng), rng.dirichlet(np.ones(13))
@@ -71,7 +71,7 @@ def test_velocity_is_the_exact_sum(beta: float, normalized: bool, elsewhere: boo
     assert (error / _terms(points, weights, beta, normalized, targets)).max() < tolerance
 
 
-def test_drift_far_below_rounding_keeps_its_digits() -> None:
+def test_drift_far_below_rounding_keeps_its_digits():
     """Deep metastability: moments have a floor of 1e-18, the drift here is 1.7e-23."""
     points, weights = _on_meridian([0.0, 1.2]), np.array([0.5, 0.5])
     found = exponential_velocity_sphere(points, weights, 81.0, False)
@@ -84,7 +84,7 @@ def test_drift_far_below_rounding_keeps_its_digits() -> None:
 
 
 @each("beta", [1.0, 81.0, -81.0], gap=[1e-3, 1e-8, 1e-14])
-def test_close_tokens_attract_with_relative_accuracy(gap: float, beta: float) -> None:
+def test_close_tokens_attract_with_relative_accuracy(gap, beta):
     """Clusters collapse exponentially: an absolute error would stop them at 1e-16."""
     points = _on_meridian([0.7, 0.7 + gap, 0.7 + 3.0 * gap]) @ _TURN
     weights = np.array([0.2, 0.3, 0.5])
@@ -96,7 +96,7 @@ def test_close_tokens_attract_with_relative_accuracy(gap: float, beta: float) ->
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-8, 1e-14])
 @pytest.mark.parametrize("beta", [1.0, -81.0])
-def test_tokens_near_antipodes_keep_relative_accuracy(gap: float, beta: float) -> None:
+def test_tokens_near_antipodes_keep_relative_accuracy(gap, beta):
     """For beta < 0 antipodal tokens interact most; their drift comes from x + y, not x - y."""
     points = _on_meridian([0.7, 0.7 + gap]) @ _TURN
     points[1] *= -1.0
@@ -109,7 +109,7 @@ def test_tokens_near_antipodes_keep_relative_accuracy(gap: float, beta: float) -
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 1e-9])
-def test_velocity_is_tangent_to_rounding_of_itself(normalized: bool, spread: float) -> None:
+def test_velocity_is_tangent_to_rounding_of_itself(normalized, spread):
     """A normal part would push tokens off the sphere, and be all that is left in the end."""
     rng = np.random.default_rng(2)
     points = np.array([0.48, 0.6, 0.64]) + spread * rng.normal(size=(200, 3))
@@ -119,7 +119,7 @@ def test_velocity_is_tangent_to_rounding_of_itself(normalized: bool, spread: flo
     assert np.all(abs(normal) < 5e-16 * np.linalg.norm(velocity, axis=1))
 
 
-def test_velocity_in_balance_is_rounding() -> None:
+def test_velocity_in_balance_is_rounding():
     """Where the tangential terms cancel, the normal ones do not: they must be taken out."""
     points = np.concatenate([np.eye(3), -np.eye(3)])
     points = np.concatenate([points, points[:, [1, 2, 0]], [[0.48, 0.6, 0.64]]])
@@ -129,7 +129,7 @@ def test_velocity_in_balance_is_rounding() -> None:
 
 
 @pytest.mark.parametrize("beta", [1e6, -1e6])
-def test_large_beta_neither_overflows_nor_gives_nan(beta: float) -> None:
+def test_large_beta_neither_overflows_nor_gives_nan(beta):
     """Every exponential but one underflows: the quotient must still be the exact one."""
     points = _on_meridian([0.0, 1.2, 1.2003, 2.0])
     weights = np.array([0.4, 0.3, 0.2, 0.1])
@@ -141,7 +141,7 @@ def test_large_beta_neither_overflows_nor_gives_nan(beta: float) -> None:
         np.testing.assert_allclose(found, exact, rtol=3e-9, atol=1e-17)
 
 
-def test_lost_partition_function_does_not_use_tokens_without_mass() -> None:
+def test_lost_partition_function_does_not_use_tokens_without_mass():
     """The largest exponent is that of tokens with mass: a massless one in place is no help."""
     points, weights = _on_meridian([0.0, 1.0]), np.array([0.0, 1.0])
     found = exponential_velocity_sphere(points, weights, 5000.0, True)
@@ -151,7 +151,7 @@ def test_lost_partition_function_does_not_use_tokens_without_mass() -> None:
 
 @pytest.mark.parametrize("beta", [0.0, 5.0, -5.0])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_great_circle_is_the_circle(beta: float, normalized: bool) -> None:
+def test_great_circle_is_the_circle(beta, normalized):
     """Tokens on a great circle stay on it and move as the circle's code says."""
     angles = np.random.default_rng(3).uniform(0.0, 7.0, 200)
     expected = exponential_velocity_circle(angles, None, beta, normalized)
@@ -161,7 +161,7 @@ def test_great_circle_is_the_circle(beta: float, normalized: bool) -> None:
 
 
 @each("normalized", [False, True], n=[1, 2, 31, 32, 33, 255, 256, 257, 320, 1200])
-def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
+def test_pairs_once_and_pairs_twice_agree(n, normalized):
     """Using i < j for both tokens, in blocks and strips, must miss no pair and double none."""
     rng = np.random.default_rng(n)
     points, weights = _uniform(n, rng), rng.dirichlet(np.ones(n))
@@ -171,7 +171,7 @@ def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
 
 
 @each("normalized", [False, True], beta=BETAS)
-def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool) -> None:
+def test_generic_kernel_gives_the_exponential_one(beta, normalized):
     """Two programs for one formula: NumPy's any-kernel sum and the compiled one."""
     rng = np.random.default_rng(4)
     points, weights = _uniform(700, rng), rng.dirichlet(np.ones(700))
@@ -181,7 +181,7 @@ def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool)
     np.testing.assert_allclose(generic, found, atol=(1.0 + abs(beta)) * 2e-15)
 
 
-def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch):
     """Rows at the seams of blocks must not be lost."""
     monkeypatch.setattr(pairwise, "PAIRS_AT_ONCE", 70)
     rng = np.random.default_rng(5)
@@ -192,7 +192,7 @@ def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(found, dense, atol=1e-15)
 
 
-def test_sum_of_angular_momenta_is_zero() -> None:
+def test_sum_of_angular_momenta_is_zero():
     """Forces are opposite: sum w x cross v vanishes, so USA cannot turn as a whole."""
     rng = np.random.default_rng(6)
     points, weights = _uniform(3000, rng), rng.dirichlet(np.ones(3000))
@@ -201,7 +201,7 @@ def test_sum_of_angular_momenta_is_zero() -> None:
     assert np.abs(weights @ np.cross(points, velocity)).max() < 1e-17
 
 
-def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_threads(monkeypatch):
     """The number of threads must not change one bit."""
     rng = np.random.default_rng(7)
     points, targets = _uniform(2100, rng), _uniform(900, rng)
@@ -219,7 +219,7 @@ def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> No
         np.testing.assert_array_equal(run[1], runs[0][1])
 
 
-def test_inputs_of_other_layouts_give_the_same() -> None:
+def test_inputs_of_other_layouts_give_the_same():
     """Every second row, columns first, or float32: as good as a plain array."""
     points = _uniform(20, np.random.default_rng(8))
     expected = exponential_velocity_sphere(points[::2].copy(), None, 9.0, True)
@@ -237,7 +237,7 @@ def test_inputs_of_other_layouts_give_the_same() -> None:
     )
 
 
-def test_strips_of_the_triangle_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strips_of_the_triangle_cover_all_rows(monkeypatch):
     """A strip boundary rounded away from the end would drop the last pairs."""
     points = _uniform(97, np.random.default_rng(9))
     expected = exponential_velocity_sphere(points, None, 4.0, True)
@@ -248,14 +248,14 @@ def test_strips_of_the_triangle_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("beta", [np.inf, np.nan])
-def test_beta_must_be_finite(beta: float) -> None:
+def test_beta_must_be_finite(beta):
     """NaN velocities would surface far from their cause."""
     with pytest.raises(ValueError, match="beta = .* is not finite"):
         exponential_velocity_sphere(np.eye(3), None, beta, False)
 
 
 @pytest.mark.parametrize("points", [np.zeros(3), np.zeros((2, 2))])
-def test_points_must_be_vectors(points: np.ndarray) -> None:
+def test_points_must_be_vectors(points):
     """Angles, or vectors of another space, are a mistake of the caller."""
     with pytest.raises(ValueError, match="points have shape .* expected unit vectors"):
         exponential_velocity_sphere(points, None, 1.0, False)
@@ -265,13 +265,13 @@ def test_points_must_be_vectors(points: np.ndarray) -> None:
         pairwise_velocity(np.exp, np.eye(3), None, False, points)
 
 
-def test_some_points_are_needed() -> None:
+def test_some_points_are_needed():
     """No tokens, no field."""
     with pytest.raises(ValueError, match="expected at least one"):
         exponential_velocity_sphere(np.zeros((0, 3)), None, 1.0, False)
 
 
-def test_weights_must_fit() -> None:
+def test_weights_must_fit():
     """Compiled code would read beyond the array."""
     with pytest.raises(ValueError, match="weights have shape"):
         exponential_velocity_sphere(np.eye(3), np.ones(2), 1.0, False)

@@ -35,7 +35,7 @@ def defect(stage: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("power", [0, 1, 2])
-def test_weights_integrate_powers_of_time(power: int) -> None:
+def test_weights_integrate_powers_of_time(power):
     """Stiff order three, conditions psi_1, psi_2, psi_3: sum b_i c_i^k / k! = phi_{k+1}."""
     _, b = tableau()
     moment = np.einsum("in,i->n", b, NODES**power) / (2.0 if power == 2 else 1.0)
@@ -45,12 +45,12 @@ def test_weights_integrate_powers_of_time(power: int) -> None:
 
 
 @pytest.mark.parametrize("stage", [3, 4])
-def test_last_stages_have_order_two(stage: int) -> None:
+def test_last_stages_have_order_two(stage):
     """Stiff order four wants psi_2 = 0 of the stages that the result uses."""
     assert np.abs(defect(stage) / phi(NODES[stage] * STEP * RATES)[0]).max() < 1e-15
 
 
-def test_errors_of_the_early_stages_are_opposite() -> None:
+def test_errors_of_the_early_stages_are_opposite():
     """They enter by their sum only (a_i2 = a_i3), and so does the estimate by (N_2 + N_3) / 2."""
     a, b = tableau()
     both = defect(1) + defect(2)
@@ -60,14 +60,14 @@ def test_errors_of_the_early_stages_are_opposite() -> None:
     assert not b[1:3].any()
 
 
-def test_without_linear_part_the_method_is_classical() -> None:
+def test_without_linear_part_the_method_is_classical():
     """At z = 0: weights 1/6, 0, 0, 1/6, 2/3, of Simpson's rule."""
     _, b = tableau()
     still = int(np.flatnonzero(RATES == 0.0)[0])
     np.testing.assert_allclose(b[:, still], [1 / 6, 0, 0, 1 / 6, 2 / 3], atol=1e-15)
 
 
-def test_repeated_rates_are_stored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_rates_are_stored_once(monkeypatch):
     """On the sphere 2 l + 1 coefficients share a rate: a table of each would fill the memory."""
     linear = np.tile(-np.arange(7.0), 5)
     spread, none = table.tables(linear)(0.25)

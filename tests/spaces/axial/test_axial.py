@@ -13,7 +13,7 @@ from meanfield.spaces.maxima import basins, count_maxima, maxima
 
 
 @pytest.mark.parametrize("d, degree", [(2, 40), (3, 40), (8, 200), (1000, 300)])
-def test_transforms_are_orthonormal(d: int, degree: int) -> None:
+def test_transforms_are_orthonormal(d, degree):
     """A lost weight or an overflow would show in what goes to the nodes and back."""
     grid = mf.Axial(d).grid(degree)
     given = np.random.default_rng(0).standard_normal(degree + 1) + 0j
@@ -26,7 +26,7 @@ def test_transforms_are_orthonormal(d: int, degree: int) -> None:
 
 @pytest.mark.parametrize("d", [2, 3, 8, 1000])
 @pytest.mark.parametrize("beta", [5.0, -2.0, 30.0])
-def test_rings_in_closed_form_are_those_of_moments(d: int, beta: float) -> None:
+def test_rings_in_closed_form_are_those_of_moments(d, beta):
     """Two ways to a velocity and its divergence; their agreement rules out a wrong nu."""
     rng = np.random.default_rng(1)
     problem = mf.Problem(mf.Axial(d), mf.exponential(beta), mf.SA)
@@ -44,7 +44,7 @@ def test_rings_in_closed_form_are_those_of_moments(d: int, beta: float) -> None:
     )
 
 
-def test_bessel_functions_meet_where_their_method_changes() -> None:
+def test_bessel_functions_meet_where_their_method_changes():
     """At z = 300 the power series ends: both sides are one function, also of large order."""
     for d in (2, 3, 8, 64, 1000):
         below, above = pairs.bessel(d, np.array([300.0, 300.0 + 1e-10])), None
@@ -52,7 +52,7 @@ def test_bessel_functions_meet_where_their_method_changes() -> None:
         assert [each[0] for each in below] == pytest.approx(above, rel=1e-10)
 
 
-def test_moments_of_a_density_are_coefficients() -> None:
+def test_moments_of_a_density_are_coefficients():
     """Int P_l dmu of a von Mises-Fisher density, by quadrature over its labels."""
     law = mf.von_mises_fisher(6.0).build(mf.Axial(8))
     from meanfield.spaces.label_cells import label_cells
@@ -64,7 +64,7 @@ def test_moments_of_a_density_are_coefficients() -> None:
     assert mf.Axial(8).spread(given.coefficients) == pytest.approx([1.0, 0.1, 0.05], abs=1e-15)
 
 
-def test_nodes_stand_for_their_density_up_to_the_poles() -> None:
+def test_nodes_stand_for_their_density_up_to_the_poles():
     """Mass and share of sigma both vanish at a pole, not their quotient."""
     law = mf.perturbed_uniform([[1, 0.3], [2, 0.2]])
     problem = mf.Problem(mf.Axial(8), mf.exponential(5.0), mf.SA, law)
@@ -73,7 +73,7 @@ def test_nodes_stand_for_their_density_up_to_the_poles() -> None:
     assert run.measures[0](angles) == pytest.approx(law.build(mf.Axial(8))(angles), rel=1e-8)
 
 
-def test_maxima_count_latitudes_once_and_poles() -> None:
+def test_maxima_count_latitudes_once_and_poles():
     """P_4 of d = 8 is highest at both poles and has one maximum between."""
     field = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
     assert count_maxima(mf.Axial(8), field[None])[0] == 3
@@ -81,7 +81,7 @@ def test_maxima_count_latitudes_once_and_poles() -> None:
     assert list(basins(mf.Axial(8), field, np.array([0.1, 1.5, 3.0]))) == [0, 2, 1]
 
 
-def test_distances_are_those_of_polar_angles() -> None:
+def test_distances_are_those_of_polar_angles():
     """Rings exactly; densities beside many rings at their quantiles, and by duality of order."""
     space = mf.Axial(8)
     pair = mf.Measure(space, [0.2, 1.0], [0.5, 0.5]), mf.Measure(space, [0.5, 0.7], [0.25, 0.75])
@@ -110,7 +110,7 @@ def test_distances_are_those_of_polar_angles() -> None:
         assert mf.wasserstein(first, ring, p=p) == pytest.approx(mean ** (1 / p), rel=1e-3 / p**9)
 
 
-def test_tokens_have_the_law_of_their_density() -> None:
+def test_tokens_have_the_law_of_their_density():
     """Means of P_1 and P_2 over 200,000 tokens of S^7 within four errors; no other direction."""
     law = mf.perturbed_uniform([[1, 0.9]]).build(mf.Axial(8))
     tokens = tokens_of(mf.Sphere(8), law, 200_000, np.random.default_rng(3))
@@ -120,7 +120,7 @@ def test_tokens_have_the_law_of_their_density() -> None:
     assert (tokens[:, -1] ** 2).mean() == pytest.approx(1 / 8, abs=error)
 
 
-def test_what_has_no_axis_is_refused() -> None:
+def test_what_has_no_axis_is_refused():
     """One line each: a mean beside the axis, heads, angles that are none, grids of values."""
     sphere, kernel = mf.Sphere(8), mf.exponential(5.0)
     tilted = mf.Problem(sphere, kernel, mf.SA, mf.von_mises_fisher(2.0, mean=np.ones(8)))
@@ -144,7 +144,7 @@ def test_what_has_no_axis_is_refused() -> None:
         mf.Axial(1001)
 
 
-def test_axial_densities_have_no_heads() -> None:
+def test_axial_densities_have_no_heads():
     """A head with matrices would turn an axial density into another kind."""
     with pytest.raises(ValueError, match="heads with matrices prefer directions"):
         engines.row(mf.Axial(4)).head_table(None, True, 0.0)

@@ -9,7 +9,7 @@ from meanfield.spaces.manifold import laplacian_eigenvalues
 CIRCLE = mf.Circle()
 
 
-def test_distance_is_the_shorter_arc() -> None:
+def test_distance_is_the_shorter_arc():
     """Across the cut, around several times, and never above pi."""
     first = np.array([0.1, 0.0, 1.0, 0.0, -3.0])
     second = np.array([2 * np.pi - 0.1, np.pi, 1.0 + 6 * np.pi, 3 * np.pi / 2, 3.0])
@@ -18,7 +18,7 @@ def test_distance_is_the_shorter_arc() -> None:
     np.testing.assert_allclose(CIRCLE.distance(second, first), expected, rtol=0, atol=1e-14)
 
 
-def test_random_points_are_uniform() -> None:
+def test_random_points_are_uniform():
     """Kolmogorov-Smirnov at the 0.1 % level, seeded; and the seed decides."""
     points = CIRCLE.random_points(100_000, np.random.default_rng(7))
     uniform = np.sort(points) / (2 * np.pi)
@@ -28,7 +28,7 @@ def test_random_points_are_uniform() -> None:
     assert np.array_equal(points, CIRCLE.random_points(100_000, np.random.default_rng(7)))
 
 
-def test_vectors_are_points_of_the_circle() -> None:
+def test_vectors_are_points_of_the_circle():
     """Whoever has (n, 2) unit vectors would have to know arctan2, and its order."""
     angles = np.array([0.0, 3.0, -2.0, np.pi])
     vectors = np.array([[2.0], [1.0], [1e-200], [5.0]]) * CIRCLE.vectors(angles)
@@ -38,39 +38,39 @@ def test_vectors_are_points_of_the_circle() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 3), (0, 2)])
-def test_check_points_refuses_wrong_shapes(shape: tuple) -> None:
+def test_check_points_refuses_wrong_shapes(shape):
     """Vectors of R^3 belong to the sphere; no tokens belong nowhere."""
     with pytest.raises(ValueError, match=r"points have shape .*, expected angles of shape \(n,\)"):
         CIRCLE.check_points(np.zeros(shape))
 
 
-def test_check_points_names_the_point_that_is_not_finite() -> None:
+def test_check_points_names_the_point_that_is_not_finite():
     """Among a million tokens one must be found."""
     with pytest.raises(ValueError, match="point 2 is nan, expected finite angles"):
         CIRCLE.check_points(np.array([0.0, 1.0, np.nan, np.inf]))
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 2)])
-def test_check_coefficients_refuses_wrong_shapes(shape: tuple) -> None:
+def test_check_coefficients_refuses_wrong_shapes(shape):
     """The sphere's layout is another."""
     with pytest.raises(ValueError, match=r"coefficients have shape .*, expected \(max_degree \+ 1"):
         CIRCLE.check_coefficients(np.ones(shape))
 
 
-def test_check_coefficients_refuses_what_is_not_finite() -> None:
+def test_check_coefficients_refuses_what_is_not_finite():
     """A NaN would be found only when the first step fails."""
     with pytest.raises(ValueError, match="coefficients of a density must be finite"):
         CIRCLE.check_coefficients(np.array([1.0, np.nan]))
 
 
 @pytest.mark.parametrize("mass", [0.0, 1.0 + 1e-8, 1.0 + 0.1j])
-def test_check_coefficients_refuses_another_mass(mass: complex) -> None:
+def test_check_coefficients_refuses_another_mass(mass):
     """Densities relative to sigma have c_0 = 1; 1 / (2 pi) is a common slip."""
     with pytest.raises(ValueError, match="coefficient of degree 0 is .*, expected the mass 1"):
         CIRCLE.check_coefficients(np.array([mass, 0.1]))
 
 
-def test_check_coefficients_makes_a_copy() -> None:
+def test_check_coefficients_makes_a_copy():
     """What a user changes later must not change the density."""
     c = np.array([1.0, 0.1 + 0j])
     checked = CIRCLE.check_coefficients(c)
@@ -79,13 +79,13 @@ def test_check_coefficients_makes_a_copy() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7])
-def test_laplacian_eigenvalues(dimension: int) -> None:
+def test_laplacian_eigenvalues(dimension):
     """l(l + d - 2): k^2 on the circle, l(l+1) on the sphere."""
     l = np.arange(6)
     assert np.array_equal(laplacian_eigenvalues(dimension, 5), l * (l + dimension - 1))
 
 
-def test_large_angles_are_reduced() -> None:
+def test_large_angles_are_reduced():
     """Beside 1e12 turns a step of a thousandth of a radian is lost, and runs went elsewhere."""
     large = 1.0 + 2.0 * np.pi * 1e9
     reduced = mf.Circle().check_points([large, 3.0 + 2.0 * np.pi])

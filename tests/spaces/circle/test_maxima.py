@@ -34,14 +34,14 @@ def random_fields(degree: int, count: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 7, 30])
-def test_count_is_that_of_companion_matrix_roots(degree: int) -> None:
+def test_count_is_that_of_companion_matrix_roots(degree):
     """A maximum would be missed or doubled."""
     fields = random_fields(degree, 200)
     expected = [int((curvature(f, critical_angles(f)) < 0).sum()) for f in fields]
     np.testing.assert_array_equal(count_maxima(fields), expected)
 
 
-def test_mean_count_is_that_of_rice() -> None:
+def test_mean_count_is_that_of_rice():
     """The law sqrt(sum k^4 v / sum k^2 v) would not be that of these fields."""
     counts = count_maxima(random_fields(20, 4000))
     k = np.arange(21.0)
@@ -49,7 +49,7 @@ def test_mean_count_is_that_of_rice() -> None:
     assert abs(counts.mean() - expected) < 4.0 * counts.std() / np.sqrt(len(counts))
 
 
-def test_variances_are_those_of_the_coefficients() -> None:
+def test_variances_are_those_of_the_coefficients():
     """Fields would be larger or smaller than the law says."""
     variances = np.array([0.0, 1.0, 4.0])
     fields = gaussian_fields(variances, 20_000, np.random.default_rng(1))
@@ -59,13 +59,13 @@ def test_variances_are_those_of_the_coefficients() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
-def test_count_does_not_depend_on_the_scale(scale: float) -> None:
+def test_count_does_not_depend_on_the_scale(scale):
     """Bounds would overflow or underflow."""
     fields = random_fields(10, 20)
     np.testing.assert_array_equal(count_maxima(scale * fields), count_maxima(fields))
 
 
-def test_negligible_degrees_change_nothing() -> None:
+def test_negligible_degrees_change_nothing():
     """Zeros or rounding in high degrees would be counted."""
     fields = random_fields(10, 20)
     padded = np.pad(fields, ((0, 0), (0, 400)))
@@ -74,14 +74,14 @@ def test_negligible_degrees_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("split, expected", [(-1e-6, 1), (1e-6, 2)])
-def test_nearly_merged_maxima_are_told_apart(split: float, expected: int) -> None:
+def test_nearly_merged_maxima_are_told_apart(split, expected):
     """A grid cannot: cos t + a cos 2t has a second maximum, at pi, only for a > 1/4."""
     field = np.array([0.0, 1.0, 0.25 + split])
     assert count_maxima(field[None])[0] == expected
     assert len(maxima(field)) == expected
 
 
-def test_constant_has_no_maxima() -> None:
+def test_constant_has_no_maxima():
     """Rounding, or nothing at all, would be counted."""
     np.testing.assert_array_equal(count_maxima(np.zeros((2, 5))), 0)
     np.testing.assert_array_equal(count_maxima(np.ones((2, 1))), 0)
@@ -90,7 +90,7 @@ def test_constant_has_no_maxima() -> None:
 
 
 @pytest.mark.parametrize("power, place", [(3, np.pi), (4, 1.0 - np.pi), (9, np.pi)])
-def test_multiple_zero_counts_if_the_sign_changes(power: int, place: float) -> None:
+def test_multiple_zero_counts_if_the_sign_changes(power, place):
     """Phi' = sin^p falls through zero at pi for odd p; for even p it only touches."""
     theta = np.arange(64) * (2.0 * np.pi / 64)
     # A derivative has no mean: for even p another factor sin(t - 1), which falls at 1 - pi.
@@ -103,7 +103,7 @@ def test_multiple_zero_counts_if_the_sign_changes(power: int, place: float) -> N
     assert CIRCLE.distance(found, place)[0] < 0.03
 
 
-def test_narrow_bump_has_one_maximum() -> None:
+def test_narrow_bump_has_one_maximum():
     """Rounding where a concentrated potential has no tail left would be counted."""
     k = np.arange(500)
     field = np.exp(-(k**2) / 2e3 - 0.7j * k)
@@ -111,7 +111,7 @@ def test_narrow_bump_has_one_maximum() -> None:
     np.testing.assert_allclose(maxima(field), [0.7], atol=1e-13)
 
 
-def test_maxima_are_the_roots_highest_first() -> None:
+def test_maxima_are_the_roots_highest_first():
     """Angles would be wrong, or in another order."""
     for field in random_fields(30, 20, seed=2):
         angles = critical_angles(field)
@@ -124,7 +124,7 @@ def test_maxima_are_the_roots_highest_first() -> None:
         np.testing.assert_allclose(slope, 0.0, atol=1e-12)
 
 
-def test_maxima_are_reduced_and_ties_in_order() -> None:
+def test_maxima_are_reduced_and_ties_in_order():
     """Angles would be outside of (-pi, pi], or equal heights in the order of their rounding."""
     np.testing.assert_allclose(
         maxima(np.array([0.0, 0.0, 0.0, 1.0])), [-2 * np.pi / 3, 0, 2 * np.pi / 3], atol=1e-13
@@ -132,7 +132,7 @@ def test_maxima_are_reduced_and_ties_in_order() -> None:
     np.testing.assert_allclose(maxima(np.array([0.0, -1.0])), [np.pi], atol=1e-13)
 
 
-def test_basins_are_where_gradient_ascent_ends() -> None:
+def test_basins_are_where_gradient_ascent_ends():
     """Tokens would be counted for the wrong cluster."""
     field = random_fields(8, 1, seed=3)[0]
     points = np.random.default_rng(4).uniform(-10.0, 10.0, 500)
@@ -147,7 +147,7 @@ def test_basins_are_where_gradient_ascent_ends() -> None:
     np.testing.assert_array_equal(index[arrived], ends[arrived])
 
 
-def test_zeros_hidden_at_grid_points_are_found() -> None:
+def test_zeros_hidden_at_grid_points_are_found():
     """Double zeros of the slope at two grid points, and a hill between them that no grid sees.
 
     Only the bound on derivatives tells that rounding at both ends is not rounding in between. The

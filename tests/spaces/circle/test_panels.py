@@ -22,7 +22,7 @@ def smooth(theta: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("length, count", [(10.0, 1), (np.pi, 2), (3.14, 3), (0.1, 63)])
-def test_equal_panels_are_as_long_as_asked_for_at_most(length: float, count: int) -> None:
+def test_equal_panels_are_as_long_as_asked_for_at_most(length, count):
     """As few as that takes; the manifold makes them, and makes them again from their bounds."""
     found = label_cells(mf.Circle(), length)
     assert len(found.bounds) == count
@@ -33,7 +33,7 @@ def test_equal_panels_are_as_long_as_asked_for_at_most(length: float, count: int
 
 
 @pytest.mark.parametrize("k", [0, 1, 7])
-def test_weights_integrate_over_the_circle(k: int) -> None:
+def test_weights_integrate_over_the_circle(k):
     """Means of cos k theta to rounding, on uneven panels too."""
     for cells in (panels(1.0), uneven()):
         # On 2.7 radians 16 nodes integrate cos 7 theta to 4e-15.
@@ -41,7 +41,7 @@ def test_weights_integrate_over_the_circle(k: int) -> None:
     assert np.all(np.diff(cells.points) > 0)
 
 
-def test_split_panels_hold_the_same_functions() -> None:
+def test_split_panels_hold_the_same_functions():
     """Values are carried to the nodes of the halves; other panels keep theirs to the bit."""
     cells = uneven()
     which = np.array([True, False, False, True, True])[:, None]
@@ -55,7 +55,7 @@ def test_split_panels_hold_the_same_functions() -> None:
     assert np.array_equal(carried[kept], smooth(cells.points)[ORDER : 3 * ORDER])
 
 
-def test_panels_too_narrow_for_their_halves_stay_whole() -> None:
+def test_panels_too_narrow_for_their_halves_stay_whole():
     """Else edges would coincide; the run then says that it is under-resolved."""
     width = 4e-15
     cells = Panels(np.array([[0.0, 3.0], [3.0, 3.0 + width], [3.0 + width, TURN]]))
@@ -63,7 +63,7 @@ def test_panels_too_narrow_for_their_halves_stay_whole() -> None:
     assert np.array_equal(found.bounds, cells.bounds)
 
 
-def test_joined_panels_hold_the_same_functions() -> None:
+def test_joined_panels_hold_the_same_functions():
     """Pairs from the left, unequal ones too; what is left over keeps its values."""
     cells = uneven()
     found = cells.join(np.array([True, True, True, False, True]))
@@ -75,7 +75,7 @@ def test_joined_panels_hold_the_same_functions() -> None:
     assert np.array_equal(carried[ORDER:], smooth(cells.points)[2 * ORDER :])
 
 
-def test_joining_carries_the_values_of_the_old_polynomials() -> None:
+def test_joining_carries_the_values_of_the_old_polynomials():
     """A step between two panels is a step at the new nodes: nothing is smoothed unseen."""
     cells = uneven()
     found = cells.join(np.array([True, True, False, False, False]))
@@ -87,7 +87,7 @@ def test_joining_carries_the_values_of_the_old_polynomials() -> None:
     assert 0 < expected.sum() < ORDER
 
 
-def test_neighbours_that_differ_too_much_do_not_join() -> None:
+def test_neighbours_that_differ_too_much_do_not_join():
     """A shorter one that holds no node of the pair would vanish unseen."""
     cells = uneven()
     assert cells.join(np.array([False, False, True, True, False])) is None
@@ -97,7 +97,7 @@ def test_neighbours_that_differ_too_much_do_not_join() -> None:
     assert thin.join(np.ones(3, dtype=bool)) is None
 
 
-def test_tails_are_the_last_two_legendre_coefficients() -> None:
+def test_tails_are_the_last_two_legendre_coefficients():
     """Of P_15 - 3 P_14 on the first panel and P_13 on all others."""
     cells = panels(2.0)
     x = np.tile(np.polynomial.legendre.leggauss(ORDER)[0], 4)
@@ -107,7 +107,7 @@ def test_tails_are_the_last_two_legendre_coefficients() -> None:
     np.testing.assert_allclose(found, [[3.0], [0.0], [0.0], [0.0]], rtol=0, atol=1e-13)
 
 
-def test_lengths_are_those_of_the_images() -> None:
+def test_lengths_are_those_of_the_images():
     """From edge to edge, not from node to node; over the turn as well."""
     cells = uneven()
     image = cells.points + 0.3 * np.sin(cells.points) + 5.0
@@ -115,7 +115,7 @@ def test_lengths_are_those_of_the_images() -> None:
     np.testing.assert_allclose(cells.lengths(image), np.diff(ends), rtol=0, atol=1e-12)
 
 
-def test_fold_finds_where_angles_go_back() -> None:
+def test_fold_finds_where_angles_go_back():
     """Inside a panel, and between two; not where the image increases or has been turned."""
     cells = panels(1.0)
     assert cells.fold(cells.points) is None
@@ -130,7 +130,7 @@ def test_fold_finds_where_angles_go_back() -> None:
     assert cells.fold(beyond) == 6
 
 
-def test_fold_within_the_error_is_none() -> None:
+def test_fold_within_the_error_is_none():
     """Labels that have met, and errors that are known, are no folds."""
     cells = panels(1.0)
     points = cells.points.copy()
@@ -159,7 +159,7 @@ def test_fold_within_the_error_is_none() -> None:
         (np.array([[0.0, 3.0], [3.0, 3.0], [3.0, TURN]]), "bounds must increase from 0 to 2 pi"),
     ],
 )
-def test_bounds_must_cut_the_circle(bounds: np.ndarray, match: str) -> None:
+def test_bounds_must_cut_the_circle(bounds, match):
     """Gaps, overlaps and missing pieces would lose mass."""
     with pytest.raises(ValueError, match=match):
         Panels(bounds)

@@ -1,7 +1,5 @@
 """Rows in LLVM's words against NumPy, compiled anew: caches would hide a mistake in them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from meanfield.engines.compiled import njit
@@ -15,7 +13,7 @@ def _written(table, numbers, offsets, powers, out):  # type: ignore[no-untyped-d
     add_16(table, 2, powers, 1)
 
 
-def test_rows_are_polynomials() -> None:
+def test_rows_are_polynomials():
     """Lanes would be exchanged, or powers of the wrong token be added."""
     rng = np.random.default_rng(0)
     table = empty_rows(8)

@@ -45,7 +45,7 @@ def polynomials(cells: SphereCells) -> np.ndarray:
     "cells, largest",
     [(tiling(np.pi / 4), 6), (irregular(), 6), (tiling(0.4), 20), (tiling(0.2), 24)],
 )
-def test_weights_integrate_polynomials(cells: SphereCells, largest: int) -> None:
+def test_weights_integrate_polynomials(cells, largest):
     """A missing face, a wrong Jacobian or too wide cells would show in some harmonic."""
     axes = SPHERE.random_points(5, np.random.default_rng(3))
     assert abs(cells.weights.sum() - 1.0) < 1e-15
@@ -55,7 +55,7 @@ def test_weights_integrate_polynomials(cells: SphereCells, largest: int) -> None
         np.testing.assert_allclose(cells.weights @ values, 0.0, atol=1e-14)
 
 
-def test_weights_of_a_cell_are_its_area() -> None:
+def test_weights_of_a_cell_are_its_area():
     """Weights that only sum up right over the sphere would misplace mass."""
     cells = irregular()
     t, s = np.tan(np.pi / 4 * cells.bounds[:, 1:].T.reshape(2, 2, -1))
@@ -67,7 +67,7 @@ def test_weights_of_a_cell_are_its_area() -> None:
     np.testing.assert_allclose(found, area, rtol=1e-13)
 
 
-def test_every_point_is_on_the_face_that_it_is_nearest_to() -> None:
+def test_every_point_is_on_the_face_that_it_is_nearest_to():
     """Frames that do not fit their face would cover one face twice and another never."""
     cells = tiling(0.2)
     middles = np.concatenate([np.eye(3), -np.eye(3)])
@@ -77,7 +77,7 @@ def test_every_point_is_on_the_face_that_it_is_nearest_to() -> None:
 
 
 @pytest.mark.parametrize("length", [10.0, np.pi / 4, 0.5, 0.1])
-def test_cells_are_no_longer_than_asked_for(length: float) -> None:
+def test_cells_are_no_longer_than_asked_for(length):
     """What begins on cells that are too long is not resolved."""
     cells = tiling(length)
     # Chords are shorter than arcs.
@@ -89,7 +89,7 @@ def test_cells_are_no_longer_than_asked_for(length: float) -> None:
 
 @pytest.mark.parametrize("direction", [0, 1])
 @pytest.mark.parametrize("degree, tail", [(7, 0.0), (8, 3.0), (9, 3.0)])
-def test_tails_are_the_last_coefficients(direction: int, degree: int, tail: float) -> None:
+def test_tails_are_the_last_coefficients(direction, degree, tail):
     """The direction that is badly resolved, and no other, must be known."""
     cells = tiling(0.5)
     nodes, _ = gauss_legendre(ORDER)
@@ -102,7 +102,7 @@ def test_tails_are_the_last_coefficients(direction: int, degree: int, tail: floa
 
 
 @pytest.mark.parametrize("direction", [0, 1])
-def test_lengths_are_those_of_the_image(direction: int) -> None:
+def test_lengths_are_those_of_the_image(direction):
     """An image drawn out to half a circle is long along one direction and not the other."""
     cells = tiling(np.pi / 4)
     angle = np.pi * coordinates(cells)[:, 1 + direction]
@@ -113,7 +113,7 @@ def test_lengths_are_those_of_the_image(direction: int) -> None:
     np.testing.assert_allclose(found[:, 1 - direction], 0.0, atol=1e-13)
 
 
-def test_halves_carry_polynomials_exactly() -> None:
+def test_halves_carry_polynomials_exactly():
     """Interpolation, or a half at the place of another, would change what was resolved."""
     cells = irregular()
     finer, carry = cells.split(flags(cells, 0.4, 7))
@@ -121,7 +121,7 @@ def test_halves_carry_polynomials_exactly() -> None:
     np.testing.assert_array_equal(cells_of(finer.bounds).points, finer.points)
 
 
-def test_splitting_along_both_directions_makes_four() -> None:
+def test_splitting_along_both_directions_makes_four():
     """Each direction counts for itself, and cells that stay are not touched."""
     cells = tiling(np.pi / 4)
     which = np.zeros((24, 2), dtype=bool)
@@ -135,7 +135,7 @@ def test_splitting_along_both_directions_makes_four() -> None:
     np.testing.assert_array_equal(carried[kept], cells.points.reshape(24, -1, 3)[alone])
 
 
-def test_joining_undoes_splitting() -> None:
+def test_joining_undoes_splitting():
     """Halves that do not find each other again would stay for ever."""
     cells = tiling(0.4)
     begun, values = cells, polynomials(cells)
@@ -151,7 +151,7 @@ def test_joining_undoes_splitting() -> None:
     assert len(begun.bounds) == 96
 
 
-def test_only_chosen_halves_of_one_rectangle_join() -> None:
+def test_only_chosen_halves_of_one_rectangle_join():
     """Others would misplace values, or leave cells that fit to no neighbour any more."""
     cells = tiling(0.4)  # 4 x 4 on each face, v runs fastest
     which = np.zeros(len(cells.bounds), dtype=bool)
@@ -170,7 +170,7 @@ def test_only_chosen_halves_of_one_rectangle_join() -> None:
     np.testing.assert_array_equal(found[1:, 0, 0], np.arange(2.0, 96.0))
 
 
-def test_cells_of_unequal_width_do_not_join() -> None:
+def test_cells_of_unequal_width_do_not_join():
     """A whole side is shared, but there is no rectangle of which both are halves."""
     cells = tiling(0.4)
     which = np.zeros((96, 2), dtype=bool)
@@ -181,7 +181,7 @@ def test_cells_of_unequal_width_do_not_join() -> None:
     assert finer.join(chosen) is None
 
 
-def test_rotations_do_not_fold() -> None:
+def test_rotations_do_not_fold():
     """The labels themselves, and where a rotation takes them, keep their orientation."""
     cells = irregular()
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
@@ -191,7 +191,7 @@ def test_rotations_do_not_fold() -> None:
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6, 1e-9])
-def test_one_cell_turned_over_is_found(size: float) -> None:
+def test_one_cell_turned_over_is_found(size):
     """A fold must be seen in large images and in small ones, and only where it is."""
     cells = tiling(0.4)
     # The conformal map that draws all but the south pole together at the north pole.
@@ -205,7 +205,7 @@ def test_one_cell_turned_over_is_found(size: float) -> None:
     assert cells.fold(grid.reshape(-1, 3)) == one
 
 
-def test_rounding_of_a_collapsed_image_is_no_fold() -> None:
+def test_rounding_of_a_collapsed_image_is_no_fold():
     """An image of size 1e-13 with noise of 1e-15 has no orientation that could be known."""
     cells = tiling(0.4)
     rng = np.random.default_rng(8)
@@ -214,7 +214,7 @@ def test_rounding_of_a_collapsed_image_is_no_fold() -> None:
     assert cells.fold(image / np.linalg.norm(image, axis=1, keepdims=True)) is None
 
 
-def test_a_fold_within_the_tail_is_no_fold() -> None:
+def test_a_fold_within_the_tail_is_no_fold():
     """Derivatives of an image that is not resolved have no sign."""
     cells = tiling(0.4)
     nodes, _ = gauss_legendre(ORDER)
@@ -224,7 +224,7 @@ def test_a_fold_within_the_tail_is_no_fold() -> None:
 
 
 @pytest.mark.parametrize("length", [0.0, -1.0, np.nan])
-def test_lengths_that_are_none_are_refused(length: float) -> None:
+def test_lengths_that_are_none_are_refused(length):
     """A cell of no length would split for ever."""
     with pytest.raises(ValueError, match="length of label cells must be positive, got"):
         tiling(length)
@@ -242,13 +242,13 @@ def test_lengths_that_are_none_are_refused(length: float) -> None:
         (lambda b: b[1:], r"cells cover \[0.75 .* expected each once"),
     ],
 )
-def test_bounds_that_are_no_cells_are_refused(change, message: str) -> None:
+def test_bounds_that_are_no_cells_are_refused(change, message):
     """A damaged file must not become a measure."""
     with pytest.raises(ValueError, match=message):
         cells_of(change(tiling(np.pi / 4).bounds))
 
 
-def test_cells_come_back_from_their_bounds() -> None:
+def test_cells_come_back_from_their_bounds():
     """A run that goes on must go on with the same nodes to the bit."""
     cells = irregular()
     again = cells_of(cells.bounds.copy())

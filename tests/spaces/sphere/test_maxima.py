@@ -40,7 +40,7 @@ def frame(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return one, np.stack([-y / s, x / s, 0.0 * s], axis=1)
 
 
-def test_jets_are_value_gradient_and_hessian() -> None:
+def test_jets_are_value_gradient_and_hessian():
     """Derivatives would be wrong: gradients from ducc0, Hessians from their differences."""
     field = mixed(9, 1)[0]
     points = SPHERE.random_points(60, np.random.default_rng(1))
@@ -60,7 +60,7 @@ def test_jets_are_value_gradient_and_hessian() -> None:
         )
 
 
-def test_jets_are_finite_at_the_poles() -> None:
+def test_jets_are_finite_at_the_poles():
     """A division by sin(theta) would show: the Hessian of f_l there has trace -l (l + 1) f_l."""
     field = pure(6, 1)[0]
     found = np.empty((2, 6))
@@ -68,7 +68,7 @@ def test_jets_are_finite_at_the_poles() -> None:
     np.testing.assert_allclose(found[:, 3] + found[:, 5], -42.0 * found[:, 0], rtol=1e-12)
 
 
-def test_jets_on_parallels_and_rings_are_jets() -> None:
+def test_jets_on_parallels_and_rings_are_jets():
     """The three ways to the same derivatives would differ."""
     field = mixed(7, 1)
     grid = rings(7, 7)
@@ -87,7 +87,7 @@ def test_jets_on_parallels_and_rings_are_jets() -> None:
 
 
 @pytest.mark.parametrize("degree", [1, 2, 5])
-def test_third_derivatives_keep_their_bound(degree: int) -> None:
+def test_third_derivatives_keep_their_bound(degree):
     """Proofs would rest on a bound that fields exceed; nearly reached, it is not wasteful."""
     fields, _, bounds = normalised(pure(degree, 30, seed=2))
     points = SPHERE.random_points(300, np.random.default_rng(3))
@@ -107,13 +107,13 @@ def test_third_derivatives_keep_their_bound(degree: int) -> None:
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_lowest_degrees_have_exactly_as_many_maxima(degree: int) -> None:
+def test_lowest_degrees_have_exactly_as_many_maxima(degree):
     """Every field of degree 1 has one maximum, of degree 2 two: grids over-count."""
     np.testing.assert_array_equal(count_maxima(pure(degree, 1000)), degree)
 
 
 @pytest.mark.parametrize("degree", [4, 6])
-def test_even_degrees_have_even_counts(degree: int) -> None:
+def test_even_degrees_have_even_counts(degree):
     """Fields of even degree are the same at antipodes."""
     assert not np.any(count_maxima(pure(degree, 200)) % 2)
 
@@ -122,7 +122,7 @@ def test_even_degrees_have_even_counts(degree: int) -> None:
     "degree, count",
     [(3, 1000), (4, 1000), (5, 500), pytest.param(10, 1000, marks=pytest.mark.slow)],
 )
-def test_mean_count_is_that_of_kac_and_rice(degree: int, count: int) -> None:
+def test_mean_count_is_that_of_kac_and_rice(degree, count):
     """1 + 2 eta^(3/2) / sqrt(1 + 3 eta), eta = (l - 1)(l + 2) / 4."""
     counts = count_maxima(pure(degree, count, seed=degree))
     eta = (degree - 1) * (degree + 2) / 4
@@ -130,13 +130,13 @@ def test_mean_count_is_that_of_kac_and_rice(degree: int, count: int) -> None:
     assert abs(counts.mean() - expected) < 3.0 * counts.std() / np.sqrt(count)
 
 
-def test_maxima_of_odd_fields_are_as_many_as_minima() -> None:
+def test_maxima_of_odd_fields_are_as_many_as_minima():
     """An odd field is minus itself at antipodes."""
     fields = pure(5, 100)
     np.testing.assert_array_equal(count_maxima(fields), count_maxima(-fields))
 
 
-def test_maxima_are_those_of_a_search_from_everywhere() -> None:
+def test_maxima_are_those_of_a_search_from_everywhere():
     """A maximum would be missed or made up: quasi-Newton ascents from 120 points."""
     field = mixed(6, 1, seed=5)[0]
     ends = []
@@ -159,7 +159,7 @@ def test_maxima_are_those_of_a_search_from_everywhere() -> None:
     assert count_maxima(field[None])[0] == len(summits)
 
 
-def test_euler_relation_of_a_fine_grid() -> None:
+def test_euler_relation_of_a_fine_grid():
     """#max - #saddles + #min = 2: maxima by proof, saddles by Newton's iteration from a grid."""
     for field in mixed(5, 10, seed=7):
         points = SPHERE.random_points(4000, np.random.default_rng(8))
@@ -181,7 +181,7 @@ def test_euler_relation_of_a_fine_grid() -> None:
         assert extremes - len(distinct) == 2
 
 
-def test_maxima_are_critical_to_rounding_and_highest_first() -> None:
+def test_maxima_are_critical_to_rounding_and_highest_first():
     """Newton's iteration would have stopped too early, or the order be wrong."""
     field = mixed(12, 1, seed=9)[0]
     summits = maxima(field)
@@ -191,13 +191,13 @@ def test_maxima_are_critical_to_rounding_and_highest_first() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_count_does_not_depend_on_the_scale(scale: float) -> None:
+def test_count_does_not_depend_on_the_scale(scale):
     """Powers would overflow or underflow."""
     fields = mixed(4, 20)
     np.testing.assert_array_equal(count_maxima(scale * fields), count_maxima(fields))
 
 
-def test_counts_do_not_depend_on_what_else_is_counted() -> None:
+def test_counts_do_not_depend_on_what_else_is_counted():
     """The grid of a batch belongs to its largest degree: counts must not."""
     fields = mixed(2, 40)
     wide = np.stack([SPHERE.resize(f, 8) for f in fields])
@@ -205,7 +205,7 @@ def test_counts_do_not_depend_on_what_else_is_counted() -> None:
     np.testing.assert_array_equal(count_maxima(both)[:40], count_maxima(fields))
 
 
-def test_smooth_fields_are_counted_as_on_the_finest_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smooth_fields_are_counted_as_on_the_finest_grid(monkeypatch):
     """A grid for the degrees that matter must not lose what small high degrees add."""
     variances = np.zeros(17)
     for small in (1e-1, 1e-3, 1e-6):
@@ -220,7 +220,7 @@ def test_smooth_fields_are_counted_as_on_the_finest_grid(monkeypatch: pytest.Mon
     assert fineness(40, normalised(mixed(3, 2))[2]) <= 3
 
 
-def test_constant_has_no_maxima() -> None:
+def test_constant_has_no_maxima():
     """Rounding, or nothing at all, would be counted."""
     for fields in (np.zeros((2, 6)), np.ones((2, 1))):
         np.testing.assert_array_equal(count_maxima(fields), 0)
@@ -229,14 +229,14 @@ def test_constant_has_no_maxima() -> None:
 
 
 @pytest.mark.parametrize("sign, expected", [(1.0, 2), (-1.0, 0)])
-def test_ridges_are_no_maxima(sign: float, expected: int) -> None:
+def test_ridges_are_no_maxima(sign, expected):
     """P_2 has maxima at its poles; -P_2 has a ridge, the equator, and the search must end."""
     field = np.zeros(count_of(2), dtype=complex)
     field[index(2, 0, 2)] = sign
     assert count_maxima(field[None])[0] == len(maxima(field)) == expected
 
 
-def test_basins_are_where_gradient_ascent_ends() -> None:
+def test_basins_are_where_gradient_ascent_ends():
     """Tokens would be counted for the wrong cluster: small Euler steps of the frozen field."""
     field = mixed(5, 1, seed=10)[0]
     points = SPHERE.random_points(400, np.random.default_rng(11))
@@ -251,14 +251,14 @@ def test_basins_are_where_gradient_ascent_ends() -> None:
     assert (found != distances.argmin(axis=1))[arrived].mean() <= 0.005
 
 
-def test_maxima_are_in_their_own_basins() -> None:
+def test_maxima_are_in_their_own_basins():
     """Indices would belong to another order."""
     field = mixed(10, 1, seed=12)[0]
     summits = maxima(field)
     np.testing.assert_array_equal(basins(field, summits), np.arange(len(summits)))
 
 
-def test_variances_are_those_of_the_coefficients() -> None:
+def test_variances_are_those_of_the_coefficients():
     """Fields would not be isotropic: f(x) has variance sum (2l + 1) v_l everywhere."""
     variances = np.array([0.0, 1.0, 0.5])
     fields = gaussian_fields(variances, 4000, np.random.default_rng(13))

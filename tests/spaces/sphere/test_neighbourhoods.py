@@ -26,7 +26,7 @@ def _square(radius: float) -> float:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4, 9])
-def test_distances_that_equal_the_radius_are_within_and_not_linked(steps: int) -> None:
+def test_distances_that_equal_the_radius_are_within_and_not_linked(steps):
     """On a lattice squares of distances are exact: mass counts those equal, groups do not."""
     points = np.random.default_rng(6).integers(-6, 7, (N, 3)) / 16.0
     points = points[curve_order(points, stable=True)]
@@ -41,7 +41,7 @@ def test_distances_that_equal_the_radius_are_within_and_not_linked(steps: int) -
 
 
 @pytest.mark.parametrize("factor, count", [(0.999, 1), (1.001, 2)])
-def test_gap_of_one_radius_separates(factor: float, count: int) -> None:
+def test_gap_of_one_radius_separates(factor, count):
     """Two crowded caps whose rims are one geodesic radius apart: boxes cannot tell."""
     rng = np.random.default_rng(3)
     radius, turn = 0.3, rng.uniform(0.0, 2.0 * np.pi, 4000)
@@ -54,7 +54,7 @@ def test_gap_of_one_radius_separates(factor: float, count: int) -> None:
     assert linked(np.column_stack([x, y, z]), radius).max() + 1 == count
 
 
-def test_chain_is_one_group() -> None:
+def test_chain_is_one_group():
     """Points in a row, each close to the next only: groups grow through their neighbours."""
     angles = 0.1 * np.random.default_rng(4).permutation(60)
     points = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(60)])
@@ -62,7 +62,7 @@ def test_chain_is_one_group() -> None:
     assert linked(points, 0.0999).max() == 59
 
 
-def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_threads(monkeypatch):
     """The number of threads must not change one bit, nor lose a subtree."""
     rng = np.random.default_rng(5)
     points, mass = _unit(rng.normal(size=(40_000, 3))), rng.dirichlet(np.ones(40_000))

@@ -29,7 +29,7 @@ def density(degree: int = 3) -> np.ndarray:
     return found
 
 
-def test_distance_is_the_angle_near_and_far() -> None:
+def test_distance_is_the_angle_near_and_far():
     """Also where the arc cosine of the product has lost all digits."""
     angles = np.array([0.0, 1e-12, 1e-5, 0.3, np.pi / 2, 3.0, np.pi - 1e-7])
     points = np.stack([np.sin(angles), 0 * angles, np.cos(angles)], axis=1)
@@ -42,7 +42,7 @@ def test_distance_is_the_angle_near_and_far() -> None:
     np.testing.assert_array_equal(SPHERE.distance(north, points), found)
 
 
-def test_random_points_are_uniform() -> None:
+def test_random_points_are_uniform():
     """Unit vectors whose moments of degree 1 to 4 are those of sigma within 4 deviations."""
     count = 20_000
     points = SPHERE.random_points(count, np.random.default_rng(1))
@@ -54,7 +54,7 @@ def test_random_points_are_uniform() -> None:
     assert np.all(np.abs(power * count - orders) < 4 * np.sqrt(2 * orders))
 
 
-def test_sizes_by_degree_are_rotation_invariant_and_bound_coefficients() -> None:
+def test_sizes_by_degree_are_rotation_invariant_and_bound_coefficients():
     """A rotated density is resolved as well as before."""
     rng = np.random.default_rng(3)
     points = SPHERE.random_points(40, rng)
@@ -68,7 +68,7 @@ def test_sizes_by_degree_are_rotation_invariant_and_bound_coefficients() -> None
     assert SPHERE.order_parameter(np.ones(1)) == 0.0
 
 
-def test_retract_gives_unit_vectors_and_lengths() -> None:
+def test_retract_gives_unit_vectors_and_lengths():
     """Steps leave the sphere; what is no number stays none, without a warning."""
     points = np.array([[0.0, 0.0, 2.0], [3.0, 4.0, 0.0], [np.nan, 0.0, 1.0], [0.0, 0.0, 0.0]])
     found, lengths = SPHERE.retract(points)
@@ -77,7 +77,7 @@ def test_retract_gives_unit_vectors_and_lengths() -> None:
     assert np.all(np.isnan(found[2:]))
 
 
-def test_check_points_normalises_any_finite_length() -> None:
+def test_check_points_normalises_any_finite_length():
     """Huge and tiny vectors too, whose squares leave the range of doubles."""
     directions = SPHERE.random_points(5, np.random.default_rng(4))
     lengths = np.array([1.0, 1e-5, 1e200, 1e-200, 7.0])
@@ -86,7 +86,7 @@ def test_check_points_normalises_any_finite_length() -> None:
     np.testing.assert_allclose((found**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
 
 
-def test_check_points_keeps_the_bits_of_unit_vectors() -> None:
+def test_check_points_keeps_the_bits_of_unit_vectors():
     """A run that is resumed must start where it stopped."""
     found = SPHERE.check_points(np.random.default_rng(5).normal(size=(1000, 3)))
     np.testing.assert_array_equal(SPHERE.check_points(found), found)
@@ -95,7 +95,7 @@ def test_check_points_keeps_the_bits_of_unit_vectors() -> None:
 
 
 @together("shape", [(3,), (0, 3), (4, 2), (2, 2, 3)])
-def test_check_points_refuses_other_shapes(shape: tuple[int, ...]) -> None:
+def test_check_points_refuses_other_shapes(shape):
     """One vector alone is an array of one row."""
     with pytest.raises(ValueError, match=r"points have shape \(.*\), expected vectors \(n, 3\)"):
         SPHERE.check_points(np.ones(shape))
@@ -109,14 +109,14 @@ def test_check_points_refuses_other_shapes(shape: tuple[int, ...]) -> None:
         ([-np.inf, 0.0, 1.0], r"\[-inf, 0.0, 1.0\]"),
     ],
 )
-def test_check_points_refuses_what_has_no_direction(vector: list[float], shown: str) -> None:
+def test_check_points_refuses_what_has_no_direction(vector, shown):
     """The message names the point."""
     points = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], vector])
     with pytest.raises(ValueError, match=f"point 2 is {shown}, expected a finite vector, not zero"):
         SPHERE.check_points(points)
 
 
-def test_check_coefficients_takes_all_three_forms() -> None:
+def test_check_coefficients_takes_all_three_forms():
     """Packed, pyshtools' array, and SHCoeffs of any convention are one density."""
     f = density()
     theirs = packing.to_shcoeffs(f)
@@ -126,14 +126,14 @@ def test_check_coefficients_takes_all_three_forms() -> None:
     np.testing.assert_allclose(SPHERE.packed(SPHERE.spread(f)), f, rtol=0, atol=1e-16)
 
 
-def test_check_coefficients_copies() -> None:
+def test_check_coefficients_copies():
     """A density must not change with the array it was made from."""
     f = density()
     SPHERE.check_coefficients(f)[1] = 7.0
     assert f[1] != 7.0
 
 
-def test_check_coefficients_removes_rounding_where_entries_are_real() -> None:
+def test_check_coefficients_removes_rounding_where_entries_are_real():
     """Order 0 has no imaginary part."""
     f = density()
     f[1] += 1e-17j
@@ -149,9 +149,7 @@ def test_check_coefficients_removes_rounding_where_entries_are_real() -> None:
         ((2, 0.1 + 0.1j), r"coefficient of degree 2 and order 0 is 0.1\+0.1j, expected it real"),
     ],
 )
-def test_check_coefficients_refuses_what_is_no_density(
-    change: tuple[int, complex], message: str
-) -> None:
+def test_check_coefficients_refuses_what_is_no_density(change, message):
     """Finite, mass 1, real where the order is 0."""
     f = density()
     f[change[0]] = change[1]
@@ -160,14 +158,14 @@ def test_check_coefficients_refuses_what_is_no_density(
 
 
 @pytest.mark.parametrize("shape", [(), (2, 6), (1, 1, 2, 2)])
-def test_check_coefficients_refuses_other_shapes(shape: tuple[int, ...]) -> None:
+def test_check_coefficients_refuses_other_shapes(shape):
     """One density, in one of the two layouts."""
     with pytest.raises(ValueError, match=r"coefficients have shape .* expected \(2, L \+ 1"):
         SPHERE.check_coefficients(np.ones(shape))
 
 
 @pytest.mark.parametrize("degree", [0, 1, 7, 40])
-def test_extremes_enclose_all_values(degree: int) -> None:
+def test_extremes_enclose_all_values(degree):
     """No value, at 20,000 points and at all nodes, leaves what extremes promises."""
     field = random_field(degree)
     lowest, where, bound = extremes(SPHERE, field)
@@ -182,7 +180,7 @@ def test_extremes_enclose_all_values(degree: int) -> None:
     assert lowest <= values.min() + 0.05 * np.abs(values).max()
 
 
-def test_extremes_of_a_known_field() -> None:
+def test_extremes_of_a_known_field():
     """1 + a Y_20 is lowest on the equator, 1 - a sqrt(5) / 2."""
     lowest, where, bound = extremes(SPHERE, SPHERE.from_modes([[2, 0, 0.4]]))
     assert lowest == pytest.approx(1 - 0.2 * np.sqrt(5), rel=1e-13)
@@ -190,7 +188,7 @@ def test_extremes_of_a_known_field() -> None:
     assert bound >= 1 + 0.4 * np.sqrt(5)
 
 
-def test_extremes_in_strips_are_those_of_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extremes_in_strips_are_those_of_one_piece(monkeypatch):
     """Memory is saved, no ring is lost."""
     from meanfield.spaces.sphere import extremes as room
 
@@ -203,7 +201,7 @@ def test_extremes_in_strips_are_those_of_one_piece(monkeypatch: pytest.MonkeyPat
     assert parts[2] == pytest.approx(whole[2], rel=1e-14)
 
 
-def test_extremes_of_nan_are_nan() -> None:
+def test_extremes_of_nan_are_nan():
     """Nothing that is no number is above a bound."""
     field = random_field(3)
     field[4] = np.nan
@@ -212,7 +210,7 @@ def test_extremes_of_nan_are_nan() -> None:
     assert np.isnan(bound)
 
 
-def test_shcoeffs_out_is_shcoeffs_in() -> None:
+def test_shcoeffs_out_is_shcoeffs_in():
     """What pyshtools plots or saves would be another field."""
     law = mf.perturbed_uniform([[2, -1, 0.1], [3, 0, 0.05], [4, 4, 0.2]]).build(mf.Sphere())
     theirs = mf.Sphere().to_shcoeffs(law.coefficients)
@@ -235,20 +233,20 @@ def direct_values(coefficients: np.ndarray, theta: np.ndarray, phi: np.ndarray) 
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 7, 300])
-def test_degree_of_inverts_the_count(degree: int) -> None:
+def test_degree_of_inverts_the_count(degree):
     """The degree is known by the number of coefficients alone."""
     assert packing.degree_of(np.zeros(packing.count_of(degree))) == degree
     assert packing.degree_of(np.zeros((3, packing.count_of(degree)))) == degree
 
 
 @together("shape", [(), (0,), (2,), (5,), (6, 4)])
-def test_degree_of_refuses_other_counts(shape: tuple[int, ...]) -> None:
+def test_degree_of_refuses_other_counts(shape):
     """Four coefficients belong to no degree."""
     with pytest.raises(ValueError, match=r"expected \(L \+ 1\)\(L \+ 2\) / 2 of them"):
         packing.degree_of(np.zeros(shape))
 
 
-def test_resize_keeps_every_coefficient_of_the_degrees_kept() -> None:
+def test_resize_keeps_every_coefficient_of_the_degrees_kept():
     """Degrees stay where their index says, new ones are zero, leading axes are kept."""
     field = random_field(6)
     wide = packing.resize(field, 9)
@@ -261,7 +259,7 @@ def test_resize_keeps_every_coefficient_of_the_degrees_kept() -> None:
     np.testing.assert_array_equal(batch, [wide, 2 * wide])
 
 
-def test_convolve_multiplies_by_degree_and_cuts_to_the_shorter() -> None:
+def test_convolve_multiplies_by_degree_and_cuts_to_the_shorter():
     """All orders of a degree share one multiplier."""
     multipliers = np.array([1.0, 0.5, 0.25, 0.125])
     field = random_field(5)
@@ -274,7 +272,7 @@ def test_convolve_multiplies_by_degree_and_cuts_to_the_shorter() -> None:
     np.testing.assert_array_equal(packing.convolve(np.ones(9), field), field)
 
 
-def test_convolve_leaves_its_input_alone() -> None:
+def test_convolve_leaves_its_input_alone():
     """A convolution to the same degree must not work in place."""
     field = random_field(3)
     before = field.copy()
@@ -282,7 +280,7 @@ def test_convolve_leaves_its_input_alone() -> None:
     np.testing.assert_array_equal(field, before)
 
 
-def test_power_is_pyshtools_spectrum_and_sums_to_the_square() -> None:
+def test_power_is_pyshtools_spectrum_and_sums_to_the_square():
     """Power per degree, 4-pi-normalised."""
     field = random_field(8)
     power = packing.power_by_degree(field)
@@ -291,7 +289,7 @@ def test_power_is_pyshtools_spectrum_and_sums_to_the_square() -> None:
     assert power.sum() == pytest.approx(packing.inner(field, field), rel=1e-14)
 
 
-def test_packed_inverts_spread() -> None:
+def test_packed_inverts_spread():
     """Files give back the coefficients; sqrt(2) costs a rounding."""
     batch = np.stack([random_field(7), random_field(7, seed=1)])
     array = packing.spread(batch)
@@ -300,7 +298,7 @@ def test_packed_inverts_spread() -> None:
     np.testing.assert_array_equal(packing.spread(batch[1]), array[1])
 
 
-def test_spread_entries_belong_to_real_harmonics() -> None:
+def test_spread_entries_belong_to_real_harmonics():
     """C_lm goes with cos, S_lm with sin, without Condon-Shortley phase, mean square 1.
 
     Low degrees written out: sqrt(3) x, sqrt(3) y, sqrt(3) z, sqrt(15) x y.
@@ -317,7 +315,7 @@ def test_spread_entries_belong_to_real_harmonics() -> None:
         np.testing.assert_allclose(found, np.sqrt(3.0) * values, rtol=0, atol=1e-14)
 
 
-def test_pyshtools_expands_our_field() -> None:
+def test_pyshtools_expands_our_field():
     """The array means the same field to pyshtools, orientation and signs included.
 
     Up to 5 degrees from the poles: nearer, pyshtools itself loses digits.
@@ -333,7 +331,7 @@ def test_pyshtools_expands_our_field() -> None:
 
 @together("normalization", ["4pi", "ortho", "schmidt", "unnorm"])
 @together("csphase", [1, -1])
-def test_shcoeffs_of_any_convention_come_back(normalization: str, csphase: int) -> None:
+def test_shcoeffs_of_any_convention_come_back(normalization, csphase):
     """An SHCoeffs carries its convention; the field is the same."""
     field = random_field(6)
     theirs = packing.to_shcoeffs(field).convert(normalization=normalization, csphase=csphase)
@@ -341,14 +339,14 @@ def test_shcoeffs_of_any_convention_come_back(normalization: str, csphase: int) 
     np.testing.assert_allclose(packing.from_shcoeffs(theirs), field, rtol=0, atol=1e-15)
 
 
-def test_from_shcoeffs_refuses_a_complex_field() -> None:
+def test_from_shcoeffs_refuses_a_complex_field():
     """A density is real."""
     theirs = packing.to_shcoeffs(random_field(3)).convert(kind="complex")
     with pytest.raises(ValueError, match="kind 'complex', expected 'real'"):
         packing.from_shcoeffs(theirs)
 
 
-def test_is_shcoeffs_knows_by_more_than_the_name() -> None:
+def test_is_shcoeffs_knows_by_more_than_the_name():
     """Another class called SHCoeffs is not pyshtools'."""
     assert not packing.is_shcoeffs(np.zeros(3))
     assert not packing.is_shcoeffs(type("SHCoeffs", (), {})())
@@ -362,9 +360,7 @@ def test_is_shcoeffs_knows_by_more_than_the_name() -> None:
         ((1, 2, 0), r"entry \[1, 2, 0\] of the coefficients is a sine of order 0"),
     ],
 )
-def test_packed_refuses_entries_that_no_harmonic_has(
-    entry: tuple[int, int, int], message: str
-) -> None:
+def test_packed_refuses_entries_that_no_harmonic_has(entry, message):
     """An amplitude in a wrong place must not vanish silently."""
     array = np.zeros((2, 3, 3))
     array[entry] = 1e-3
@@ -373,13 +369,13 @@ def test_packed_refuses_entries_that_no_harmonic_has(
 
 
 @together("shape", [(3, 3), (3, 3, 3), (2, 3, 4), (2, 0, 0)])
-def test_packed_refuses_other_shapes(shape: tuple[int, ...]) -> None:
+def test_packed_refuses_other_shapes(shape):
     """Only (2, L + 1, L + 1) is an array of coefficients."""
     with pytest.raises(ValueError, match=r"expected \(2, L \+ 1, L \+ 1\)"):
         packing.packed(np.zeros(shape))
 
 
-def test_from_modes_adds_real_harmonics_to_uniform() -> None:
+def test_from_modes_adds_real_harmonics_to_uniform():
     """Cosine, sine and zonal modes; the same mode twice adds."""
     modes = [[2, 0, 0.1], [3, 2, 0.2], [3, -2, 0.05], [1, -1, 0.3], [1, -1, 0.1]]
     array = packing.spread(packing.from_modes(modes))
@@ -402,7 +398,7 @@ def test_from_modes_adds_real_harmonics_to_uniform() -> None:
         ([2, -3, 0.1], r"mode \[2, -3, 0.1\] has order above degree"),
     ],
 )
-def test_from_modes_refuses_malformed_modes(mode: list[float], message: str) -> None:
+def test_from_modes_refuses_malformed_modes(mode, message):
     """The message names the mode as the user typed it."""
     with pytest.raises(ValueError, match=message):
         packing.from_modes([[1, 0, 0.1], mode])

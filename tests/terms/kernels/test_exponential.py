@@ -24,7 +24,7 @@ def reference(d: int, beta: float, degree: int) -> mpmath.mpf:
 
 
 @each("d", [2, 3, 4, 8, 64, 1000], beta=BETAS, sign=[1.0, -1.0])
-def test_multipliers_equal_mpmath(d: int, beta: float, sign: float) -> None:
+def test_multipliers_equal_mpmath(d, beta, sign):
     """Cancellation, overflow or a recurrence that starts too late would cost digits."""
     found = exponential(sign * beta).attention_multipliers(d - 1, DEGREES[-1])
     assert np.all(np.isfinite(found))
@@ -36,7 +36,7 @@ def test_multipliers_equal_mpmath(d: int, beta: float, sign: float) -> None:
 
 
 @each("dimension", [1, 2, 3, 7, 63], beta=[-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
-def test_multipliers_equal_quadrature(dimension: int, beta: float) -> None:
+def test_multipliers_equal_quadrature(dimension, beta):
     """The definition itself, with no Bessel function in it; measured 2e-15 or better.
 
     A missing factor 1 / beta of the potential, or its sign, would scale every velocity.
@@ -52,7 +52,7 @@ def test_multipliers_equal_quadrature(dimension: int, beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [-9.0, 9.0, 1e4])
-def test_potential_is_a_primitive_of_attention(beta: float) -> None:
+def test_potential_is_a_primitive_of_attention(beta):
     """W' = a: a kernel with another primitive moves tokens differently."""
     kernel, s, h = exponential(beta), np.linspace(-0.99, 0.99, 41), 1e-5 / np.sqrt(abs(beta))
     slope = (kernel.potential(s + h) - kernel.potential(s - h)) / (2 * h)
@@ -61,14 +61,14 @@ def test_potential_is_a_primitive_of_attention(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [0.5, 7.0, 400.0, 1e6, -7.0])
-def test_attention_has_largest_value_one(beta: float) -> None:
+def test_attention_has_largest_value_one(beta):
     """Scaled time is defined by it, and nothing may overflow."""
     s = np.linspace(-1.0, 1.0, 1001)
     assert exponential(beta).attention(s).max() == 1.0
 
 
 @each("beta", [0.3, 5.0, 100.0], dimension=[1, 2])
-def test_negative_beta_mirrors_the_kernel(dimension: int, beta: float) -> None:
+def test_negative_beta_mirrors_the_kernel(dimension, beta):
     """a(-beta; s) = a(beta; -s): odd degrees change sign, even ones do not."""
     positive = exponential(beta).attention_multipliers(dimension, 9)
     negative = exponential(-beta).attention_multipliers(dimension, 9)
@@ -76,19 +76,19 @@ def test_negative_beta_mirrors_the_kernel(dimension: int, beta: float) -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 63])
-def test_multipliers_do_not_depend_on_how_many_are_asked(dimension: int) -> None:
+def test_multipliers_do_not_depend_on_how_many_are_asked(dimension):
     """A recurrence started too low would show in the last ones."""
     many = scaled_bessel(dimension, 50.0, 400)
     for count in (0, 1, 7, 60):
         np.testing.assert_allclose(scaled_bessel(dimension, 50.0, count), many[: count + 1], 1e-14)
 
 
-def test_multipliers_of_a_hopelessly_narrow_kernel_underflow_to_zero() -> None:
+def test_multipliers_of_a_hopelessly_narrow_kernel_underflow_to_zero():
     """On S^999 at beta = 1e6 every multiplier is below 1e-308: zero, not NaN."""
     assert np.array_equal(exponential(1e6).attention_multipliers(999, 3), np.zeros(4))
 
 
-def test_multipliers_returned_are_not_shared() -> None:
+def test_multipliers_returned_are_not_shared():
     """A caller that writes into them would spoil the cached recurrence."""
     first = exponential(3.0).attention_multipliers(1, 5)
     kept = first.copy()
@@ -97,7 +97,7 @@ def test_multipliers_returned_are_not_shared() -> None:
 
 
 @each("beta", [1e-3, 1.0, 30.0, 1e4], order=[0.5, 1.0, 12.0, 500.5])
-def test_bessel_ratio_equals_mpmath(order: float, beta: float) -> None:
+def test_bessel_ratio_equals_mpmath(order, beta):
     """Thresholds are its roots: what it lacks in digits they lack too."""
     with mpmath.workdps(40):
         expected = mpmath.besseli(order, beta) / mpmath.besseli(order - 1, beta)
@@ -105,13 +105,13 @@ def test_bessel_ratio_equals_mpmath(order: float, beta: float) -> None:
 
 
 @together("beta", [0.0, 5e-324, -1e-308, np.nan, np.inf, -np.inf, 1.1e8, -1.1e8])
-def test_exponential_refuses_impossible_beta(beta: float) -> None:
+def test_exponential_refuses_impossible_beta(beta):
     """Zero would divide by zero, denormal ones overflow, larger ones take forever."""
     with pytest.raises(ValueError, match=r"beta must be (1e-300 to 1e\+08|a finite number)"):
         exponential(beta)
 
 
-def test_refused_zero_names_the_linear_kernel() -> None:
+def test_refused_zero_names_the_linear_kernel():
     """Whoever wants the limit must learn what it is called."""
     with pytest.raises(ValueError, match="the limit beta -> 0 is the linear kernel"):
         exponential(0.0)

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from parameters import each
 
-from meanfield import Kernel, exponential, linear, zonal
+from meanfield import exponential, linear, zonal
 from meanfield.terms.kernels import KERNELS
 from meanfield.terms.kernels.exponential import Exponential
 
 
 @pytest.mark.parametrize("name", KERNELS)
 @each("beta", [-25.0, 1e-9, 1.0, 5.0, 25.0, 100.0, 1e4], dimension=[1, 2, 7])
-def test_degree_cuts_where_multipliers_are_negligible(
-    name: str, dimension: int, beta: float
-) -> None:
+def test_degree_cuts_where_multipliers_are_negligible(name, dimension, beta):
     """Size of the velocity of degree l is l w_l: below 1e-16 of the largest it is nothing."""
     kernel = KERNELS[name](beta)
     degree = kernel.degree(dimension)
@@ -24,7 +22,7 @@ def test_degree_cuts_where_multipliers_are_negligible(
 
 
 @pytest.mark.parametrize("beta", [-25.0, 1.0, 5.0, 25.0, 100.0, 1e4, 1e6])
-def test_series_up_to_degree_is_the_kernel(beta: float) -> None:
+def test_series_up_to_degree_is_the_kernel(beta):
     """What is cut off must not be felt: velocity and partition function to rounding."""
     kernel = exponential(beta)
     k = np.arange(kernel.degree(1) + 1)
@@ -43,18 +41,18 @@ def test_series_up_to_degree_is_the_kernel(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [9.0, 81.0, 1e4])
-def test_degree_grows_like_the_square_root_of_beta(beta: float) -> None:
+def test_degree_grows_like_the_square_root_of_beta(beta):
     """About sqrt(70 beta) + 6: a wrong rule would make every transform longer or wrong."""
     assert exponential(beta).degree(1) == pytest.approx(np.sqrt(70 * beta) + 6, rel=0.07)
 
 
-def test_degree_of_the_linear_kernel_is_one() -> None:
+def test_degree_of_the_linear_kernel_is_one():
     """Kuramoto feels the mean vector only."""
     assert [linear().degree(m) for m in (1, 2, 7)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("last, dimension", [(70, 1), (1500, 1)])
-def test_degree_does_not_stop_at_a_gap(last: int, dimension: int) -> None:
+def test_degree_does_not_stop_at_a_gap(last, dimension):
     """Of a kernel of degrees 1 and 70 all but the first 2 were cut, for more than 100 tokens."""
     multipliers = np.zeros(last + 1)
     multipliers[[0, 1, last]] = 1.0, 0.2, 0.2
@@ -62,7 +60,7 @@ def test_degree_does_not_stop_at_a_gap(last: int, dimension: int) -> None:
     assert zonal(multipliers=multipliers).degree(dimension) == last + 1
 
 
-def test_degree_refuses_multipliers_that_do_not_decay() -> None:
+def test_degree_refuses_multipliers_that_do_not_decay():
     """A kernel with a kink has no degree; guessing one would be silently wrong."""
 
     class Kink(Exponential):
@@ -74,7 +72,7 @@ def test_degree_refuses_multipliers_that_do_not_decay() -> None:
         kernel.degree(1)
 
 
-def test_degree_outlives_the_underflow_of_multipliers() -> None:
+def test_degree_outlives_the_underflow_of_multipliers():
     """On S^999 at beta = 2000 all are below 1e-308; their ratios still say what carries."""
     kernel = exponential(2000.0)
     assert not kernel.potential_multipliers(999, 10).any()
@@ -84,7 +82,7 @@ def test_degree_outlives_the_underflow_of_multipliers() -> None:
 
 
 @each("dimension", [1, 2, 7], name=KERNELS)
-def test_normalized_multipliers_are_the_quotient(dimension: int, name: str) -> None:
+def test_normalized_multipliers_are_the_quotient(dimension, name):
     """What a softmax flow feels near uniform: w_l / a_0, where nothing underflows."""
     for kernel in (KERNELS[name](4.0), KERNELS[name](-4.0), zonal(lambda s: np.exp(4 * s))):
         expected = kernel.potential_multipliers(dimension, 9)
@@ -94,13 +92,13 @@ def test_normalized_multipliers_are_the_quotient(dimension: int, name: str) -> N
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7])
-def test_kernel_of_mean_zero_has_a_degree(dimension: int) -> None:
+def test_kernel_of_mean_zero_has_a_degree(dimension):
     """For a(s) = s the mean a_0 is 0 and W = (s^2 - 1) / 2: nothing may be divided by a_0."""
     assert zonal(lambda s: s).degree(dimension) == 2
 
 
 @pytest.mark.parametrize("kernel", [exponential(-3.0), exponential(7.0), linear()], ids=repr)
-def test_log_slope_is_the_logarithmic_derivative(kernel: Kernel) -> None:
+def test_log_slope_is_the_logarithmic_derivative(kernel):
     """Pair sums and divergences take a' for log_slope a: central differences are good to 1e-8."""
     s, step = np.linspace(-0.9, 0.9, 7), 1e-4
     slope = (kernel.attention(s + step) - kernel.attention(s - step)) / (2 * step)
@@ -110,12 +108,12 @@ def test_log_slope_is_the_logarithmic_derivative(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("kernel", [exponential(-30.0), exponential(1e6), linear()], ids=repr)
-def test_largest_attention_of_the_table_is_one(kernel: Kernel) -> None:
+def test_largest_attention_of_the_table_is_one(kernel):
     """Steps and widths of states are measured by it; scaled kernels are made for that."""
     assert kernel.largest_attention == 1.0
 
 
-def test_largest_attention_is_found_between_the_ends() -> None:
+def test_largest_attention_is_found_between_the_ends():
     """An own kernel may be largest, in modulus, anywhere: here at s = 0.3."""
     kernel = zonal(lambda s: -2.0 * np.exp(-8.0 * (s - 0.3) ** 2))
     # The nearest of 1,001 angles is 1.6e-3 off at most.

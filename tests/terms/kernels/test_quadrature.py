@@ -26,7 +26,7 @@ def gegenbauer(dimension: int, degree: int, s: np.ndarray) -> np.ndarray:
 
 
 @each("degree", [0, 1, 2, 5, 12], dimension=DIMENSIONS)
-def test_zonal_polynomial_has_one_multiplier(dimension: int, degree: int) -> None:
+def test_zonal_polynomial_has_one_multiplier(dimension, degree):
     """By the addition theorem it is 1 / N_l at its own degree and 0 elsewhere."""
     found = zonal_multipliers(lambda s: gegenbauer(dimension, degree, s), dimension, 16)
     expected = np.zeros(17)
@@ -36,7 +36,7 @@ def test_zonal_polynomial_has_one_multiplier(dimension: int, degree: int) -> Non
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
-def test_multipliers_of_a_power(dimension: int) -> None:
+def test_multipliers_of_a_power(dimension):
     """s^2 = 1/d + (1 - 1/d) p_2(s) fixes normalisation and sign in every dimension."""
     d = dimension + 1
     found = zonal_multipliers(np.square, dimension, 3)
@@ -44,14 +44,14 @@ def test_multipliers_of_a_power(dimension: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
 
 
-def test_multipliers_keep_the_sign_of_odd_degrees() -> None:
+def test_multipliers_keep_the_sign_of_odd_degrees():
     """A mirrored kernel a(-s) would pass every test of even ones."""
     assert zonal_multipliers(lambda s: s**3, 1, 3)[3] == pytest.approx(0.125, abs=1e-15)
     assert zonal_multipliers(lambda s: -(s**3), 1, 3)[3] == pytest.approx(-0.125, abs=1e-15)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5])
-def test_multipliers_of_a_series_converge_to_full_precision(dimension: int) -> None:
+def test_multipliers_of_a_series_converge_to_full_precision(dimension):
     """A rule that stops too early would miss a(1) = sum_l N_l a_l; 1 / (1.1 - s) needs many."""
     found = zonal_multipliers(lambda s: 1.0 / (1.1 - s), dimension, 200)
     total = sum(harmonics(dimension, l) * found[l] for l in range(201))
@@ -59,20 +59,20 @@ def test_multipliers_of_a_series_converge_to_full_precision(dimension: int) -> N
     assert total == pytest.approx(10.0, rel=1e-14 * harmonics(dimension, 200) + 1e-13)
 
 
-def test_quadrature_refuses_wrong_shapes() -> None:
+def test_quadrature_refuses_wrong_shapes():
     """A scalar function would be broadcast into a wrong kernel."""
     with pytest.raises(ValueError, match=r"the kernel gave shape \(\) for \(64,\) similarities"):
         zonal_multipliers(lambda s: 1.0, 1, 2)  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_quadrature_refuses_values_that_are_not_finite(value: float) -> None:
+def test_quadrature_refuses_values_that_are_not_finite(value):
     """One NaN would make all multipliers NaN, far from where it came from."""
     with pytest.raises(ValueError, match=r"values that are not finite on \[-1, 1\]"):
         zonal_multipliers(lambda s: np.where(s > 0.9, value, s), 1, 2)
 
 
-def test_quadrature_refuses_kernels_that_are_not_smooth() -> None:
+def test_quadrature_refuses_kernels_that_are_not_smooth():
     """A jump converges like 1 / nodes: digits would be missing without a word."""
     with pytest.raises(ValueError, match="not smooth enough: quadrature of its multipliers stalls"):
         zonal_multipliers(lambda s: np.where(s > 0.3, 1.0, 0.0), 1, 4)

@@ -9,7 +9,7 @@ from meanfield.terms.kernels.quadrature import zonal_multipliers
 
 
 @each("dimension", [1, 2, 7], beta=[-6.0, pytest.param(1.0, marks=pytest.mark.slow), 40.0])
-def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension: int, beta: float) -> None:
+def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension, beta):
     """Quadrature and the recurrence w_l from a_l against the closed form."""
     expected = exponential(beta)
     own = zonal(expected.attention, beta=abs(beta))
@@ -25,7 +25,7 @@ def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension: int, beta
 
 
 @pytest.mark.parametrize("beta", [400.0, 4e4])
-def test_narrow_kernel_keeps_its_potential_and_its_degree(beta: float) -> None:
+def test_narrow_kernel_keeps_its_potential_and_its_degree(beta):
     """A rule of 64 nodes lost half of W at beta = 4000; noise would pass for high degrees."""
     expected = exponential(beta)
     own = zonal(expected.attention, beta=beta)
@@ -38,7 +38,7 @@ def test_narrow_kernel_keeps_its_potential_and_its_degree(beta: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0])
-def test_potential_gives_its_slope(beta: float) -> None:
+def test_potential_gives_its_slope(beta):
     """W' was left to the user; of the exponential it is known."""
     expected = exponential(beta)
     own = zonal(potential=expected.potential, beta=abs(beta))
@@ -51,7 +51,7 @@ def test_potential_gives_its_slope(beta: float) -> None:
     np.testing.assert_allclose(own.potential(s), expected.potential(s) - shift, rtol=0, atol=2e-13)
 
 
-def test_potential_is_compared_named_and_refused() -> None:
+def test_potential_is_compared_named_and_refused():
     """Two kernels of one W would differ; a corner, or two functions, would pass."""
     assert zonal(potential=np.exp) == zonal(potential=np.exp) != zonal(np.exp)
     assert repr(zonal(potential=np.exp)).startswith("zonal(potential=exp, beta=1.0")
@@ -64,14 +64,14 @@ def test_potential_is_compared_named_and_refused() -> None:
         zonal(np.exp, potential=np.exp)
 
 
-def test_zonal_refuses_kernels_that_are_too_narrow() -> None:
+def test_zonal_refuses_kernels_that_are_too_narrow():
     """Beyond degree 2047 nothing is computed: a kernel cut off there rings."""
     with pytest.raises(ValueError, match="too narrow: its multipliers of degree 2047 are still 2e"):
         zonal(exponential(1e5).attention).degree(1)
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
-def test_zonal_refuses_degrees_that_it_would_miss(dimension: int) -> None:
+def test_zonal_refuses_degrees_that_it_would_miss(dimension):
     """Degree 3,000 is orthogonal to all that is computed: it went without a word."""
     kernel = zonal(lambda s: 1.0 + 0.4 * s + 0.1 * np.cos(3000 * np.arccos(np.clip(s, -1, 1))))
     with pytest.raises(ValueError, match="degrees above 2047.* changes by 0.07 of its largest"):
@@ -79,7 +79,7 @@ def test_zonal_refuses_degrees_that_it_would_miss(dimension: int) -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7])
-def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension: int) -> None:
+def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension):
     """For a = 3 s^2 it is s^3 + 1; its multiplier of degree 0 is the mean of that, 1."""
     kernel = zonal(lambda s: 3 * s**2)
     s = np.linspace(-1.0, 1.0, 9)
@@ -89,7 +89,7 @@ def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension: int) -
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-15)
 
 
-def test_kernel_from_multipliers_returns_them_on_the_circle() -> None:
+def test_kernel_from_multipliers_returns_them_on_the_circle():
     """a(cos t) = a_0 + 2 sum_k a_k cos(k t): a forgotten 2 would halve them."""
     given = [1.0, 0.25, 0.0, -0.125]
     kernel = zonal(multipliers=given)
@@ -100,7 +100,7 @@ def test_kernel_from_multipliers_returns_them_on_the_circle() -> None:
     assert kernel.attention(np.cos(t)) == pytest.approx(value, abs=1e-15)
 
 
-def test_kernel_from_multipliers_equals_the_one_from_its_function() -> None:
+def test_kernel_from_multipliers_equals_the_one_from_its_function():
     """Both roads must lead to the same velocity, on the sphere too."""
     first = zonal(multipliers=[0.5, 0.25])
     second = zonal(lambda s: 0.5 + 0.5 * s)
@@ -113,7 +113,7 @@ def test_kernel_from_multipliers_equals_the_one_from_its_function() -> None:
         )
 
 
-def test_multipliers_beyond_the_quadrature_are_zero() -> None:
+def test_multipliers_beyond_the_quadrature_are_zero():
     """Degrees that nothing computed are asked for by refined grids."""
     found = zonal(np.exp).attention_multipliers(1, 3000)
     assert len(found) == 3001
@@ -121,34 +121,34 @@ def test_multipliers_beyond_the_quadrature_are_zero() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"attention": np.exp, "multipliers": [1.0]}])
-def test_zonal_needs_one_of_function_and_multipliers(options: dict) -> None:
+def test_zonal_needs_one_of_function_and_multipliers(options):
     """Two sources could contradict each other."""
     with pytest.raises(ValueError, match="give the attention function, its multipliers or its pot"):
         zonal(**options)
 
 
 @pytest.mark.parametrize("multipliers", [[1.0, np.nan], [[1.0, 2.0]], [np.inf]])
-def test_zonal_refuses_multipliers_that_are_no_numbers(multipliers: list) -> None:
+def test_zonal_refuses_multipliers_that_are_no_numbers(multipliers):
     """NaN would spread to every velocity."""
     with pytest.raises(ValueError, match="multipliers must be a list of finite numbers"):
         zonal(multipliers=multipliers)
 
 
 @pytest.mark.parametrize("count", [0, 2049])
-def test_zonal_refuses_too_few_and_too_many_multipliers(count: int) -> None:
+def test_zonal_refuses_too_few_and_too_many_multipliers(count):
     """None would fail far away; more than are computed would be cut off."""
     with pytest.raises(ValueError, match=f"holds {count} numbers, expected 1 to 2048"):
         zonal(multipliers=[1.0] * count)
 
 
-def test_zonal_refuses_what_is_no_function() -> None:
+def test_zonal_refuses_what_is_no_function():
     """A number for a function is a slip of the argument order."""
     with pytest.raises(TypeError, match="attention must be a function, got 2.0"):
         zonal(2.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["exponential", "linear"])
-def test_names_of_built_in_kernels_are_taken(name: str) -> None:
+def test_names_of_built_in_kernels_are_taken(name):
     """Under such a name the pair sums would move tokens by the wrong kernel."""
     with pytest.raises(ValueError, match="is that of a built-in kernel"):
         zonal(lambda s: 1 + 0.5 * s, name=name)

@@ -1,7 +1,5 @@
 """The public distance on the circle: closed forms, kinds of input, errors."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each, together
@@ -15,7 +13,7 @@ DIRAC = mf.Measure(CIRCLE, [0.3])
 
 
 @pytest.mark.parametrize("corners", [1, 2, 3, 10, 1000])
-def test_w1_of_a_regular_polygon_to_uniform(corners: int) -> None:
+def test_w1_of_a_regular_polygon_to_uniform(corners):
     """W_1 = pi / (2 k), a Dirac for k = 1."""
     polygon = mf.Measure(CIRCLE, 0.3 + 2.0 * np.pi * np.arange(corners) / corners)
     found = wasserstein_circle(polygon, UNIFORM, p=1)
@@ -24,9 +22,7 @@ def test_w1_of_a_regular_polygon_to_uniform(corners: int) -> None:
 
 
 @each("weighted", [False, True], corners=[1, 2, 3, 10, 1000])
-def test_w2_of_a_regular_polygon_to_uniform(
-    corners: int, weighted: bool, verified: Callable
-) -> None:
+def test_w2_of_a_regular_polygon_to_uniform(corners, weighted, verified):
     """W_2^2 = pi^2 / (3 k^2), a Dirac for k = 1; the weights are those of a split corner."""
     angles = 0.3 + 2.0 * np.pi * np.arange(corners) / corners
     weights = None
@@ -39,7 +35,7 @@ def test_w2_of_a_regular_polygon_to_uniform(
     verified("exact solutions", what, found**2 * 3 * corners**2 / np.pi**2 - 1, 1e-12)
 
 
-def test_w2_to_uniform_is_a_sum_over_moments(verified: Callable) -> None:
+def test_w2_to_uniform_is_a_sum_over_moments(verified):
     """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2 for points: moments and arcs must agree.
 
     |c_k|^2 repeats with period 360 for angles on a grid of 1 degree, and the sum of 1 / k^2
@@ -63,7 +59,7 @@ def test_w2_to_uniform_is_a_sum_over_moments(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 100])
-def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n: int, verified: Callable) -> None:
+def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n, verified):
     """E W_2(n iid uniform angles, uniform)^2 = pi^2 / (3 n), within 3 standard errors."""
     rng = np.random.default_rng(n)
     squares = [
@@ -77,7 +73,7 @@ def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n: int, verified: Callab
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_distance_does_not_depend_on_the_order_of_its_arguments(p: int) -> None:
+def test_distance_does_not_depend_on_the_order_of_its_arguments(p):
     """Points and a density are sorted out by kind."""
     measure = mf.Measure(CIRCLE, [0.1, 2.0, 3.0], [0.2, 0.3, 0.5])
     density = mf.Density(CIRCLE, [1.0, 0.2 + 0.1j])
@@ -85,7 +81,7 @@ def test_distance_does_not_depend_on_the_order_of_its_arguments(p: int) -> None:
 
 
 @each("kind", ["points", "density", "uniform"], p=[1, 2])
-def test_distance_to_itself_is_zero(p: int, kind: str) -> None:
+def test_distance_to_itself_is_zero(p, kind):
     """Rounding left in a square root would be 1e-8."""
     rng = np.random.default_rng(1)
     measure = {
@@ -98,7 +94,7 @@ def test_distance_to_itself_is_zero(p: int, kind: str) -> None:
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("other", ["weighted", "density"])
-def test_equal_weights_given_or_not_are_the_same(p: int, other: str) -> None:
+def test_equal_weights_given_or_not_are_the_same(p, other):
     """Equal weights take a faster path, which must see them."""
     second = {
         "weighted": mf.Measure(CIRCLE, [0.5, 2.5], [0.9, 0.1]),
@@ -110,7 +106,7 @@ def test_equal_weights_given_or_not_are_the_same(p: int, other: str) -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_angles_count_modulo_a_turn(p: int) -> None:
+def test_angles_count_modulo_a_turn(p):
     """Trajectories leave [0, 2 pi), by many turns and by rounding."""
     angles = np.array([0.0, 1.0, 4.0])
     away = mf.Measure(CIRCLE, angles + 2.0 * np.pi * np.array([0, -3, 5]) - np.array([1e-17, 0, 0]))
@@ -120,14 +116,14 @@ def test_angles_count_modulo_a_turn(p: int) -> None:
 
 
 @together("p", [0, 3, 1.5, "1", None])
-def test_distance_rejects_other_exponents(p: object) -> None:
+def test_distance_rejects_other_exponents(p):
     """Only W_1 and W_2 are implemented."""
     with pytest.raises(ValueError, match=r"p = .* is not known, expected 1 or 2"):
         wasserstein_circle(DIRAC, UNIFORM, p)
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_distance_rejects_negative_densities(p: int) -> None:
+def test_distance_rejects_negative_densities(p):
     """Beyond truncation a negative density is no measure, and has no distance."""
     with pytest.raises(ValueError, match="second density is negative"):
         wasserstein_circle(DIRAC, mf.Density(CIRCLE, [1.0, 0.7]), p)
@@ -143,19 +139,19 @@ def test_distance_rejects_negative_densities(p: int) -> None:
         ([[0.0, 1.0, 2.0]], None, "expected angles of shape"),
     ],
 )
-def test_points_that_are_no_measure_never_arrive(points, weights, message: str) -> None:
+def test_points_that_are_no_measure_never_arrive(points, weights, message):
     """The distance checks nothing of this: the value types must."""
     with pytest.raises(ValueError, match=message):
         mf.Measure(CIRCLE, points, weights)
 
 
-def test_density_without_mass_one_never_arrives() -> None:
+def test_density_without_mass_one_never_arrives():
     """The distance takes c_0 = 1 for granted."""
     with pytest.raises(ValueError, match="coefficient of degree 0 is 1.1"):
         mf.Density(CIRCLE, [1.1, 0.2])
 
 
-def test_distance_rejects_other_costs() -> None:
+def test_distance_rejects_other_costs():
     """The chord is not implemented on the circle."""
     with pytest.raises(ValueError, match="cost = 'chordal' is not known on the circle"):
         wasserstein_circle(DIRAC, UNIFORM, cost="chordal")

@@ -19,7 +19,7 @@ def piecewise_linear(kinks: list[float]):
 
 
 @pytest.mark.parametrize("start", [-1.0, -0.3, 0.0, 0.61, 1.0])
-def test_minimise_convex_lands_on_a_kink(start: float) -> None:
+def test_minimise_convex_lands_on_a_kink(start):
     """A kink between floats that tangents meet at would be missed by halving alone."""
     found = minimise_convex(piecewise_linear([-0.7, 0.1, 0.61]), -1.0, 1.0, start)
     assert found.position == pytest.approx(0.1, abs=1e-15)
@@ -27,7 +27,7 @@ def test_minimise_convex_lands_on_a_kink(start: float) -> None:
 
 
 @each("start", [-(2**40), 0, 17, 2**40], minimum=[-(2**40), -5, 0, 3, 2**40])
-def test_minimise_convex_is_exact_on_integers(minimum: int, start: int) -> None:
+def test_minimise_convex_is_exact_on_integers(minimum, start):
     """An end of the bracket, or the neighbour of one, would be skipped."""
     found = minimise_convex(
         lambda x: (1.0 + abs(x - minimum), 1.0 if x >= minimum else -1.0, 0.0),
@@ -40,7 +40,7 @@ def test_minimise_convex_is_exact_on_integers(minimum: int, start: int) -> None:
 
 
 @pytest.mark.parametrize("curved", [True, False])
-def test_minimise_convex_finds_a_smooth_minimum(curved: bool) -> None:
+def test_minimise_convex_finds_a_smooth_minimum(curved):
     """Newton steps, or secant steps where no curvature is given, would not converge."""
     count = 0
 
@@ -56,7 +56,7 @@ def test_minimise_convex_finds_a_smooth_minimum(curved: bool) -> None:
     assert count <= (8 if curved else 25)
 
 
-def test_minimise_convex_is_not_fooled_by_infinite_curvature() -> None:
+def test_minimise_convex_is_not_fooled_by_infinite_curvature():
     """A huge curvature at one position makes Newton's step vanish far from the minimum."""
 
     def evaluate(x: float) -> tuple[float, float, float]:
@@ -65,7 +65,7 @@ def test_minimise_convex_is_not_fooled_by_infinite_curvature() -> None:
     assert minimise_convex(evaluate, -1.0, 1.0, 0.0).value == 1.0
 
 
-def test_minimise_convex_stops_on_a_flat_bottom() -> None:
+def test_minimise_convex_stops_on_a_flat_bottom():
     """A slope of exactly 0 would be divided by."""
     found = minimise_convex(piecewise_linear([0.0, 1.0]), -3.0, 3.0, 2.0)
     assert found.value == 1.0

@@ -57,7 +57,7 @@ def least(cost: Callable[[float], float]) -> float:
 
 
 @pytest.mark.parametrize("concentration", [0.1, 3.0, 30.0, 3000.0])
-def test_general_w2_of_densities_equals_the_closed_form_to_uniform(concentration: float) -> None:
+def test_general_w2_of_densities_equals_the_closed_form_to_uniform(concentration):
     """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2, which the general path does not know."""
     coefficients = von_mises(concentration, 2.0)
     k = np.arange(1, len(coefficients))
@@ -68,7 +68,7 @@ def test_general_w2_of_densities_equals_the_closed_form_to_uniform(concentration
     assert w2_densities(uniform, rows) == pytest.approx(expected, abs=1e-13)
 
 
-def test_w2_of_densities_equals_quantile_quadrature() -> None:
+def test_w2_of_densities_equals_quantile_quadrature():
     """The coordinate x + y must give what the map x -> y gives where that is smooth.
 
     J(alpha) = int (T - x)^2 f dx / 2 pi with G(T) = F(x) + alpha, periodic in x.
@@ -90,7 +90,7 @@ def test_w2_of_densities_equals_quantile_quadrature() -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_w2_of_densities_is_right_where_quantiles_jump() -> None:
+def test_w2_of_densities_is_right_where_quantiles_jump():
     """Clusters of unequal masses tear mass apart: both quantile functions jump in the bulk.
 
     The clusters are Gaussians of standard deviation 1e-3, up to 1e-6 of that, on an arc shorter
@@ -138,7 +138,7 @@ def gaussian_clusters_w2(first: list, second: list, width: float) -> float:
     return float(np.sqrt(total))
 
 
-def test_w1_of_densities_equals_the_integral_between_zeros() -> None:
+def test_w1_of_densities_equals_the_integral_between_zeros():
     """Median and zeros of a smooth F - G, found by scanning a fine grid."""
     first, second = mixture((0.5, 30.0, 1.0), (0.5, 3.0, 3.0)), von_mises(12.0, 4.0, 90)
     degree = min(len(first), len(second))
@@ -177,7 +177,7 @@ def test_w1_of_densities_equals_the_integral_between_zeros() -> None:
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("concentration", [400.0, 2e4])
-def test_rotating_a_concentrated_density_costs_the_angle(p: int, concentration: float) -> None:
+def test_rotating_a_concentrated_density_costs_the_angle(p, concentration):
     """On an arc shorter than pi the circle is a line, and a translation is optimal."""
     first = mf.Density(CIRCLE, von_mises(concentration, 6.2))
     second = mf.Density(CIRCLE, von_mises(concentration, 6.5))
@@ -185,7 +185,7 @@ def test_rotating_a_concentrated_density_costs_the_angle(p: int, concentration: 
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_distance_of_equal_densities_is_zero(p: int) -> None:
+def test_distance_of_equal_densities_is_zero(p):
     """Also when one is stored to a higher degree."""
     coefficients = von_mises(5.0, 1.0)
     padded = np.concatenate([coefficients, np.zeros(10)])
@@ -194,7 +194,7 @@ def test_distance_of_equal_densities_is_zero(p: int) -> None:
 
 
 @each("seed", range(8), p=[1, 2])
-def test_distance_is_invariant_under_rotation(p: int, seed: int) -> None:
+def test_distance_is_invariant_under_rotation(p, seed):
     """Cells, cut and starting points of every search lie elsewhere after a rotation.
 
     Densities |q|^2 of random polynomials q, which nearly vanish in places, clusters, and points.
@@ -223,7 +223,7 @@ def test_distance_is_invariant_under_rotation(p: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_points_and_densities_obey_the_triangle_inequality(p: int) -> None:
+def test_points_and_densities_obey_the_triangle_inequality(p):
     """The three algorithms, for points, for densities and for both, must measure one thing."""
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -240,7 +240,7 @@ def test_points_and_densities_obey_the_triangle_inequality(p: int) -> None:
             assert sides[2] <= sides[0] + sides[1] + 1e-13
 
 
-def test_finely_quantised_density_is_as_far_as_itself() -> None:
+def test_finely_quantised_density_is_as_far_as_itself():
     """W_2 from n atoms in the middle of quantile cells is that from the density, nearly.
 
     Moving mass inside its cell changes W_2 at first order by its mean only, which is almost 0;
@@ -337,9 +337,7 @@ CASES = {
 
 @pytest.mark.parametrize("p, oracle", [(1, w1_oracle), (2, w2_oracle)])
 @pytest.mark.parametrize("case", CASES)
-def test_distance_of_points_and_density_equals_the_oracle(
-    case: str, p: int, oracle: Callable
-) -> None:
+def test_distance_of_points_and_density_equals_the_oracle(case, p, oracle):
     """A gap, the wrapping one, a zero of F - G - alpha, a quantile or the cut would be wrong."""
     angles, weights, coefficients = CASES[case]
     measure = mf.Measure(CIRCLE, angles, weights)
@@ -349,7 +347,7 @@ def test_distance_of_points_and_density_equals_the_oracle(
 
 
 @each("concentration", [0.5, 10.0, 1000.0], p=[1, 2])
-def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p: int, concentration: float) -> None:
+def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p, concentration):
     """All mass goes to one point: the Fourier series of d(0, theta)^p gives W_p^p.
 
     |theta| = pi/2 + sum_k 2 ((-1)^k - 1) / (pi k^2) cos k theta,
@@ -368,7 +366,7 @@ def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p: int, concentration
     assert found == pytest.approx(expected, abs=2e-14)
 
 
-def test_general_w2_of_points_and_density_equals_the_closed_form_for_uniform() -> None:
+def test_general_w2_of_points_and_density_equals_the_closed_form_for_uniform():
     """The arcs of `w2_points_uniform` and the quantiles of the general path must agree."""
     rng = np.random.default_rng(3)
     points, weights = np.sort(rng.uniform(0.0, TURN, 50)), rng.dirichlet(np.ones(50))
@@ -380,7 +378,7 @@ def test_general_w2_of_points_and_density_equals_the_closed_form_for_uniform() -
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_slightly_negative_density_is_right_to_its_precision(p: int) -> None:
+def test_slightly_negative_density_is_right_to_its_precision(p):
     """Rounding or truncation makes densities negative; nothing may break or drift."""
     exact = 0.5 * np.array([2.0, 1.0])  # 1 + cos, zero at pi
     for negative in (1e-12, 1e-6):
@@ -396,7 +394,7 @@ def test_slightly_negative_density_is_right_to_its_precision(p: int) -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_many_points_equal_few_copies(p: int) -> None:
+def test_many_points_equal_few_copies(p):
     """Above some thousand points the median is guessed from samples; copies must not matter."""
     rng = np.random.default_rng(5)
     few = rng.uniform(0.0, TURN, 100)

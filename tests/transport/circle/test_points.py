@@ -59,7 +59,7 @@ def linear_programme(first: mf.Measure, second: mf.Measure, p: int) -> float:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_distance_of_points_equals_the_linear_programme(p: int) -> None:
+def test_distance_of_points_equals_the_linear_programme(p):
     """The cut or the coupling would be wrong, in 500 cases of every awkward kind.
 
     Powers are compared: the programme's cost carries an absolute error of 1e-15, of which the
@@ -77,7 +77,7 @@ def test_distance_of_points_equals_the_linear_programme(p: int) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures(), st.floats(-10.0, 10.0), st.sampled_from([1.0, -1.0]))
-def test_distance_is_invariant_under_rotation_and_reflection(first, second, angle, sign) -> None:
+def test_distance_is_invariant_under_rotation_and_reflection(first, second, angle, sign):
     """The origin at which angles are cut would show."""
     for p in (1, 2):
         expected = wasserstein_circle(first, second, p)
@@ -88,7 +88,7 @@ def test_distance_is_invariant_under_rotation_and_reflection(first, second, angl
 
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures())
-def test_distance_is_symmetric(first, second) -> None:
+def test_distance_is_symmetric(first, second):
     """First and second enter the search for the cut in different roles."""
     for p in (1, 2):
         found = wasserstein_circle(second, first, p)
@@ -97,7 +97,7 @@ def test_distance_is_symmetric(first, second) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures(), measures())
-def test_distance_obeys_the_triangle_inequality(first, second, third) -> None:
+def test_distance_obeys_the_triangle_inequality(first, second, third):
     """A value that is too large for some pairs of a triple."""
     for p in (1, 2):
         direct = wasserstein_circle(first, third, p)
@@ -108,7 +108,7 @@ def test_distance_obeys_the_triangle_inequality(first, second, third) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures())
-def test_w2_is_between_w1_and_its_bound(first, second) -> None:
+def test_w2_is_between_w1_and_its_bound(first, second):
     """W_1 <= W_2 by Jensen, W_2^2 <= pi W_1 because no distance exceeds pi."""
     w1, w2 = (wasserstein_circle(first, second, p) for p in (1, 2))
     assert w1 <= w2 + 1e-13
@@ -117,7 +117,7 @@ def test_w2_is_between_w1_and_its_bound(first, second) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(measures(), st.permutations(range(12)), st.integers(-3, 3))
-def test_distance_to_the_same_points_in_another_order_is_zero(measure, order, laps) -> None:
+def test_distance_to_the_same_points_in_another_order_is_zero(measure, order, laps):
     """Sums of equal weights in another order would differ by rounding: 1e-8 in W_2."""
     order = [i for i in order if i < len(measure.points)]
     weights = None if measure.weights is None else measure.weights[order]
@@ -129,7 +129,7 @@ def test_distance_to_the_same_points_in_another_order_is_zero(measure, order, la
 
 
 @each("angle", [1e-12, 1e-6, 0.1, 1.0], p=[1, 2])
-def test_rotating_clustered_points_costs_the_angle(p: int, angle: float) -> None:
+def test_rotating_clustered_points_costs_the_angle(p, angle):
     """On an arc shorter than pi the circle is a line; small distances must keep their digits."""
     rng = np.random.default_rng(8)
     points = 5.5 + rng.random(1000)  # across 0
@@ -140,7 +140,7 @@ def test_rotating_clustered_points_costs_the_angle(p: int, angle: float) -> None
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_rotating_a_regular_polygon_costs_the_nearest_turn(p: int) -> None:
+def test_rotating_a_regular_polygon_costs_the_nearest_turn(p):
     """The cut wins: turned by 0.6 of its symmetry, a polygon moves back by 0.4."""
     polygon = TURN * np.arange(7) / 7
     first, second = mf.Measure(CIRCLE, polygon), mf.Measure(CIRCLE, polygon + 0.6 * TURN / 7)
@@ -149,7 +149,7 @@ def test_rotating_a_regular_polygon_costs_the_nearest_turn(p: int) -> None:
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("arc", [TURN, 0.3])
-def test_many_points_equal_few_with_weights(p: int, arc: float) -> None:
+def test_many_points_equal_few_with_weights(p, arc):
     """Above some thousand points the median comes from a window; copies must not matter."""
     rng = np.random.default_rng(9)
     first, second = arc * rng.random(50), 0.1 + arc * rng.random(50)

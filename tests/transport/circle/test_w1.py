@@ -20,7 +20,7 @@ TURN = 2.0 * np.pi
     phase=[0.0, 0.3, 1.2],
     degree=[1, 3],
 )
-def test_integral_of_a_sine_above_a_level_is_exact(degree: int, phase: float, share: float) -> None:
+def test_integral_of_a_sine_above_a_level_is_exact(degree, phase, share):
     """A piece in which D turns back beyond the level and crosses it twice would be missed.
 
     int |a sin - s a| = a (4 sqrt(1 - s^2) + 4 s arcsin s), 2 pi a |s| for |s| > 1, and the level
@@ -46,7 +46,7 @@ def test_integral_of_a_sine_above_a_level_is_exact(degree: int, phase: float, sh
     assert slope == pytest.approx(4.0 * np.arcsin(inner), abs=slack)
 
 
-def test_curvature_is_the_derivative_of_the_slope() -> None:
+def test_curvature_is_the_derivative_of_the_slope():
     """Newton's step for the median would be wrong, and many needed."""
     rows = local_polynomials(np.array([1.0, 0.1 + 0.05j, 0.02]))
     points = np.array([0.5, 2.0, 2.1, 5.0])
@@ -60,7 +60,7 @@ def test_curvature_is_the_derivative_of_the_slope() -> None:
 
 
 @pytest.mark.parametrize("phase", [0.0, 1.0, np.pi / 2])
-def test_w1_of_one_mode_is_right_where_samples_mislead(phase: float) -> None:
+def test_w1_of_one_mode_is_right_where_samples_mislead(phase):
     """F - G = sin(2048 theta + phase) / (2048 pi) is constant at 1024 equispaced angles.
 
     Its median is 0, and W_1 = int |F - G| = 4 |c| / (pi k) with c_k = 1/2 at k = 2048.
@@ -71,7 +71,7 @@ def test_w1_of_one_mode_is_right_where_samples_mislead(phase: float) -> None:
     assert found == pytest.approx(2.0 / (np.pi * 2048), rel=1e-12)
 
 
-def test_w1_of_points_is_right_where_samples_mislead() -> None:
+def test_w1_of_points_is_right_where_samples_mislead():
     """F - G is 1 / n on four fifths of the circle, and 0 at 1024 equispaced angles.
 
     Every point moves by the fifth that is left.

@@ -30,7 +30,7 @@ def peaked(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("level", [1, 5, 12])
-def test_key_finds_the_cell_of_a_point(level: int) -> None:
+def test_key_finds_the_cell_of_a_point(level):
     """Points would be sorted into cells they are not in."""
     rng = np.random.default_rng(level)
     face = rng.integers(0, 6, 300)
@@ -43,7 +43,7 @@ def test_key_finds_the_cell_of_a_point(level: int) -> None:
     assert np.array_equal(keys >> 2 * level, face)
 
 
-def test_integer_masses_are_rounded_weights() -> None:
+def test_integer_masses_are_rounded_weights():
     """Masses would not add up, and no plan would exist."""
     weights = np.random.default_rng(0).dirichlet(np.ones(1000))
     masses = integer_masses(weights)
@@ -52,7 +52,7 @@ def test_integer_masses_are_rounded_weights() -> None:
     assert np.abs(masses / TOTAL - weights).max() < 4e-16
 
 
-def test_cells_of_a_density_have_its_moments() -> None:
+def test_cells_of_a_density_have_its_moments():
     """Masses or barycentres of cells would be wrong: their sums are known."""
     cells = density_cells(peaked, 6, 3000, 1, "first")
     masses = cells.masses / TOTAL
@@ -60,7 +60,7 @@ def test_cells_of_a_density_have_its_moments() -> None:
     np.testing.assert_allclose(masses @ cells.barycentres, [0.45, 0.0, 0.6], atol=1e-12)
 
 
-def test_mass_of_a_cell_is_what_samples_say() -> None:
+def test_mass_of_a_cell_is_what_samples_say():
     """Mass would be given to the wrong cell."""
     cells = density_cells(peaked, 6, 400, 1, "first")
     x = points(200_000)
@@ -72,7 +72,7 @@ def test_mass_of_a_cell_is_what_samples_say() -> None:
     assert np.abs(sampled - masses).max() < 5.0 * np.sqrt(masses.max() * 7.0 / len(x))
 
 
-def test_reach_covers_the_cell() -> None:
+def test_reach_covers_the_cell():
     """Bounds would leave out the corners of cells."""
     cells = density_cells(peaked, 6, 2000, 2, "first")
     x = points(100_000)
@@ -82,7 +82,7 @@ def test_reach_covers_the_cell() -> None:
     assert np.mean(away > 0.9 * cells.reaches[owner]) > 0.001  # and not much more
 
 
-def test_unions_keep_mass_and_mean() -> None:
+def test_unions_keep_mass_and_mean():
     """Coarse plans would be plans of another measure."""
     cells = token_cells(points(500), integer_masses(np.full(500, 1 / 500)))
     union = grouped(cells, level_starts(cells, 2))
@@ -95,19 +95,19 @@ def test_unions_keep_mass_and_mean() -> None:
     )
 
 
-def test_negative_density_is_refused() -> None:
+def test_negative_density_is_refused():
     """A function that is no density would have a distance."""
     with pytest.raises(ValueError, match=r"first density is negative: -0\.[45].*Raise max_degree"):
         density_cells(lambda x: 1.0 + 1.5 * x[:, 2], 1, 1000, 1, "first")
 
 
-def test_density_negative_by_rounding_is_taken() -> None:
+def test_density_negative_by_rounding_is_taken():
     """A density that touches 0 would be refused for the rounding of its transform."""
     cells = density_cells(lambda x: 1.0 + (1.0 + 1e-12) * x[:, 2], 1, 1000, 1, "first")
     assert cells.masses.sum() == TOTAL
 
 
-def test_rounding_of_a_high_peak_is_taken_far_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_of_a_high_peak_is_taken_far_from_it(monkeypatch):
     """Where only points far from a peak are looked at, its rounding is not small beside them."""
     monkeypatch.setattr(partition, "_POINTS", 1000)
     cells = density_cells(lambda x: 1e3 * peaked(x) - 2e-10, 6, 1000, 1, "first")

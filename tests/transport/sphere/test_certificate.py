@@ -1,7 +1,5 @@
 """Bounds of the cost whatever the masses do inside their cells, against the masses themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import each
@@ -38,9 +36,7 @@ def only_pair() -> Plan:
 
 @pytest.mark.parametrize("skewed", ["first", "second", "both"])
 @each("distance", [0.0, 0.5, 1.0, 1.9], geodesic=[True, False], p=[1, 2])
-def test_upper_bound_is_above_the_product_coupling(
-    p: int, geodesic: bool, distance: float, skewed: str
-) -> None:
+def test_upper_bound_is_above_the_product_coupling(p, geodesic, distance, skewed):
     """Without the third order a long tail away from the other cell costs more than the bound."""
     x, v = SKEWED if skewed != "second" else SINGLE
     y, w = SKEWED if skewed != "first" else SINGLE

@@ -42,7 +42,7 @@ def tangents(family, seed: int) -> Tangents:
 
 
 @pytest.mark.parametrize(("geodesic", "p"), CASES)
-def test_nearest_are_those_of_all_pairs(geodesic: bool, p: int) -> None:
+def test_nearest_are_those_of_all_pairs(geodesic, p):
     """A run that holds the smallest value would be left out."""
     x, y = sites(cells(3000, 4, 1), geodesic), sites(cells(4000, 5, 2), geodesic)
     duals = smooth(y.points)
@@ -55,7 +55,7 @@ def test_nearest_are_those_of_all_pairs(geodesic: bool, p: int) -> None:
 
 
 @each("geodesic, p", CASES, levels=LEVELS)
-def test_transform_is_that_of_all_pairs(geodesic: bool, p: int, levels: tuple[int, int]) -> None:
+def test_transform_is_that_of_all_pairs(geodesic, p, levels):
     """Potentials would be called feasible that are not: the lower bound would be none."""
     first, second = cells(400, levels[0], 1), cells(500, levels[1], 2)
     x, y = tangents(first, 1), tangents(second, 2)
@@ -81,7 +81,7 @@ def test_transform_is_that_of_all_pairs(geodesic: bool, p: int, levels: tuple[in
 
 
 @pytest.mark.parametrize(("geodesic", "p"), CASES)
-def test_bound_of_cells_is_below_the_cost_of_their_points(geodesic: bool, p: int) -> None:
+def test_bound_of_cells_is_below_the_cost_of_their_points(geodesic, p):
     """The tangents would cut off a piece of the cost."""
     rng = np.random.default_rng(4)
     for _ in range(300):

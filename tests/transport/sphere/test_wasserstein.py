@@ -1,6 +1,5 @@
 """Distances on the sphere: exact values, and brackets against POT's network simplex."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,7 @@ def linear_programme(first: Measure, second: Measure, p: int, cost: str) -> floa
 
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
-def test_two_diracs_are_apart_by_their_angle(p: int, cost: str) -> None:
+def test_two_diracs_are_apart_by_their_angle(p, cost):
     """The distance itself would be wrong, at some angle."""
     for angle in np.concatenate(
         (np.linspace(0.0, np.pi, 60), [1e-9, 1e-5, np.pi - 1e-5, np.pi - 1e-8])
@@ -74,7 +73,7 @@ def test_two_diracs_are_apart_by_their_angle(p: int, cost: str) -> None:
 
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
-def test_uniform_to_dirac_is_in_the_bracket(p: int, cost: str) -> None:
+def test_uniform_to_dirac_is_in_the_bracket(p, cost):
     """W_1 = pi / 2 and W_2^2 = (pi^2 - 4) / 2, W_1 = 4 / 3 and W_2^2 = 2 for the chord."""
     values = {"geodesic": (np.pi / 2, (np.pi**2 - 4) / 2), "chordal": (4 / 3, 2.0)}
     expected = values[cost][p - 1] ** (1 / p)
@@ -86,7 +85,7 @@ def test_uniform_to_dirac_is_in_the_bracket(p: int, cost: str) -> None:
 
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
-def test_distance_of_points_equals_the_linear_programme(p: int, cost: str) -> None:
+def test_distance_of_points_equals_the_linear_programme(p, cost):
     """The plan would not be optimal, in one of 36 situations."""
     rng = np.random.default_rng(p)
     for one in KINDS:
@@ -116,13 +115,13 @@ def check_brackets(cases: range, count: int) -> None:
         assert found.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
 
 
-def test_brackets_hold_the_exact_distance() -> None:
+def test_brackets_hold_the_exact_distance():
     """A bound would not be one: 8 cases on 500 points, between cells of several."""
     check_brackets(range(0, 40, 5), 500)
 
 
 @pytest.mark.parametrize("tolerance", [0.5, 1e-2])
-def test_points_are_bracketed_by_stages(monkeypatch: pytest.MonkeyPatch, tolerance: float) -> None:
+def test_points_are_bracketed_by_stages(monkeypatch, tolerance):
     """Sets too large for an exact distance would get that of a coarse stage, or a wrong one."""
     first, second = (random_measure("shifted", 60, np.random.default_rng(k)) for k in (0, 1))
     exact = linear_programme(first, second, 1, "geodesic")
@@ -135,7 +134,7 @@ def test_points_are_bracketed_by_stages(monkeypatch: pytest.MonkeyPatch, toleran
 
 
 @pytest.mark.filterwarnings("ignore:the distance of these densities")
-def test_densities_are_bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_densities_are_bracketed(monkeypatch):
     """W_1 of 1 + 0.6 z from uniform is 0.6 pi / 8, see below; equal densities are not apart."""
     monkeypatch.setattr(module, "_STAGES_OF_DENSITIES", ((60, 30), (400, 200)))
     moments = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
@@ -150,13 +149,13 @@ def test_densities_are_bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
-def test_brackets_hold_the_exact_distance_of_many_points(block: int) -> None:
+def test_brackets_hold_the_exact_distance_of_many_points(block):
     """A bound would not be one, in 200 random cases on 2,000 points."""
     check_brackets(range(10 * block, 10 * block + 10), 2000)
 
 
 @each("p", [1, 2], cost=["chordal", "geodesic"])
-def test_uniform_to_octahedron_is_in_the_bracket(p: int, cost: str) -> None:
+def test_uniform_to_octahedron_is_in_the_bracket(p, cost):
     """Mass goes to the nearest of six corners: the mean of d^p over a face of the cube."""
     corners = np.concatenate((np.eye(3), -np.eye(3)))
     nodes, weights = np.polynomial.legendre.leggauss(40)
@@ -172,7 +171,7 @@ def test_uniform_to_octahedron_is_in_the_bracket(p: int, cost: str) -> None:
 
 
 @pytest.mark.slow
-def test_triangle_inequality_of_densities_and_points() -> None:
+def test_triangle_inequality_of_densities_and_points():
     """Brackets of three pairs would contradict each other."""
     rng = np.random.default_rng(3)
     tokens = random_measure("shifted", 200, rng)
@@ -188,7 +187,7 @@ def test_triangle_inequality_of_densities_and_points() -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_triangle_inequality_of_points(p: int) -> None:
+def test_triangle_inequality_of_points(p):
     """The distance would be none."""
     rng = np.random.default_rng(p)
     for _ in range(5):
@@ -198,7 +197,7 @@ def test_triangle_inequality_of_points(p: int) -> None:
 
 
 @pytest.mark.slow
-def test_bracket_of_a_linear_density_holds_its_distance() -> None:
+def test_bracket_of_a_linear_density_holds_its_distance():
     """W_1 of f = 1 + a z from uniform is a pi / 8: mass moves along meridians, F has slope 1.
 
     By Kantorovich with the polar angle t: int t (a cos t) sin t / 2 dt = - a pi / 8.
@@ -212,7 +211,7 @@ def test_bracket_of_a_linear_density_holds_its_distance() -> None:
     assert found.lower > 0.9 * 0.6 * np.pi / 8  # measured: 0.917
 
 
-def test_order_does_not_matter() -> None:
+def test_order_does_not_matter():
     """A density given first would be taken for one given second."""
     tokens = random_measure("shifted", 20, np.random.default_rng(0))
     assert wasserstein_sphere(tokens, UNIFORM) == wasserstein_sphere(UNIFORM, tokens)
@@ -220,7 +219,7 @@ def test_order_does_not_matter() -> None:
 
 @pytest.mark.usefixtures("same_threads")
 @pytest.mark.slow
-def test_threads_do_not_change_a_bit() -> None:
+def test_threads_do_not_change_a_bit():
     """Results would depend on the machine."""
     from meanfield.engines.threads import set_threads
 
@@ -233,7 +232,7 @@ def test_threads_do_not_change_a_bit() -> None:
     assert found[0] == found[1]
 
 
-def test_densities_that_differ_by_rounding_are_at_distance_zero() -> None:
+def test_densities_that_differ_by_rounding_are_at_distance_zero():
     """The parts of the difference would be empty, or noise be blown up."""
     slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])
     found = wasserstein_sphere(Density(SPHERE, slope), Density(SPHERE, slope * (1 + 2e-16)))
@@ -241,14 +240,14 @@ def test_densities_that_differ_by_rounding_are_at_distance_zero() -> None:
     assert found.upper < 1e-12
 
 
-def test_same_measure_is_at_distance_zero() -> None:
+def test_same_measure_is_at_distance_zero():
     """Equal measures would be apart."""
     tokens = random_measure("weighted", 300, np.random.default_rng(0))
     assert wasserstein_sphere(tokens, tokens, 2) == Bracket(0.0, 0.0)
     assert wasserstein_sphere(UNIFORM, UNIFORM) == Bracket(0.0, 0.0)
 
 
-def test_floor_is_the_mean_distance_of_two_samples() -> None:
+def test_floor_is_the_mean_distance_of_two_samples():
     """The constant would be wrong: 12 pairs of 500, whose mean has a deviation of 2.4 %."""
     rng = np.random.default_rng(0)
     n = 500
@@ -277,15 +276,13 @@ def test_floor_is_the_mean_distance_of_two_samples() -> None:
         (lambda: sample_floor(-3), ValueError, "tokens = -3, expected at least 1"),
     ],
 )  # fmt: skip
-def test_what_has_no_distance_is_refused(
-    call: Callable, kind: type[Exception], message: str
-) -> None:
+def test_what_has_no_distance_is_refused(call, kind, message):
     """W_3, a misspelt cost, an array or another manifold would be taken for something else."""
     with pytest.raises(kind, match=message):
         call()
 
 
-def test_cells_of_a_density_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_of_a_density_are_made_once(monkeypatch):
     """Every system of a study would partition the density it is compared with again."""
     made = []
     plain = partition.density_cells
@@ -309,7 +306,7 @@ def test_cells_of_a_density_are_made_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert made == [6_000, 6_000]
 
 
-def test_few_tokens_take_few_cells_and_lie_in_the_bracket() -> None:
+def test_few_tokens_take_few_cells_and_lie_in_the_bracket():
     """A hundred tokens would wait for cells that no sampling asks for; bounds stay bounds."""
     law = mf.von_mises_fisher(2.0).build(SPHERE)
     tokens = random_measure("shifted", 100, np.random.default_rng(3))

@@ -1,6 +1,5 @@
 """Axial densities against other manifolds, exact solutions and printed numbers."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -29,9 +28,7 @@ CASES += [(case, "density") for case in [*REFERENCE][2:]]
 
 
 @pytest.mark.parametrize("case, carrier", CASES)
-def test_moments_are_those_of_label_quadrature(
-    case: tuple[int, str, float, int], carrier: str, verified: Callable
-) -> None:
+def test_moments_are_those_of_label_quadrature(case, carrier, verified):
     """Both carriers, USA and SA; on Sphere(d) a density means its axial one."""
     d, flow, time, _ = case
     problem = mf.Problem(mf.Sphere(d), mf.exponential(5.0), FLOWS[flow], LAW)
@@ -41,7 +38,7 @@ def test_moments_are_those_of_label_quadrature(
     verified("reference trajectories", what, run.moments[-1][1:4] - REFERENCE[case], 1e-10)
 
 
-def test_two_dimensions_are_the_circle(verified: Callable) -> None:
+def test_two_dimensions_are_the_circle(verified):
     """Even data on the circle, through the collapse; times are those of auto's hand-overs."""
     on_circle = mf.perturbed_uniform([[1, 0.3, 0.0], [2, 0.2, 0.0]])
     runs = [
@@ -55,7 +52,7 @@ def test_two_dimensions_are_the_circle(verified: Callable) -> None:
         assert runs[0].observables[name] == pytest.approx(runs[1].observables[name], abs=1e-10)
 
 
-def test_three_dimensions_are_the_sphere(verified: Callable) -> None:
+def test_three_dimensions_are_the_sphere(verified):
     """Zonal data on the sphere: the same moments, energy, entropy."""
     on_sphere = mf.perturbed_uniform([[1, 0, 0.3 / 3**0.5], [2, 0, 0.2 / 5**0.5]])
     runs = [
@@ -70,7 +67,7 @@ def test_three_dimensions_are_the_sphere(verified: Callable) -> None:
         assert runs[0].observables[name] == pytest.approx(runs[1].observables[name], abs=1e-10)
 
 
-def test_poisson_density_in_eight_dimensions(verified: Callable) -> None:
+def test_poisson_density_in_eight_dimensions(verified):
     """The linear kernel keeps ((1 - r^2) / |x - r e|^2)^{d-1}: printed means, r_0 = 0.1."""
     law = mf.from_function(lambda theta: (1.01 - 0.2 * np.cos(theta)) ** -7.0)
     problem = mf.Problem(mf.Axial(8), mf.linear(), mf.SA, law)
@@ -87,9 +84,7 @@ def test_poisson_density_in_eight_dimensions(verified: Callable) -> None:
         (3, "USA", [0.05, 0.1, 0.2], [0.35059063, 0.41161411, 0.58370313]),
     ],
 )
-def test_a_ring_moves_by_its_law(
-    d: int, flow: str, times: list[float], printed: list[float], verified: Callable
-) -> None:
+def test_a_ring_moves_by_its_law(d, flow, times, printed, verified):
     """One ring as a particle, and the closed law, beside printed cosines at beta = 5."""
     law = mf.from_points([np.arccos(0.3)])
     problem = mf.Problem(mf.Axial(d), mf.exponential(5.0), FLOWS[flow], law)
@@ -101,7 +96,7 @@ def test_a_ring_moves_by_its_law(
     assert law_ == pytest.approx(printed, abs=1e-11 if flow == "SA" else 1e-8)
 
 
-def test_tokens_on_a_ring_move_with_it() -> None:
+def test_tokens_on_a_ring_move_with_it():
     """64 tokens evenly on a latitude of S^2 have the ring's cosine; it would show a wrong F_nu."""
     phi, sine = 2.0 * np.pi * np.arange(64) / 64, np.sqrt(1.0 - 0.09)
     tokens = np.stack([sine * np.cos(phi), sine * np.sin(phi), np.full(64, 0.3)], axis=1)
@@ -111,7 +106,7 @@ def test_tokens_on_a_ring_move_with_it() -> None:
     assert run.measures[-1].points[:, 2] == pytest.approx(np.full(64, expected), abs=1e-8)
 
 
-def test_the_ring_tends_to_its_limit_like_one_over_the_dimension() -> None:
+def test_the_ring_tends_to_its_limit_like_one_over_the_dimension():
     """D (u - limit) = -0.2905 at beta = 1, t = 1, d = 1024; and the law of many rings."""
     # As d grows, u^2 / (1 - u^2) grows like e^{2t}.
     limit = np.sqrt(expit(logit(0.09) + 2.0))
@@ -127,7 +122,7 @@ def test_the_ring_tends_to_its_limit_like_one_over_the_dimension() -> None:
     assert moved == pytest.approx(limit, abs=2.0 / 1000)
 
 
-def test_small_modes_grow_at_their_rates(verified: Callable) -> None:
+def test_small_modes_grow_at_their_rates(verified):
     """Rates at d = 8, beta = 5, SA, fitted, beside the closed form and its printed values."""
     space = mf.Axial(8)
     law = mf.from_density([1.0, 3e-9, 3e-9, 3e-9])
@@ -140,7 +135,7 @@ def test_small_modes_grow_at_their_rates(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("d, beta", [(64, 20.0), (1000, 5.0)])
-def test_many_dimensions_run_through_the_collapse(d: int, beta: float) -> None:
+def test_many_dimensions_run_through_the_collapse(d, beta):
     """Mass, bounds and the growing energy, where weights at the poles are 1e-200."""
     problem = mf.Problem(mf.Axial(d), mf.exponential(beta), mf.SA, LAW)
     run = mf.simulate(problem, until=20.0, save=3, tolerance=1e-5)
@@ -150,7 +145,7 @@ def test_many_dimensions_run_through_the_collapse(d: int, beta: float) -> None:
     assert run.moments[-1, 1] > 0.99
 
 
-def test_the_error_falls_with_the_degree() -> None:
+def test_the_error_falls_with_the_degree():
     """Coefficients beyond a geometric decay: twice the degree, the square of the error."""
     from meanfield.fields.interactions import interaction_of
 
@@ -162,7 +157,7 @@ def test_the_error_falls_with_the_degree() -> None:
     assert errors[0] > 1e-5 and errors[1] < 1e-2 * errors[0] and errors[2] < 1e-9
 
 
-def test_noise_holds_the_density_stationary() -> None:
+def test_noise_holds_the_density_stationary():
     """Without attention a degree falls by e^{-l(l+d-2) D t}; with it SA does not collapse."""
     flow = mf.Flow(normalized=True, strength=1e-12, diffusivity=0.05)
     problem = mf.Problem(mf.Axial(8), mf.exponential(5.0), flow, LAW)
@@ -173,7 +168,7 @@ def test_noise_holds_the_density_stationary() -> None:
 
 
 @pytest.mark.slow
-def test_noisy_tokens_follow_the_density() -> None:
+def test_noisy_tokens_follow_the_density():
     """Wrong noise of tokens above S^2 would show in the first two degrees about the axis."""
     d, flow = 5, mf.Flow(normalized=True, diffusivity=0.2)
     problem = mf.Problem(mf.Sphere(d), mf.exponential(3.0), flow, mf.von_mises_fisher(4.0))

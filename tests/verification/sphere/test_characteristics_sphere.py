@@ -1,6 +1,5 @@
 """Characteristics on the sphere: exact solutions, the density, refinement, rotation, mass."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -65,15 +64,10 @@ def poisson_problem(flow: mf.Flow) -> mf.Problem:
 
 @pytest.mark.parametrize(
     "times, tolerance",
-    [
-        ([0.0, 1.5, 3.0], 1e-7),
-        pytest.param([1.5, 4.0, 10.0], 1e-8, marks=pytest.mark.slow),
-    ],
+    [([0.0, 1.5, 3.0], 1e-7), pytest.param([1.5, 4.0, 10.0], 1e-8, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_poisson_density_is_carried_exactly(
-    flow: mf.Flow, times: list[float], tolerance: float, verified: Callable
-) -> None:
+def test_poisson_density_is_carried_exactly(flow, times, tolerance, verified):
     """Moments of the closed-form solution, from near uniform to a Dirac measure (slow)."""
     found = low_moments(carried(poisson_problem(flow), times, tolerance))
     turned = harmonics(AXIS[None], 8)[0].conj()
@@ -85,7 +79,7 @@ def test_poisson_density_is_carried_exactly(
     assert radii[-1] > (0.5 if times[-1] == 3.0 else 0.999)
 
 
-def test_poisson_density_at_the_nodes_is_exact(verified: Callable) -> None:
+def test_poisson_density_at_the_nodes_is_exact(verified):
     """The density comes from the divergence along the path: a wrong sign or term would show."""
     problem = poisson_problem(mf.SA)
     here = carried(problem, [3.5], 1e-8)[-1].checkpoint
@@ -103,7 +97,7 @@ def test_poisson_density_at_the_nodes_is_exact(verified: Callable) -> None:
 
 
 @pytest.mark.parametrize("flow, end", [(mf.SA, 1.5), (mf.USA, 5.0)])
-def test_characteristics_equal_the_density(flow: mf.Flow, end: float, verified: Callable) -> None:
+def test_characteristics_equal_the_density(flow, end, verified):
     """Two methods that share nothing but the transforms, before the density is full."""
     problem = problem_of(1.0, flow)
     found = carried(problem, [end], 1e-8, 1e-11)
@@ -116,7 +110,7 @@ def test_characteristics_equal_the_density(flow: mf.Flow, end: float, verified: 
 
 
 @pytest.mark.slow
-def test_characteristics_equal_the_density_while_clusters_form(verified: Callable) -> None:
+def test_characteristics_equal_the_density_while_clusters_form(verified):
     """All of degree 127 is needed at the end, at beta = 6 from near uniform."""
     problem = problem_of(6.0, mf.SA, NEAR_UNIFORM)
     found, expected = carried(problem, [3.5], 1e-10, 1e-11), dense(problem, [3.5], 127)
@@ -126,7 +120,7 @@ def test_characteristics_equal_the_density_while_clusters_form(verified: Callabl
     assert found[-1].diagnostics["nodes"] < 2e5
 
 
-def test_stated_error_is_above_the_true_one() -> None:
+def test_stated_error_is_above_the_true_one():
     """The error of coarse cells, known from fine ones, is below what the run says of itself."""
     problem = problem_of(2.0, mf.SA)
     coarse = carried(problem, [3.5], 1e-2, 1e-8)[-1]
@@ -139,7 +133,7 @@ def test_stated_error_is_above_the_true_one() -> None:
 
 
 @pytest.mark.slow
-def test_turned_start_turns_the_run(verified: Callable) -> None:
+def test_turned_start_turns_the_run(verified):
     """Faces, edges and corners of the cube must not show."""
     problem = problem_of(2.0, mf.SA)
     start = problem.initial_measure().coefficients
@@ -157,7 +151,7 @@ def test_turned_start_turns_the_run(verified: Callable) -> None:
     assert np.abs(found - plain).max() > 0.1
 
 
-def test_mass_is_exact_and_density_positive_through_a_collapse() -> None:
+def test_mass_is_exact_and_density_positive_through_a_collapse():
     """Cells split and join on the way: no mass is lost, and none is made."""
     problem = problem_of(1.0, mf.SA, [[1, 0, 0.3], [2, 1, 0.1]])
     run = carried(problem, [0.0, 3.0, 6.0, 25.0], 1e-3)
@@ -172,7 +166,7 @@ def test_mass_is_exact_and_density_positive_through_a_collapse() -> None:
     np.testing.assert_allclose(sizes, np.sqrt(2 * np.arange(9) + 1), rtol=1e-9)
 
 
-def test_density_hands_over_to_characteristics() -> None:
+def test_density_hands_over_to_characteristics():
     """Continued from a density of high degree, they do what the density goes on to do."""
     problem = problem_of(2.0, mf.SA)
     before, after = dense(problem, [2.0, 3.0], 127)

@@ -100,7 +100,7 @@ def rates_by_differences(name: str, beta: float, flow: mf.Flow, by_moments: bool
 
 
 @each("name", SPECTRA, beta=[-4.0, 1.0, 5.0, 10.0, 81.0])
-def test_escape_rates_are_the_closed_forms(name: str, beta: float, verified: Callable) -> None:
+def test_escape_rates_are_the_closed_forms(name, beta, verified):
     """Every rate and its multiplicity, relative to the largest, down to 1e-70."""
     for flow, spectrum in spectra(name, beta):
         found = rates(name, beta, flow).escape
@@ -111,9 +111,7 @@ def test_escape_rates_are_the_closed_forms(name: str, beta: float, verified: Cal
 
 
 @each("name", SPECTRA, beta=[-4.0, 1.0, 5.0, 10.0], by_moments=[False, True])
-def test_velocity_of_runs_has_these_rates(
-    name: str, beta: float, by_moments: bool, verified: Callable
-) -> None:
+def test_velocity_of_runs_has_these_rates(name, beta, by_moments, verified):
     """Sums over pairs and by moments, differentiated numerically."""
     for flow, spectrum in spectra(name, beta):
         found = rates_by_differences(name, beta, flow, by_moments)
@@ -132,16 +130,14 @@ def test_velocity_of_runs_has_these_rates(
     ],
     beta=[5.0, 10.0],
 )
-def test_largest_escape_rate_is_the_printed_one(
-    name: str, printed: Callable, count: int, beta: float
-) -> None:
+def test_largest_escape_rate_is_the_printed_one(name, printed, count, beta):
     """Which of the closed forms is largest, and how often, at betas for which theory says so."""
     largest = rates(name, beta, mf.USA).escape[: count + 1] * np.exp(beta)
     np.testing.assert_allclose(largest[:count], printed(beta), rtol=1e-13)
     assert largest[count] < 0.99 * largest[0]
 
 
-def test_icosahedron_escapes_at_the_printed_rate() -> None:
+def test_icosahedron_escapes_at_the_printed_rate():
     """At beta = 5: 12.2693 (USA) and 0.752193 (SA)."""
     usa, sa = (rates("icosahedron", 5.0, flow).escape[0] for flow in (mf.USA, mf.SA))
     assert usa * np.exp(5.0) == pytest.approx(12.2693, abs=5.1e-5)
@@ -150,7 +146,7 @@ def test_icosahedron_escapes_at_the_printed_rate() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("name", ["tetrahedron", "octahedron"])
-def test_a_run_leaves_a_polytope_at_its_rate(name: str, flow: mf.Flow, verified: Callable) -> None:
+def test_a_run_leaves_a_polytope_at_its_rate(name, flow, verified):
     """Two e-folds of a disturbance of 1e-6 along the fastest direction, at beta = 5."""
     problem, points = mf.Problem(SPHERE, mf.exponential(5.0), flow), vertices(name)
     found = rates(name, 5.0, flow)
@@ -167,7 +163,7 @@ def test_a_run_leaves_a_polytope_at_its_rate(name: str, flow: mf.Flow, verified:
 
 
 @pytest.mark.parametrize("beta, stable", [(-0.6, False), (-0.7, True)])
-def test_triangle_becomes_stable_below_minus_two_thirds(beta: float, stable: bool) -> None:
+def test_triangle_becomes_stable_below_minus_two_thirds(beta, stable):
     """In its plane at beta < -2/3; perpendicular to it the rate e^{-beta / 2} stays positive."""
     found = rates("triangle", beta, mf.USA).escape * np.exp(abs(beta))
     in_plane, across = np.exp(-beta / 2) * (0.5 + 0.75 * beta), np.exp(-beta / 2)

@@ -1,7 +1,5 @@
 """Rotating or reflecting the initial measure rotates or reflects the run on the sphere."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from oracles import gauss_nodes, harmonics
@@ -38,7 +36,7 @@ def bumps(move: np.ndarray) -> mf.Law:
 
 @pytest.mark.slow
 @each("flow", FLOWS, beta=BETAS)
-def test_moved_density_stays_moved(flow: str, beta: float, verified: Callable) -> None:
+def test_moved_density_stays_moved(flow, beta, verified):
     """Every moment of the moved run is that of the run, moved: no grid has a direction."""
     plain = ends(beta, flow, bumps(np.eye(3)), 1e-12)
     moved = ends(beta, flow, bumps(TURN), 1e-12)
@@ -59,7 +57,7 @@ def test_moved_density_stays_moved(flow: str, beta: float, verified: Callable) -
     assert np.abs(plain[1].moments - plain[0].moments).max() > 0.01
 
 
-def test_mirrored_density_stays_mirrored(verified: Callable) -> None:
+def test_mirrored_density_stays_mirrored(verified):
     """Moments are conjugated; convolving with the mirrored density would fail here."""
     plain = ends(5.0, "SA", bumps(np.eye(3)), 1e-12)[1]
     moved = ends(5.0, "SA", bumps(np.diag([1.0, -1.0, 1.0])), 1e-12)[1]
@@ -69,7 +67,7 @@ def test_mirrored_density_stays_mirrored(verified: Callable) -> None:
 
 
 @each("flow", FLOWS, count=[40, 900])
-def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> None:
+def test_moved_tokens_stay_moved(flow, count, verified):
     """Every token, by pair sums and by moments, turned, mirrored, or in another order."""
     points = SPHERE.random_points(count, np.random.default_rng(1))
     plain = ends(5.0, flow, mf.from_points(points), 1e-12)[1].measure.points
@@ -84,7 +82,7 @@ def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> N
 
 
 @each("beta", BETAS, count=[40, 900], move=MOVES)
-def test_velocity_of_moved_tokens_is_the_moved_velocity(beta: float, count: int, move: str) -> None:
+def test_velocity_of_moved_tokens_is_the_moved_velocity(beta, count, move):
     """The same without time steps, to rounding, tokens moved onto the poles included."""
     matrix = MOVES[move]
     points = SPHERE.random_points(count, np.random.default_rng(1))

@@ -1,7 +1,5 @@
 """The one nonlinear solution in closed form: hyperbolic Poisson densities at beta = 0."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from exact_solutions import hyperbolic_poisson_moments, hyperbolic_poisson_radius
@@ -31,7 +29,7 @@ def problem_from(start: float, axis: np.ndarray, flow: mf.Flow) -> mf.Problem:
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_follow_the_radius(flow: str, axis: str, verified: Callable) -> None:
+def test_moments_follow_the_radius(flow, axis, verified):
     """Every moment to degree 8 on the way from r = 0.1 to 0.58, along any axis, USA and SA."""
     problem = problem_from(0.1, AXES[axis], FLOWS[flow])
     times = [0.5, 1.0, 2.0, 3.0]
@@ -46,7 +44,7 @@ def test_moments_follow_the_radius(flow: str, axis: str, verified: Callable) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_follow_the_radius_to_its_concentration(flow: str, verified: Callable) -> None:
+def test_moments_follow_the_radius_to_its_concentration(flow, verified):
     """Until t = 4, r = 0.79, where more than 128 degrees are felt."""
     problem = problem_from(0.1, AXES["generic"], FLOWS[flow])
     carrier = represent(problem, Options(name="density", tolerance=1e-11))
@@ -57,7 +55,7 @@ def test_moments_follow_the_radius_to_its_concentration(flow: str, verified: Cal
         verified("exact solutions", what, snapshot.moments - expected, 5e-11)
 
 
-def test_default_run_equals_the_printed_numbers(verified: Callable) -> None:
+def test_default_run_equals_the_printed_numbers(verified):
     """m_1(3) and m_2(3) from r_0 = 0.1 (theory 1.4), and the order parameter a user sees."""
     run = mf.simulate(problem_from(0.1, AXES["generic"], mf.USA), 3.0, save=[3.0])
     sizes = run.sizes_by_degree()[0] / np.sqrt(2 * np.arange(9) + 1)
@@ -66,7 +64,7 @@ def test_default_run_equals_the_printed_numbers(verified: Callable) -> None:
     assert run.observables["order_parameter"][0] == pytest.approx(0.7182170929, abs=2e-10)
 
 
-def test_repulsion_spreads_the_density(verified: Callable) -> None:
+def test_repulsion_spreads_the_density(verified):
     """Strength -1 runs the same family backwards in time."""
     problem = problem_from(0.55, AXES["generic"], mf.Flow("none", strength=-1.0))
     carrier = density(problem, problem.initial_measure(), tolerance=1e-13)
@@ -79,9 +77,7 @@ def test_repulsion_spreads_the_density(verified: Callable) -> None:
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_every_coefficient_of_the_right_hand_side_is_exact(
-    flow: str, axis: str, verified: Callable
-) -> None:
+def test_every_coefficient_of_the_right_hand_side_is_exact(flow, axis, verified):
     """dc_lm/dt = dm_l/dr r' conj(Y_lm): no time step, every degree that is kept."""
     radius, degree, h = 0.4, 40, 1e-3
     state = poisson(radius, AXES[axis], degree)

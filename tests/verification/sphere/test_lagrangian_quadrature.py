@@ -90,9 +90,7 @@ def problem_of(beta: float, normalized: bool) -> mf.Problem:
     "normalized, beta, end",
     [c if c in EVERYDAY else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],
 )
-def test_density_equals_carried_quadrature(
-    normalized: bool, beta: float, end: float, verified: Callable
-) -> None:
+def test_density_equals_carried_quadrature(normalized, beta, end, verified):
     """All m_lm up to degree 8 about a generic axis, from the start to where clusters form."""
     problem = problem_of(beta, normalized)
     times = end * np.array([0.5, 1.0]) / mf.growth_rates(problem).max()
@@ -111,7 +109,7 @@ def test_density_equals_carried_quadrature(
 
 
 @pytest.mark.parametrize("normalized, beta, end", CASES[1::4])
-def test_carried_quadrature_has_converged(normalized: bool, beta: float, end: float) -> None:
+def test_carried_quadrature_has_converged(normalized, beta, end):
     """The oracle first: twice the nodes give the same moments."""
     rate = mf.growth_rates(problem_of(beta, normalized)).max()
     times = end * np.array([0.5, 1.0]) / rate
@@ -149,17 +147,13 @@ def both_ways(
 
 
 @pytest.mark.parametrize("flow, end", [(mf.USA, 15.0), (mf.SA, 1.0)])
-def test_density_without_symmetry_equals_carried_nodes(
-    flow: mf.Flow, end: float, verified: Callable
-) -> None:
+def test_density_without_symmetry_equals_carried_nodes(flow, end, verified):
     """All moments up to degree 8 of degree 63 and of 2,048 nodes, at beta = 5."""
     both_ways(flow, 5.0, end, 16, 32, 63, verified)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow, end", [(mf.USA, 60.0), (mf.SA, 3.0)])
-def test_density_of_degree_127_equals_16_200_carried_nodes(
-    flow: mf.Flow, end: float, verified: Callable
-) -> None:
+def test_density_of_degree_127_equals_16_200_carried_nodes(flow, end, verified):
     """The same at beta = 10, further into the collapse."""
     both_ways(flow, 10.0, end, 24, 90, 127, verified)

@@ -100,8 +100,8 @@ def axial() -> np.ndarray:
 
 @pytest.mark.parametrize("beta, flow, diffusivity, until, axis", CASES)
 def test_axisymmetric_density_follows_an_independent_code(
-    beta: float, flow: str, diffusivity: float, until: float, axis: list[float], verified: Callable
-) -> None:
+    beta, flow, diffusivity, until, axis, verified
+):
     """Values at random points to 1e-9, about the poles and about another axis."""
     problem = posed(beta, flow, diffusivity, about(np.array(axis)))
     code, start = legendre_code(beta, *FLOWS[flow], diffusivity), axial()
@@ -123,7 +123,7 @@ def test_axisymmetric_density_follows_an_independent_code(
     [("USA", TURN), ("SA", MIRROR), pytest.param("repulsive", TURN, marks=pytest.mark.slow)],
     ids=FLOWS,
 )
-def test_moved_density_stays_moved(flow: str, move: np.ndarray, verified: Callable) -> None:
+def test_moved_density_stays_moved(flow, move, verified):
     """f(x) of one run is f(R x) of the other, at random points: no direction is preferred."""
     points = SPHERE.random_points(200, np.random.default_rng(0))
     values = []
@@ -137,7 +137,7 @@ def test_moved_density_stays_moved(flow: str, move: np.ndarray, verified: Callab
     assert np.abs(values[0][1] - values[0][0]).max() > 0.01
 
 
-def test_noise_does_not_turn_an_unnormalised_density(verified: Callable) -> None:
+def test_noise_does_not_turn_an_unnormalised_density(verified):
     """Torque int x wedge v dmu = 0, forces being opposite: a Z that is not 1 would show."""
     problem = posed(5.0, "USA", 0.02, bumps(BUMPS, np.eye(3)))
     end = SPHERE.resize(run(problem, [3.0], 1e-10)[0].measure.coefficients, MODES)
@@ -154,9 +154,7 @@ def test_noise_does_not_turn_an_unnormalised_density(verified: Callable) -> None
 @pytest.mark.parametrize(
     "beta, diffusivity", [(5.0, 0.01), pytest.param(0.0, 0.15, marks=pytest.mark.slow)]
 )
-def test_free_energy_falls_by_its_dissipation(
-    beta: float, diffusivity: float, verified: Callable
-) -> None:
+def test_free_energy_falls_by_its_dissipation(beta, diffusivity, verified):
     """dF/dt = -int |D grad log f - v|^2 dmu, differences in time against a quadrature."""
     problem = posed(beta, "USA", diffusivity, about(np.array(NORTH)))
     middle, h = 0.45, 0.1
@@ -177,9 +175,7 @@ def test_free_energy_falls_by_its_dissipation(
 @pytest.mark.parametrize(
     "beta, normalized, share", [(0.0, False, 0.6), (3.0, False, 0.9), (3.0, True, 0.7)]
 )
-def test_runs_end_in_the_stationary_states_of_newtons_method(
-    beta: float, normalized: bool, share: float, verified: Callable
-) -> None:
+def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, share, verified):
     """Moments to 1e-10 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     kernel = KERNELS["exponential"](beta)
     critical = mf.critical_diffusivity(mf.Problem(SPHERE, kernel, mf.Flow(normalized)))

@@ -1,6 +1,5 @@
 """Time steps of tokens on the sphere: the order of the method, lengths, and going on."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -51,9 +50,7 @@ def direction(vectors: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("method, order", INTEGRATORS.items())
 @pytest.mark.parametrize("flow", FLOWS)
-def test_directions_keep_the_order_of_the_method(
-    flow: str, method: str, order: int, verified: Callable
-) -> None:
+def test_directions_keep_the_order_of_the_method(flow, method, order, verified):
     """Drifting lengths, normalised within a step or after it, must not spoil the order."""
     exact = direction(after_fixed_steps(flow, "DOP853", 200))
     start = tokens(flow).state.reshape(-1, 3)
@@ -71,7 +68,7 @@ def test_directions_keep_the_order_of_the_method(
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_lengths_drift_and_do_not_matter(flow: str) -> None:
+def test_lengths_drift_and_do_not_matter(flow):
     """The field |x| v(x / |x|) is homogeneous: doubled vectors stay doubled, to the bit."""
     plain, doubled = (after_fixed_steps(flow, "DOP853", 12, scale) for scale in (1.0, 2.0))
     assert np.array_equal(doubled, 2.0 * plain)
@@ -80,7 +77,7 @@ def test_lengths_drift_and_do_not_matter(flow: str) -> None:
 
 
 @each("flow", FLOWS, tolerance=[1e-6, 1e-9, 1e-12])
-def test_error_follows_the_tolerance(flow: str, tolerance: float) -> None:
+def test_error_follows_the_tolerance(flow, tolerance):
     """Adaptive steps: the error at the end is of the size of the tolerance, not a hundredfold."""
     carrier = tokens(flow)
     exact = direction(after_fixed_steps(flow, "DOP853", 200))
@@ -108,7 +105,7 @@ def snapshots(name: str, times: np.ndarray, start: Checkpoint | None = None) -> 
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_checkpoints_continue_equal_to_the_bit(name: str) -> None:
+def test_checkpoints_continue_equal_to_the_bit(name):
     """From any snapshot's checkpoint the rest of the run is the same, counts included."""
     times = np.linspace(0.0, PROBLEMS[name][1], 7)
     whole = snapshots(name, times)

@@ -48,9 +48,7 @@ def assert_equals_table(flow: mf.Flow, table: dict, axis: np.ndarray, verified: 
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow, times", [("USA", [0.1, 0.2]), ("SA", [2.0, 4.0])])
-def test_axisymmetric_run_equals_the_table(
-    flow: str, times: list, axis: str, verified: Callable
-) -> None:
+def test_axisymmetric_run_equals_the_table(flow, times, axis, verified):
     """The same run whatever the axis, which no grid may prefer."""
     which, table = TABLES[flow]
     chosen = {time: table[time] for time in times}
@@ -59,13 +57,13 @@ def test_axisymmetric_run_equals_the_table(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("axis", AXES)
-def test_axisymmetric_run_equals_the_end_of_the_table(axis: str, verified: Callable) -> None:
+def test_axisymmetric_run_equals_the_end_of_the_table(axis, verified):
     """Up to t = 0.3, where 256 degrees are felt."""
     assert_equals_table(mf.USA, USA, AXES[axis], verified)
 
 
 @pytest.mark.parametrize("flow", TABLES)
-def test_default_tolerance_is_good_for_nine_digits(flow: str, verified: Callable) -> None:
+def test_default_tolerance_is_good_for_nine_digits(flow, verified):
     """What a user gets without asking for more; the acceptance bound is 1e-8."""
     which, table = TABLES[flow]
     run = run_from(AXES["turned"], which, list(table), 1e-10)

@@ -7,8 +7,6 @@ velocity is a plain sum over atoms or Gauss nodes, the gradient a difference of 
 harmonics: no transform of the package takes part.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from oracles import gauss_nodes, harmonics, plain_velocity
@@ -41,9 +39,7 @@ def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int) -> np.nda
 
 
 @each("flow", FLOWS, beta=BETAS, count=[2, 37, 1000])
-def test_moments_of_tokens_move_with_their_velocity(
-    flow: str, beta: float, count: int, verified: Callable
-) -> None:
+def test_moments_of_tokens_move_with_their_velocity(flow, beta, count, verified):
     """The rate of the moments that a particle run stores, against the model written down."""
     rng = np.random.default_rng(count)
     x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
@@ -56,7 +52,7 @@ def test_moments_of_tokens_move_with_their_velocity(
 
 
 @each("flow", FLOWS, beta=BETAS)
-def test_density_moves_with_its_velocity(flow: str, beta: float, verified: Callable) -> None:
+def test_density_moves_with_its_velocity(flow, beta, verified):
     """Every coefficient of the right-hand side up to degree 8, from a density without symmetry."""
     rng = np.random.default_rng(4)
     modes = [[l, m, 0.12 / l**2 * rng.normal()] for l in range(1, 6) for m in range(-l, l + 1)]
@@ -86,7 +82,7 @@ def test_density_moves_with_its_velocity(flow: str, beta: float, verified: Calla
 
 
 @pytest.mark.parametrize("beta", [-4.0, 25.0])
-def test_full_spectrum_moves_without_aliasing(beta: float, verified: Callable) -> None:
+def test_full_spectrum_moves_without_aliasing(beta, verified):
     """Unnormalised: every coefficient that is kept is exact, though all degrees are full."""
     degree = 14
     rng = np.random.default_rng(6)
@@ -104,7 +100,7 @@ def test_full_spectrum_moves_without_aliasing(beta: float, verified: Callable) -
     verified("independent methods", what, (found - expected) / size, 1e-11)
 
 
-def test_unnormalized_hierarchy_closes_for_the_linear_kernel() -> None:
+def test_unnormalized_hierarchy_closes_for_the_linear_kernel():
     """By hand at beta = 0: d<x>/dt = (<1> - <x x^T>) <x>, in moments of degree 1 and 2."""
     x = SPHERE.random_points(50, np.random.default_rng(0))
     problem = mf.Problem(SPHERE, mf.linear(), mf.USA)
