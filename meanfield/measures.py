@@ -196,7 +196,7 @@ class Density:
         Circle: complex (K + 1,), c_k = int e^{-ik theta} dmu, so that
         f(theta) = Re[c_0 + 2 sum_{k >= 1} c_k e^{ik theta}]. Sphere: real (2, L + 1, L + 1) in
         pyshtools' layout, or a pyshtools.SHCoeffs, kept packed: complex ((L + 1)(L + 2) / 2,), of
-        which `manifold.spread` makes pyshtools' layout again.
+        which `manifold.unpacked` makes pyshtools' layout again.
     components : tuple of (weight, centre, concentration)
         Von Mises-Fisher densities of which it is known to be a mixture, for tokens that are
         drawn from it; none by default.

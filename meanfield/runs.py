@@ -582,7 +582,7 @@ def assembled(
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
         scaled_time=np.array([s.time for s in snapshots]),
-        moments=np.array([problem.manifold.spread(s.moments) for s in snapshots]),
+        moments=np.array([problem.manifold.unpacked(s.moments) for s in snapshots]),
         observables={
             name: padded([values[name] for _, values in rows])
             for name in (rows[0][1] if rows else {})

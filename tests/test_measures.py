@@ -88,7 +88,7 @@ def test_measure_and_density_answer_alike(space):
     smooth = tokens.smoothed(0.3)
     for measure in (tokens, smooth):
         assert measure.manifold == space and measure.moments(2).shape == (
-            space.packed(space.spread(measure.moments(2))).shape
+            space.packed(space.unpacked(measure.moments(2))).shape
         )
         assert measure(points, width=0.3).shape == (5,)
         assert measure(points[0], width=0.3).shape == ()

@@ -349,5 +349,5 @@ def draw_variances(axes, case: Case, theory: Fluctuations, made: dict) -> None:
 
 def flat(problem: mf.Problem, packed: np.ndarray) -> np.ndarray:
     """Moments as files have them, flat."""
-    array = problem.manifold.spread(packed)
+    array = problem.manifold.unpacked(packed)
     return np.asarray(array.reshape(*packed.shape[:-1], -1))

@@ -54,7 +54,7 @@ def difference_to_pyshtools(run: mf.Run) -> float:
     import pyshtools
 
     last = run.measures[-1]
-    array = last.manifold.spread(last.coefficients)
+    array = last.manifold.unpacked(last.coefficients)
     theirs = pyshtools.SHCoeffs.from_array(array, normalization="4pi", csphase=1)
     latitude, longitude = np.radians(np.array(PLACES).T)
     points = np.stack(

@@ -179,7 +179,7 @@ class CharacteristicsRepresentation(Representation):
     @at_time
     def _failure(self, time: float, state: State) -> str | None:
         here = self._map(state)
-        lost = self._lost_share(here.points)
+        lost = self._partition_error(here.points)
         if lost > self.tolerance:
             return lost_digits(lost, self.tolerance)
         folded = self.cells.fold(here.points, here.allowance(self.tolerance))
@@ -237,7 +237,7 @@ class CharacteristicsRepresentation(Representation):
     def _field(self, points: FloatArray) -> Field:
         return self.interaction.of_points(points, self.masses)
 
-    def _lost_share(self, points: FloatArray) -> float:
+    def _partition_error(self, points: FloatArray) -> float:
         """Relative error of velocities by rounding: of Z, or of the masses that make it."""
         if not partition_cancels(self.problem):
             return 0.0

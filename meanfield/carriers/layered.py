@@ -234,7 +234,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         }
         return values | radii(layers_of(self.problem), x, self.masses)
 
-    def _lost_share(self, points: FloatArray) -> float:
+    def _partition_error(self, points: FloatArray) -> float:
         """Relative error of sums over pairs by rounding of the masses."""
         if not partition_cancels(self.problem):
             return 0.0

@@ -255,7 +255,7 @@ def warm_up(turns: Turns, report: Callable[[str], None]) -> None:
     """Compile, or load, all kernels of the page's settings, in the order of use.
 
     turns: the server's; at its end this function ends. It takes no turn: a page would wait.
-    told: gets a line at the end.
+    report: gets a line at the end.
     """
 
     def check() -> None:

@@ -100,7 +100,7 @@ def _summed(
     y = space.vectors(points)
     places = points if targets is None else targets
     x = y if targets is None else space.vectors(targets)
-    total, spread = np.zeros(x.shape), np.zeros(len(x))
+    total, divergence = np.zeros(x.shape), np.zeros(len(x))
     for head, own in zip(heads, masses, strict=True):
         weighted = tilted(x @ head.score, y, own, squares=squares)
         mean, square = weighted.mean, weighted.square
@@ -118,6 +118,6 @@ def _summed(
         else:
             square = square * unit[:, None, None]
         slope = head.value @ square @ head.score.T
-        spread += np.trace(slope, axis1=1, axis2=2) - np.einsum("ni,nij,nj->n", x, slope, x)
-        spread -= space.dimension * (x * along).sum(axis=1)
-    return space.project(places, total), spread
+        divergence += np.trace(slope, axis1=1, axis2=2) - np.einsum("ni,nij,nj->n", x, slope, x)
+        divergence -= space.dimension * (x * along).sum(axis=1)
+    return space.project(places, total), divergence

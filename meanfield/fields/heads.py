@@ -82,18 +82,22 @@ class HeadsField:
             values = np.array([space.evaluate(field, points) for field in head.numerators])
             slopes = [space.gradient(field, points) for field in head.numerators]
             if len(values) == 1:
-                own, spread = values[0], slopes[0]
+                own, own_divergence = values[0], slopes[0]
             else:
                 own = space.project(points, values.T)
                 along = sum(slope[:, a] for a, slope in enumerate(slopes))
-                spread = along - space.dimension * (space.vectors(points).T * values).sum(axis=0)
+                own_divergence = along - space.dimension * (space.vectors(points).T * values).sum(
+                    axis=0
+                )
             if head.partition is not None:
                 below = floored(space.evaluate(head.partition, points))
                 own = own / space.per_point(below)
                 steep = own * space.gradient(head.partition, points)
-                spread = (spread - (steep if steep.ndim == 1 else steep.sum(axis=-1))) / below
+                own_divergence = (
+                    own_divergence - (steep if steep.ndim == 1 else steep.sum(axis=-1))
+                ) / below
             velocity = velocity + own
-            divergence += spread
+            divergence += own_divergence
         return np.asarray(velocity), divergence
 
 

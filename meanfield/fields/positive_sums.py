@@ -127,6 +127,6 @@ def velocity_and_divergence(
         velocity, divergence = field.velocity_and_divergence(points)
     if problem.terms:
         external = fixed_field(problem).seeing(points, masses)
-        fixed, spread = external.velocity_and_divergence(points)
-        velocity, divergence = velocity + fixed, divergence + spread
+        fixed, fixed_divergence = external.velocity_and_divergence(points)
+        velocity, divergence = velocity + fixed, divergence + fixed_divergence
     return velocity, divergence

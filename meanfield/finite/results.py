@@ -157,7 +157,7 @@ class Fluctuations(StudyResult):
     @property
     def limit_moments(self) -> ModalArray:
         """Moments of the limit as `shift` has them, shape (n_times, moments)."""
-        return np.array([np.ravel(self.space.spread(row)) for row in self.limit])
+        return np.array([np.ravel(self.space.unpacked(row)) for row in self.limit])
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def moments_of_coordinates(space: Manifold, degree: int) -> ModalArray:
     """Moments as files have them, flat, of each real coordinate, shape (size, moments)."""
     of = coordinates(space.dimension, degree)
     units = of.to_coefficients(np.eye(of.size))
-    return np.array([np.ravel(space.spread(unit)) for unit in units])
+    return np.array([np.ravel(space.unpacked(unit)) for unit in units])
 
 
 def real_fluctuations(

@@ -196,7 +196,7 @@ def _label_moments(run: Run, density: LabelledDensity) -> np.ndarray[Any, Any]:
     nothing = np.full((len(density.labels), *moments.shape[1:]), np.nan)
     return np.array(
         [
-            [space.spread(space.resize(part, degree)) for part in measure.parts]
+            [space.unpacked(space.resize(part, degree)) for part in measure.parts]
             if isinstance(measure, LabelledDensity)
             else nothing
             for measure in run.measures

@@ -40,7 +40,7 @@ class Euclidean(Vectors):
 
     check_coefficients = staticmethod(mean_vectors.check_coefficients)
     from_modes = staticmethod(mean_vectors.from_modes)
-    spread = staticmethod(mean_vectors.spread)
+    unpacked = staticmethod(mean_vectors.unpacked)
     packed = staticmethod(mean_vectors.packed)
     degree_of = staticmethod(mean_vectors.degree_of)
     resize = staticmethod(mean_vectors.resize)

@@ -152,7 +152,7 @@ class Basis(Protocol):
         """Coefficients of 1 + a sum of modes as run files write them; ValueError if malformed."""
         ...
 
-    def spread(self, coefficients: ModalArray) -> ModalArray:
+    def unpacked(self, coefficients: ModalArray) -> ModalArray:
         """Coefficients with the axes `modal_axes`."""
         ...
 

@@ -62,7 +62,7 @@ def largest_sizes(max_degree: int) -> FloatArray:
     return np.ones(min(max_degree, LARGEST_DEGREE) + 1)
 
 
-def spread(coefficients: ModalArray) -> FloatArray:
+def unpacked(coefficients: ModalArray) -> FloatArray:
     """Real numbers."""
     return np.asarray(np.real(coefficients))
 

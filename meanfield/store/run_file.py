@@ -264,7 +264,7 @@ def _representation(name: Any) -> str:
 def modal(space: Manifold, file: Any, name: str, count: int) -> h5py.Dataset:
     """Dataset of so many rows of coefficients, as the manifold spreads them."""
     if len(space.modal_axes) == 1:
-        some = space.spread(space.moments(np.array([space.origin]), None, 0))
+        some = space.unpacked(space.moments(np.array([space.origin]), None, 0))
         return dataset(file, name, some.dtype.kind, (count, None))
     data = dataset(file, name, "f", (count, 2, None, None))
     return dataset(file, name, "f", (count, 2, data.shape[2], data.shape[2]))

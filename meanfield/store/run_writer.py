@@ -47,7 +47,7 @@ def row(snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool) -
     space = snapshot.measure.manifold
     return Row(
         snapshot.time,
-        space.spread(snapshot.moments),
+        space.unpacked(snapshot.moments),
         snapshot.representation,
         snapshot.diagnostics,
         observed,
@@ -63,7 +63,7 @@ def nbytes(state: Density | Measure | None) -> int:
     if isinstance(state, Measure):
         return state.points.nbytes
     count = len(state.parts) if isinstance(state, LabelledDensity) else 1
-    return count * int(state.manifold.spread(state.coefficients).nbytes)
+    return count * int(state.manifold.unpacked(state.coefficients).nbytes)
 
 
 def room(rows: Sequence[Row]) -> int:
@@ -163,7 +163,7 @@ def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure
     if densities:
         first = _put_saves(file, "density", [row for row, _ in densities])
         space = densities[0][1].manifold
-        coefficients = [space.spread(m.coefficients) for _, m in densities]
+        coefficients = [space.unpacked(m.coefficients) for _, m in densities]
         # density/degree is the degree of each row.
         axes = [f"density/{'mode' if axis == 'degree' else axis}" for axis in space.modal_axes]
         _put(file, "density/coefficients", first, coefficients, "density/save", *axes, gap=0.0)
@@ -189,11 +189,11 @@ def _append_labelled(file: h5py.File, states: Sequence[tuple[int, LabelledDensit
     density, space = states[0][1], states[0][1].manifold
     first = _put_saves(file, "labelled", [row for row, _ in states])
     axes = [f"labelled/{'mode' if axis == 'degree' else axis}" for axis in space.modal_axes]
-    parts = [np.array([space.spread(part) for part in m.parts]) for _, m in states]
+    parts = [np.array([space.unpacked(part) for part in m.parts]) for _, m in states]
     save, label = "labelled/save", "labelled/label"
     _put(file, "labelled/coefficients", first, parts, save, label, *axes, gap=0.0)
     # Not the mean of the parts: the run may have had more labels than are stored.
-    means = [space.spread(m.coefficients) for _, m in states]
+    means = [space.unpacked(m.coefficients) for _, m in states]
     _put(file, "labelled/mean", first, means, save, *axes, gap=0.0)
     degrees = [np.asarray(m.max_degree) for _, m in states]
     _put(file, "labelled/degree", first, degrees, save)

@@ -96,7 +96,7 @@ class EnsembleMoments:
 
     def _flat(self, packed: ModalArray) -> ModalArray:
         """Moments as files have them, flat."""
-        array = self.problem.manifold.spread(packed)
+        array = self.problem.manifold.unpacked(packed)
         return np.asarray(array.reshape(*packed.shape[:-1], -1))
 
     @checked

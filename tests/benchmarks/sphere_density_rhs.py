@@ -94,9 +94,9 @@ def pyshtools_rhs(state: DensityRepresentation, backend: str) -> Callable[[np.nd
         return np.asarray(module.SHExpandGLQ(values, weights, zeros, lmax_calc=degree))
 
     def rhs(c: np.ndarray) -> np.ndarray:
-        field = packing.spread(c)
+        field = packing.unpacked(c)
         mean_field = state.interaction.field(c)
-        potential = packing.spread(packing.resize(mean_field.potential, low))
+        potential = packing.unpacked(packing.resize(mean_field.potential, low))
         f, phi = grid(field), grid(potential)
         lap_f = grid(field * eigenvalues[:, None])
         lap_phi = grid(potential * eigenvalues[: low + 1, None])

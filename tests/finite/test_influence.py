@@ -50,7 +50,7 @@ def test_zonal_moments_of_the_sphere() -> None:
 
 def zonal(degree: int, moments: ModalArray) -> float:
     """Mean of P_l over a measure."""
-    return float(mf.Sphere().spread(moments)[0, degree, 0] / np.sqrt(2 * degree + 1))
+    return float(mf.Sphere().unpacked(moments)[0, degree, 0] / np.sqrt(2 * degree + 1))
 
 
 def test_tokens_have_what_influence_predicts_to_order_one_over_n() -> None:

@@ -35,7 +35,7 @@ def test_manifolds_are_spaces_with_a_basis(name):
     assert [member for member in promised if not hasattr(manifold, member)] == []
     assert manifold.name == name
     uniform = manifold.from_modes([])
-    assert len(manifold.modal_axes) == manifold.spread(uniform).ndim
+    assert len(manifold.modal_axes) == manifold.unpacked(uniform).ndim
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)

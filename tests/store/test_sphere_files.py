@@ -38,7 +38,7 @@ def test_moments_are_those_of_the_states(run):
     """Layout, orientation or normalisation of the two would differ."""
     degree = run.moments.shape[-1] - 1
     for moments, measure in zip(run.moments, run.measures, strict=True):
-        expected = measure.manifold.spread(measure.moments(degree))
+        expected = measure.manifold.unpacked(measure.moments(degree))
         np.testing.assert_allclose(moments, expected, rtol=0, atol=1e-14)
 
 

@@ -88,7 +88,7 @@ def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
     def compared(moments: np.ndarray) -> np.ndarray:
         if space == "circle":
             return moments[: degree + 1]
-        c, s = mf.Sphere().spread(moments)
+        c, s = mf.Sphere().unpacked(moments)
         l, m = np.tril_indices(degree + 1)
         return c[l, m] + 1j * s[l, m]
 

@@ -161,7 +161,7 @@ def moments_along(beta: float, flow: str, law: mf.Law) -> np.ndarray:
     times = np.linspace(0.0, 1.2 / max(abs(mf.growth_rates(problem))), 4)
     carrier = represent(problem, Options(tolerance=1e-9))
     stream = trajectory(problem, carrier, times, tolerance=1e-9)
-    return np.array([SPHERE.spread(snapshot.moments) for snapshot in stream])
+    return np.array([SPHERE.unpacked(snapshot.moments) for snapshot in stream])
 
 
 # Name: modes, and whether a coefficient (sine, l, m) is allowed by the symmetry.

@@ -36,7 +36,7 @@ def moments_at_degree(problem: mf.Problem, end: float, degree: int) -> np.ndarra
     state = space.resize(problem.initial_measure().coefficients, degree)
     held = DensityRepresentation(problem, state, tolerance=10.0, max_degree=degree)
     (last,) = trajectory(problem, held, [end], tolerance=1e-13)
-    return last.moments[:13] if space.name == "circle" else space.spread(last.moments)[:7, :7]
+    return last.moments[:13] if space.name == "circle" else space.unpacked(last.moments)[:7, :7]
 
 
 @pytest.mark.parametrize("flow", FLOWS)

@@ -51,7 +51,7 @@ def check_coefficients(d: int, coefficients: ModalArray) -> ComplexArray:
     return np.array(array, dtype=np.complex128)
 
 
-def spread(d: int, coefficients: ModalArray) -> FloatArray:
+def unpacked(d: int, coefficients: ModalArray) -> FloatArray:
     """Moments m_l = f_l / sqrt(N_l), real; leading axes are kept."""
     return np.asarray(np.real(coefficients) / roots(d, coefficients.shape[-1] - 1))
 

@@ -110,7 +110,7 @@ def power_by_degree(coefficients: ComplexArray) -> FloatArray:
     return np.asarray(np.bincount(degrees_orders(degree)[0], weights=weights), dtype=np.float64)
 
 
-def spread(coefficients: ComplexArray) -> FloatArray:
+def unpacked(coefficients: ComplexArray) -> FloatArray:
     """Array (..., 2, L + 1, L + 1) of C_lm and S_lm, as pyshtools has it ('4pi', csphase 1)."""
     degree = degree_of(coefficients)
     degrees, orders = degrees_orders(degree)
@@ -199,4 +199,4 @@ def to_shcoeffs(coefficients: ComplexArray) -> Any:
     """pyshtools.SHCoeffs ('4pi', csphase 1) of a field, for its spectra, maps and files."""
     import pyshtools
 
-    return pyshtools.SHCoeffs.from_array(spread(coefficients), normalization="4pi", csphase=1)
+    return pyshtools.SHCoeffs.from_array(unpacked(coefficients), normalization="4pi", csphase=1)

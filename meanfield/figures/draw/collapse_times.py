@@ -18,30 +18,30 @@ _SIZES = ("viridis", 0.15, 0.75)
 
 
 def collapse_times_figure(
-    made: CollapseTimes, *, ax: Axes | None = None, title: str | None = None, **options: Any
+    result: CollapseTimes, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
     """Survival of more than one cluster against log time; dashed: the law of two clusters."""
     if ax is not None:
-        return draw_on(ax, partial(_survival, made), title)
+        return draw_on(ax, partial(_survival, result), title)
     with style():
         figure = new_figure(_SIZE, **options)
         axes = figure.subplots()
-        own = title or str(made.attributes.get("title", "")) or "Time to one cluster"
-        title_above(axes, own, facts_title(made.attributes) if made.attributes else "")
-        _survival(made, axes)
+        own = title or str(result.attributes.get("title", "")) or "Time to one cluster"
+        title_above(axes, own, facts_title(result.attributes) if result.attributes else "")
+        _survival(result, axes)
     return figure
 
 
-def _survival(made: CollapseTimes, axes: Axes) -> None:
+def _survival(result: CollapseTimes, axes: Axes) -> None:
     """Steps of the runs, and of the law."""
-    reached = made.times[np.isfinite(made.times)]
-    first = 0.5 * reached.min() if len(reached) else 0.1 * made.until
-    last = made.until if np.isinf(made.times).any() else min(2.0 * reached.max(), made.until)
+    reached = result.times[np.isfinite(result.times)]
+    first = 0.5 * reached.min() if len(reached) else 0.1 * result.until
+    last = result.until if np.isinf(result.times).any() else min(2.0 * reached.max(), result.until)
     times = np.geomspace(first, last, 600)
-    colours = shades(*_SIZES, len(made.tokens))
-    for i, (n, colour) in enumerate(zip(made.tokens.tolist(), colours, strict=True)):
-        axes.step(times, made.survival(times)[i], color=colour, label=f"$N = {n}$", where="post")
-        law = made.survival(times, law=True)[i]
+    colours = shades(*_SIZES, len(result.tokens))
+    for i, (n, colour) in enumerate(zip(result.tokens.tolist(), colours, strict=True)):
+        axes.step(times, result.survival(times)[i], color=colour, label=f"$N = {n}$", where="post")
+        law = result.survival(times, law=True)[i]
         axes.step(times, law, color=INK, linestyle="--", linewidth=0.8, where="post")
     axes.plot([], [], color=INK, linestyle="--", linewidth=0.8, label="last two clusters alone")
     axes.set_xscale("log")

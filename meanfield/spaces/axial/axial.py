@@ -45,7 +45,7 @@ class Axial(Angles):
     >>> axial = Axial(8)
     >>> axial.name, axial.dimension
     ('axial:8', 7)
-    >>> axial.spread(axial.moments(np.array([0.0, np.pi / 2]), None, 2)).round(6)
+    >>> axial.unpacked(axial.moments(np.array([0.0, np.pi / 2]), None, 2)).round(6)
     array([1.      , 0.5     , 0.428571])
     """
 
@@ -114,9 +114,9 @@ class Axial(Angles):
         """Coefficients of 1 + sum_i A_i P_{l_i}(cos theta), modes [l, A]."""
         return harmonics.from_modes(self.ambient, modes)
 
-    def spread(self, coefficients: ModalArray) -> FloatArray:
+    def unpacked(self, coefficients: ModalArray) -> FloatArray:
         """Moments m_l = int P_l dmu, real; leading axes are kept."""
-        return harmonics.spread(self.ambient, coefficients)
+        return harmonics.unpacked(self.ambient, coefficients)
 
     def packed(self, array: FloatArray) -> ModalArray:
         return harmonics.packed(self.ambient, np.asarray(array))

@@ -90,7 +90,7 @@ class Circle(Angles):
             c[int(k)] += 0.5 * (cosine - 1j * sine)
         return c
 
-    def spread(self, coefficients: ModalArray) -> ModalArray:
+    def unpacked(self, coefficients: ModalArray) -> ModalArray:
         return coefficients
 
     def packed(self, array: ModalArray) -> ModalArray:

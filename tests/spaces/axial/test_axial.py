@@ -61,7 +61,7 @@ def test_moments_of_a_density_are_coefficients():
     nodes = mf.Axial(8).moments(cells.points, cells.weights * law.at(cells.points), 12)
     assert nodes == pytest.approx(law.moments(12), abs=1e-13)
     given = mf.Density(mf.Axial(8), [1.0, 0.1, 0.05])
-    assert mf.Axial(8).spread(given.coefficients) == pytest.approx([1.0, 0.1, 0.05], abs=1e-15)
+    assert mf.Axial(8).unpacked(given.coefficients) == pytest.approx([1.0, 0.1, 0.05], abs=1e-15)
 
 
 def test_nodes_stand_for_their_density_up_to_the_poles():

@@ -63,7 +63,7 @@ def test_sizes_by_degree_are_rotation_invariant_and_bound_coefficients():
     sizes = SPHERE.sizes_by_degree(moments)
     turned = SPHERE.sizes_by_degree(SPHERE.moments(points @ rotation.T, None, 9))
     np.testing.assert_allclose(turned, sizes, rtol=1e-13)
-    assert np.all(sizes * (1 + 1e-15) >= np.abs(SPHERE.spread(moments)).max(axis=(0, 2)))
+    assert np.all(sizes * (1 + 1e-15) >= np.abs(SPHERE.unpacked(moments)).max(axis=(0, 2)))
     # Of uniform alone, which has no degree 1.
     assert SPHERE.order_parameter(np.ones(1)) == 0.0
 
@@ -120,10 +120,10 @@ def test_check_coefficients_takes_all_three_forms():
     """Packed, pyshtools' array, and SHCoeffs of any convention are one density."""
     f = density()
     theirs = packing.to_shcoeffs(f)
-    forms = [f, SPHERE.spread(f), theirs, theirs.convert(normalization="ortho", csphase=-1)]
+    forms = [f, SPHERE.unpacked(f), theirs, theirs.convert(normalization="ortho", csphase=-1)]
     for form in forms:
         np.testing.assert_allclose(SPHERE.check_coefficients(form), f, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(SPHERE.packed(SPHERE.spread(f)), f, rtol=0, atol=1e-16)
+    np.testing.assert_allclose(SPHERE.packed(SPHERE.unpacked(f)), f, rtol=0, atol=1e-16)
 
 
 def test_check_coefficients_copies():
@@ -292,10 +292,10 @@ def test_power_is_pyshtools_spectrum_and_sums_to_the_square():
 def test_packed_inverts_spread():
     """Files give back the coefficients; sqrt(2) costs a rounding."""
     batch = np.stack([random_field(7), random_field(7, seed=1)])
-    array = packing.spread(batch)
+    array = packing.unpacked(batch)
     assert array.shape == (2, 2, 8, 8)
     np.testing.assert_allclose(packing.packed(array), batch, rtol=0, atol=2e-16)
-    np.testing.assert_array_equal(packing.spread(batch[1]), array[1])
+    np.testing.assert_array_equal(packing.unpacked(batch[1]), array[1])
 
 
 def test_spread_entries_belong_to_real_harmonics():
@@ -378,7 +378,7 @@ def test_packed_refuses_other_shapes(shape):
 def test_from_modes_adds_real_harmonics_to_uniform():
     """Cosine, sine and zonal modes; the same mode twice adds."""
     modes = [[2, 0, 0.1], [3, 2, 0.2], [3, -2, 0.05], [1, -1, 0.3], [1, -1, 0.1]]
-    array = packing.spread(packing.from_modes(modes))
+    array = packing.unpacked(packing.from_modes(modes))
     expected = np.zeros((2, 4, 4))
     expected[0, 0, 0] = 1.0
     expected[0, 2, 0], expected[0, 3, 2], expected[1, 3, 2] = 0.1, 0.2, 0.05

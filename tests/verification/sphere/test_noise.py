@@ -161,7 +161,7 @@ def test_free_energy_falls_by_its_dissipation(beta, diffusivity, verified):
     passed = run(problem, list(middle + h * np.arange(-4, 5)), 1e-11)
     values = [free_energy(problem, s.measure, s.moments) for s in passed]
     slope = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) @ values / (840 * h)
-    f = SPHERE.spread(passed[4].measure.coefficients)[0, : MODES + 1, 0]
+    f = SPHERE.unpacked(passed[4].measure.coefficients)[0, : MODES + 1, 0]
     t, weights = np.polynomial.legendre.leggauss(2 * MODES)
     p, p_slope = legendre(t)
     force = diffusivity * (f @ p_slope) / (f @ p) - (scaled_bessel(beta)[0] * f) @ p_slope
