@@ -171,8 +171,8 @@ class Problem:
         object.__setattr__(self, "time_functions", (*unchanged, *own))
         self._check_time_dependence()
         check_ends(self.stages)
-        if self.layers is not None and not self.layers.is_flow:
-            self.layers.check_ends([stage.end for stage in self.stages[:-1]])
+        if not self.layering.is_flow:
+            self.layering.check_ends([stage.end for stage in self.stages[:-1]])
         texts = [
             Stage(stage.end, **{name: _unless_same(alone, self, name) for name in _CHANGING})
             for stage, alone in zip(self.stages, self._alone, strict=True)
@@ -407,9 +407,8 @@ class Problem:
         Traceback (most recent call last):
         ValueError: merges rest on the flow of attention, and the problem has layers: ...
         """
-        layers = self.layers
         self._check_no_functions(f"{what} rest")
-        if layers is not None and not layers.keeps_time:
+        if not self.layering.keeps_time:
             raise ValueError(
                 f"{what} rest on the flow of attention, and the problem has layers: use "
                 "mf.simulate, or leave the layers out."
@@ -444,9 +443,10 @@ class Problem:
             return self
         return replace(self, feed_forward=None, drift=None, own_terms=())
 
-    def clock(self, time: float) -> float:
-        """Speed of its flow at a time: 1 but for layers that slow down with depth."""
-        return 1.0 if self.layers is None else self.layers.clock(time)
+    @property
+    def layering(self) -> Layers:
+        """Its layers; without them the flow itself, which is that of post."""
+        return self.layers or _FLOW
 
     @property
     def mask(self) -> Mask:
@@ -767,6 +767,7 @@ def _sinkhorn(kernel: Kernel, flow: Flow) -> Attention:
     return Attention([Head()], "sinkhorn", beta=beta, strength=strength, diffusivity=diffusivity)
 
 
+_FLOW = Layers(step=0.0)
 _STILL = Attention([Head(value=0.0)], "none", beta=0.0)
 """Attention that moves nothing."""
 

@@ -488,8 +488,7 @@ def stored_state(run: Run, save: int) -> Density | Measure:
 def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
     of, alone = problem.attention, problem.unlabelled
-    has_rates = alone.is_isotropic and not alone.terms
-    has_rates = has_rates and (problem.layers is None or problem.layers.keeps_time)
+    has_rates = alone.is_isotropic and not alone.terms and problem.layering.keeps_time
     return {
         "manifold": problem.manifold.name,
         "kernel": "exponential" if of else problem.own_kernel.name,

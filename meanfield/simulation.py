@@ -253,8 +253,8 @@ def _usual_times(
     problem: Problem, until: float | None, save: Any, unit: str, called: str
 ) -> tuple[float, int | Sequence[float]]:
     """End and times to save of a run without either."""
-    layers = problem.layers
-    if layers is None or layers.is_flow:
+    layers = problem.layering
+    if layers.is_flow:
         if until is None:
             raise ValueError(f"{called} is missing: the end time of the run.")
         return until, USUAL_SAVES if save is None else save
@@ -273,7 +273,7 @@ def _usual_times(
 
 def _layers_at(problem: Problem, times: FloatArray, save: Any) -> FloatArray:
     """Whole numbers of layers; times that were only counted are rounded to them."""
-    if problem.layers is None or problem.layers.is_flow:
+    if problem.layering.is_flow:
         return times
     whole = np.unique(np.rint(times))
     if not isinstance(save, int | np.integer) and not np.array_equal(whole, times):

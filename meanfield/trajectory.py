@@ -394,9 +394,9 @@ class _Evolution:
         return len(events)
 
     def _moves(self, step: float) -> bool:
-        layers = self.problem.layers
+        layers = self.problem.layering
         # Whole layers, and normalised outputs, move however small weights are.
-        if layers is not None and (not layers.is_flow or layers.norm.of_output):
+        if not layers.is_flow or layers.norm.of_output:
             return True
         problem, begin = self.problem, self.here.time
         rate = contraction_rate(problem)

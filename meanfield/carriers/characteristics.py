@@ -115,8 +115,7 @@ class CharacteristicsRepresentation(Representation):
         velocity, divergence = velocity_and_divergence(
             self.problem, self.interaction, points, self.masses, self.symmetric
         )
-        if self.problem.layers is not None:
-            clock = self.problem.clock(time)
+        if (clock := self.problem.layering.clock(time)) != 1.0:
             velocity *= clock
             divergence *= clock
         velocity *= self.problem.manifold.per_point(lengths)

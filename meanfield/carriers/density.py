@@ -74,8 +74,8 @@ class DensityRepresentation(Representation):
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state, False)
-        if self.problem.layers is not None:
-            derivative *= self.problem.clock(time)
+        if (clock := self.problem.layering.clock(time)) != 1.0:
+            derivative *= clock
         if self.problem.flow.diffusivity:
             derivative -= self._linear.diffusion * state
         return derivative

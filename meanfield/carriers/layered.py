@@ -30,14 +30,9 @@ from meanfield.schemes.layers import Layers, lengths, unit
 _VANISHED = 1e-6
 
 
-def layers_of(problem: Problem) -> Layers:
-    """Layers of a problem that has some."""
-    return LayerOutputs(problem, None).layers
-
-
 def needs_vectors(problem: Problem) -> bool:
     """True if tokens go through layers as vectors; flows of another clock alone do not."""
-    return problem.layers is not None and not problem.layers.moves_densities
+    return not problem.layering.moves_densities
 
 
 def limited(limit: float, layers: Layers, time: float, late: bool) -> float:
@@ -132,7 +127,7 @@ class LayeredTokens(ParticleRepresentation):
 
     def adapt(self, time: float, state: State) -> LayeredTokens | None:
         """The same after "mix" has turned."""
-        layers = layers_of(self.problem)
+        layers = self.problem.layering
         if self.late or not (layers.is_flow and layers.is_late(time)):
             return None
         return replace(self, state=state, late=True)
@@ -141,11 +136,11 @@ class LayeredTokens(ParticleRepresentation):
         """A length has gone to 0, or R^d is too small."""
         if not self.problem.manifold.is_sphere:
             return out_of_range(state)
-        return vanished(layers_of(self.problem), self._vectors(state))
+        return vanished(self.problem.layering, self._vectors(state))
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Lengths of tokens, where they matter."""
-        return radii(layers_of(self.problem), self._vectors(state), self.weights)
+        return radii(self.problem.layering, self._vectors(state), self.weights)
 
     def _vectors(self, state: State) -> FloatArray:
         return state.reshape(-1, self.problem.manifold.ambient)
@@ -208,14 +203,14 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Finer cells; the same after "mix" has turned."""
-        adapted, layers = super().adapt(time, state), layers_of(self.problem)
+        adapted, layers = super().adapt(time, state), self.problem.layering
         if self.late or not (layers.is_flow and layers.is_late(time)):
             return adapted
         return layered_again(adapted or replace(self, state=state), True)
 
     def failure(self, time: float, state: State) -> str | None:
         """As that of characteristics; or a length has gone to 0, or a layer is no small motion."""
-        layers = layers_of(self.problem)
+        layers = self.problem.layering
         reason = vanished(layers, self._vectors(state)[1]) or super().failure(time, state)
         if reason is not None and reason.startswith("labels fold") and not layers.is_flow:
             return (
@@ -232,7 +227,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
             "cells": float(len(self.cells.bounds)),
             "error": float(self._map(state).errors().max(axis=1).sum()),
         }
-        return values | radii(layers_of(self.problem), x, self.masses)
+        return values | radii(self.problem.layering, x, self.masses)
 
     def _partition_error(self, points: FloatArray) -> float:
         """Relative error of sums over pairs by rounding of the masses."""
@@ -255,7 +250,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
     """Tokens under layers where others would begin, all as long as the layers say."""
     problem = start.problem
-    layers, space = layers_of(problem), problem.manifold
+    layers, space = problem.layering, problem.manifold
     x = space.vectors(space.retract(space.unflattened(start.state))[0])
     if layers.has_radius:
         x = layers.radius * x
@@ -264,7 +259,7 @@ def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
 
 def layered_nodes(start: CharacteristicsRepresentation) -> LayeredCharacteristics:
     """Nodes under layers where characteristics would begin, all as long as the layers say."""
-    layers, space = layers_of(start.problem), start.problem.manifold
+    layers, space = start.problem.layering, start.problem.manifold
     if space.has_rings:
         raise ValueError(
             f"{space.name}: nodes stand for whole rings, and go through no layers but flows of "

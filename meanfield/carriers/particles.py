@@ -92,8 +92,8 @@ class ParticleRepresentation(Representation):
         velocity = self.field.velocity(points)
         if self.frequencies is not None:
             velocity = velocity + self.frequencies
-        if self.problem.layers is not None:
-            velocity = velocity * self.problem.clock(time)
+        if (clock := self.problem.layering.clock(time)) != 1.0:
+            velocity = velocity * clock
         if lengths is not None:
             velocity = velocity * space.per_point(lengths)
         return np.ravel(velocity)

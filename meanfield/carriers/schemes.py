@@ -126,7 +126,7 @@ def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     >>> usual_scheme(problem, represent(problem, Options())).__name__
     'explicit_by_largest'
     """
-    if problem.layers is not None and not problem.layers.is_flow:
+    if not problem.layering.is_flow:
         return layered
     diffuses = problem.flow.diffusivity > 0.0
     if diffuses and (carrier.name, True) not in SCHEMES:

@@ -110,8 +110,8 @@ def check_movable(problem: Problem, measure: Density | Measure | None = None) ->
 
 def check_density_follows(problem: Problem) -> None:
     """Refuse layers that a density cannot follow."""
-    layers = problem.layers
-    if layers is None or layers.moves_densities:
+    layers = problem.layering
+    if layers.moves_densities:
         return
     if not layers.is_flow:
         reason = "layers of a step > 0: nodes can be pushed forward, coefficients cannot"

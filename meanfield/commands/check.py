@@ -72,7 +72,7 @@ def run_facts(config: Config, output: str = "") -> list[tuple[str, Any]]:
     problem = config.problem
     representation = represent(problem, config.options)
     end = config.times[-1]
-    plain = problem.layers is None or problem.layers.keeps_time
+    plain = problem.layering.keeps_time
     has_rates = problem.is_isotropic and plain
     turning = problem.frequencies is not None and plain and problem.unlabelled.is_isotropic
     rate = growth_rate_max(problem) if has_rates or turning else float("nan")
@@ -157,7 +157,7 @@ def _dominant(problem: Problem, has_rates: bool) -> int | str | None:
 
 
 def _end(problem: Problem, end: float, rate: float) -> str:
-    if problem.layers is not None and not problem.layers.is_flow:
+    if not problem.layering.is_flow:
         return f"{end:g} layers"
     return f"t = {end:.6g} scaled{_growth_times(end, rate)}"
 
@@ -226,8 +226,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
     end = float(config.times[-1])
     clocks: list[float] = []
-    layers = config.problem.layers
-    logarithmic = is_logarithmic(config.times) or (layers is not None and not layers.is_flow)
+    logarithmic = is_logarithmic(config.times) or not config.problem.layering.is_flow
     # Each decade is another piece of work: no pace of the first tells of the later ones. Inside
     # layers nothing can be saved.
     times = config.times if logarithmic else np.array(_SHARES) * end

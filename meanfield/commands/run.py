@@ -127,8 +127,7 @@ def _summary(config: Config, last: Snapshot, began: float, rule: str) -> str:
     reached = last.time / time_unit(config.problem, config.unit)
     unit = "" if config.unit == "scaled" else f" {config.unit} time"
     by_rule = f" (stopped: {rule})" if rule else ""
-    layers = config.problem.layers
-    if layers is not None and not layers.is_flow:
+    if not config.problem.layering.is_flow:
         return f"{config.output.path}: {reached:.6g} layers{by_rule}, {spent:.2f} s."
     when = f"t = {reached:.6g}{unit}{by_rule}"
     return f"{config.output.path}: {when} in {steps} steps, {spent:.2f} s."

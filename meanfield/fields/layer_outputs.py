@@ -34,11 +34,8 @@ class LayerOutputs:
 
     @property
     def layers(self) -> Layers:
-        """Where they normalise, and their step."""
-        layers = self.problem.layers
-        if layers is None:
-            raise ValueError("the problem has no layers.")
-        return layers
+        """Layers of the problem."""
+        return self.problem.layering
 
     def layer(self, number: float, x: FloatArray) -> FloatArray:
         """Tokens (n, d) after the layer that has so many before it."""

@@ -221,7 +221,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     """
     space, flow = problem.manifold, problem.flow
     attention = problem.attention
-    if problem.layers is not None and not problem.layers.is_flow:
+    if not problem.layering.is_flow:
         # A step may be too long to climb.
         return lambda measure, moments: float("nan")
     if problem.terms or problem.has_labels or problem.time_functions or not space.has_series:

@@ -387,8 +387,8 @@ def path_of(problem: Problem, tokens: int, start: float) -> AngularPath:
     """Path of n tokens of a problem that begin at a cosine, if there are such tokens."""
     at_least(2, tokens=tokens)
     check_no_diffusion(problem)
-    zonal, layers = problem.zonal, problem.layers
-    if layers is not None and (layers.step, layers.placement) != (0.0, "post"):
+    zonal, layers = problem.zonal, problem.layering
+    if (layers.step, layers.placement) != (0.0, "post"):
         raise ValueError(
             "this is the flow with normalisation after each layer; mf.equiangular_layers knows "
             "the problem's layers."

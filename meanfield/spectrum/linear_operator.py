@@ -359,8 +359,8 @@ def linear_operator(
             "tokens that turn at frequencies of their own have growth rates about incoherence: "
             "mf.incoherence_growth_rates."
         )
-    layers = problem.layers
-    if layers is not None and (layers.placement != "post" or not layers.is_flow):
+    layers = problem.layering
+    if layers.placement != "post" or not layers.is_flow:
         raise ValueError(
             "the linearised flow is that of attention, and layers have another clock: leave them "
             "out of the problem; mf.linear_phase_clock has the clocks of their flows."

@@ -47,7 +47,7 @@ def time_unit(problem: Problem, unit: str) -> float:
     >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA), "paper").__round__(6))
     7.389056
     """
-    if unit == "growth" and problem.layers is not None and not problem.layers.keeps_time:
+    if unit == "growth" and not problem.layering.keeps_time:
         raise ValueError(
             "growth time is that of the flow of post: under other layers modes grow by another "
             "clock, mf.linear_phase_clock. Leave the unit out."

@@ -179,7 +179,7 @@ class CheckedRun:
             return self.no_states
         if problem.has_labels:
             return "tokens have labels, and see different measures"
-        if problem.layers is not None and not problem.layers.keeps_time:
+        if not problem.layering.keeps_time:
             return "layers move tokens, no flow"
         return ""
 

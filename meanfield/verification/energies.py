@@ -42,7 +42,7 @@ def no_gradient(problem: Problem) -> str | None:
     """Why a flow climbs no energy; None if it does."""
     if problem.has_labels:
         return "tokens have labels, and do not see each other alike"
-    if problem.layers is not None and not problem.layers.keeps_time:
+    if not problem.layering.keeps_time:
         return "a layer may be too long to climb"
     reason = energy_note(problem)
     if reason is not None:

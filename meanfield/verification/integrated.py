@@ -185,9 +185,9 @@ def _tokens(
     evolution: Evolution, problem: Problem, measure: Measure, time: float
 ) -> Representation:
     """Tokens, or nodes as weighted tokens, with their lengths and frequencies."""
-    points, layers = measure.points, problem.layers
+    points, layers = measure.points, problem.layering
     fixed = {} if measure.weights is None else {"weights": measure.weights}
-    if layers is not None and not layers.moves_densities:
+    if not layers.moves_densities:
         points = problem.manifold.vectors(points)
         if layers.has_radius:
             if time > 0.0:

@@ -204,7 +204,7 @@ def _may_pass(checked: CheckedRun, problem: Problem) -> str:
         return "only on the circle tokens have an order"
     if problem.has_labels or problem.frequencies is not None:
         return "tokens have labels, and do not move in one field"
-    if problem.layers is not None and not problem.layers.keeps_time:
+    if not problem.layering.keeps_time:
         return "a layer may carry tokens past each other"
     if any(each.flow.diffusivity for each in checked.problem.staged):
         return "noise carries tokens past each other"
