@@ -21,7 +21,7 @@ def diagram() -> mf.BifurcationDiagram:
     return mf.bifurcation_diagram(PROBLEM)
 
 
-def test_diagram_is_the_branch_with_its_onset(diagram: mf.BifurcationDiagram) -> None:
+def test_diagram_is_the_branch_with_its_onset(diagram):
     """The point that is marked would belong to another branch."""
     point = mf.phase_point(PROBLEM)
     assert diagram.point == point and diagram.point.problem == PROBLEM

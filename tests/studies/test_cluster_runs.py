@@ -10,7 +10,6 @@ import pytest
 import meanfield as mf
 from meanfield.fields.mean_field import interaction
 from meanfield.observables.clusters import clusters
-from meanfield.spaces.manifold import Manifold
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions, ensemble_plan
 from meanfield.studies.ensemble import run_tokens as drawn
 from meanfield.studies.ensemble_results import ClusterTable
@@ -21,13 +20,7 @@ SPHERE = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.USA)
 BOTH = pytest.mark.parametrize("problem", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 
 
-def counted(
-    problem: mf.Problem,
-    runs: range = range(1),
-    tokens: int = 150,
-    carrier: str = "particles",
-    tolerance: float = 1e-6,
-) -> ClusterTable:
+def counted(problem, runs=range(1), tokens=150, carrier="particles", tolerance=1e-6):
     """Runs counted at one and two onset times."""
     options = EnsembleOptions((tokens,), runs=runs.stop, representation=carrier, seed=3)
     plan = ensemble_plan(problem, options, tolerance=tolerance)
@@ -43,12 +36,12 @@ def assert_equal(first: ClusterTable, second: ClusterTable) -> None:
 
 
 @BOTH
-def test_runs_do_not_depend_on_their_block(problem: mf.Problem) -> None:
+def test_runs_do_not_depend_on_their_block(problem):
     """Another number of workers, or a resumed ensemble, would be another ensemble."""
     assert_equal(counted(problem, range(4))[1:3], counted(problem, range(1, 3)))
 
 
-def test_tokens_depend_on_seed_size_and_run() -> None:
+def test_tokens_depend_on_seed_size_and_run():
     """Runs would repeat each other, or the sizes of one run share their tokens."""
     draws = [drawn(CIRCLE, *key)[:5] for key in [(50, 0, 0), (50, 1, 0), (51, 0, 0), (50, 0, 1)]]
     assert len({tuple(draw) for draw in draws}) == 4
@@ -56,31 +49,24 @@ def test_tokens_depend_on_seed_size_and_run() -> None:
 
 
 @BOTH
-def test_particles_are_those_of_a_run(problem: mf.Problem) -> None:
+def test_particles_are_those_of_a_run(problem):
     """An ensemble would count other clusters than `run` does, or at other times."""
     times = np.array([1.0, 2.0]) * mf.onset_time(problem, 150)
-    law = mf.from_points(drawn(problem, 150, 0, 3))
-    run = mf.simulate(
-        replace(problem, initial=law),
-        until=times[-1],
-        save=times,
-        representation="particles",
-        tolerance=1e-11,
-    )
-    table = counted(problem, tolerance=1e-11)
+    problem = replace(problem, initial=mf.from_points(drawn(problem, 150, 0, 3)))
+    options = {"representation": "particles", "tolerance": 1e-11}
+    run = mf.simulate(problem, until=times[-1], save=times, **options)
+    table = counted(replace(problem, initial=mf.uniform()), tolerance=1e-11)
     # Degrees felt below the tolerance move the tokens of the run, and errors grow by sqrt(150).
     for j, measure in enumerate(run.measures):
-        assert measure is not None
-        expected = clusters(measure, problem.kernel.beta)
-        assert table.counts[0, j] == expected.count
-        np.testing.assert_allclose(table.mass[0, j, : expected.count], expected.mass, rtol=1e-12)
-        np.testing.assert_allclose(
-            table.centre[0, j, : expected.count], expected.centre, rtol=0, atol=1e-9
-        )
+        found = clusters(measure, problem.kernel.beta)
+        k = found.count
+        assert table.counts[0, j] == k
+        np.testing.assert_allclose(table.mass[0, j, :k], found.mass, rtol=1e-12)
+        np.testing.assert_allclose(table.centre[0, j, :k], found.centre, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("space", "tokens"), [(mf.Circle(), 5000), (mf.Sphere(), 20_000)])
-def test_nodes_have_the_moments_of_the_tokens(space: Manifold, tokens: int) -> None:
+def test_nodes_have_the_moments_of_the_tokens(space, tokens):
     """The density would start in another field than the tokens."""
     problem = mf.Problem(space, mf.exponential(5.0), mf.USA)
     points = drawn(problem, tokens, 0, 0)
@@ -93,7 +79,7 @@ def test_nodes_have_the_moments_of_the_tokens(space: Manifold, tokens: int) -> N
     np.testing.assert_allclose(beyond, space.resize(expected, degree + 5), rtol=0, atol=1e-13)
 
 
-def test_nodes_move_as_the_density_does() -> None:
+def test_nodes_move_as_the_density_does():
     """Weighted nodes would be no density run."""
     points = drawn(CIRCLE, 2000, 0, 0)
     degree = CIRCLE.kernel.degree(1, 1e-6)
@@ -111,7 +97,7 @@ def test_nodes_move_as_the_density_does() -> None:
     np.testing.assert_allclose(moving.moments[-1][:13], density.moments[-1][:13], atol=1e-6, rtol=0)
 
 
-def test_what_is_not_felt_moves_nothing() -> None:
+def test_what_is_not_felt_moves_nothing():
     """The degree would be cut where tokens still feel it, or tokens pay for what they do not."""
     degree = CIRCLE.kernel.degree(1, 1e-6)
     parts = np.abs(interaction(CIRCLE).potential_multipliers) * np.arange(CIRCLE.kernel_degree + 1)
@@ -119,9 +105,7 @@ def test_what_is_not_felt_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize(("tokens", "count"), [(1000, 2), (100, 1)])
-def test_a_cluster_of_a_density_is_worth_three_tokens(
-    tokens: int, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_of_a_density_is_worth_three_tokens(tokens, count, monkeypatch):
     """Densities of few tokens would have clusters of less than the three tokens of the rule."""
     two = mf.Measure(mf.Circle(), [0.0, np.pi], [0.98, 0.02])
     monkeypatch.setitem(CARRIERS, "density", lambda *_: two)
@@ -129,7 +113,7 @@ def test_a_cluster_of_a_density_is_worth_three_tokens(
     assert table.counts[0].tolist() == [count, count]
 
 
-def test_a_negative_density_is_refused() -> None:
+def test_a_negative_density_is_refused():
     """It would be clipped silently: another field, another mass."""
     with pytest.raises(ValueError, match="of 40 tokens is negative: -.* Take more tokens, or repr"):
         counted(CIRCLE, range(1), 40, "density")

@@ -18,7 +18,7 @@ def part() -> ClusterTable:
     return table_of([[found(0.5, 0.4), found(1.0)], [found(), found(0.5, 0.3, 0.2)]], (3,))
 
 
-def test_table_holds_clusters_and_nan() -> None:
+def test_table_holds_clusters_and_nan():
     """Masses would be missing, or rests of others would be taken for clusters."""
     table = part()
     assert table.counts.tolist() == [[2, 1], [0, 3]]
@@ -26,7 +26,7 @@ def test_table_holds_clusters_and_nan() -> None:
     np.testing.assert_array_equal(np.isfinite(table.centre).all(axis=-1), np.isfinite(table.mass))
 
 
-def test_put_widens_without_loss() -> None:
+def test_put_widens_without_loss():
     """A run of many clusters would cut others off, or be cut off itself."""
     narrow = table_of([[found(0.9), found(0.8)]], (3,))
     table = put(empty_table((2, 4, 2), (3,)), (1, slice(0, 1)), narrow)
@@ -39,7 +39,7 @@ def test_put_widens_without_loss() -> None:
     assert table.counts[1].tolist() == [[1, 1], [-1, -1], [2, 1], [0, 3]]
 
 
-def test_put_leaves_nothing_of_what_was_there() -> None:
+def test_put_leaves_nothing_of_what_was_there():
     """Clusters of an earlier result would stay behind those of a new one."""
     table = put(empty_table((2, 2), (3,)), slice(0, 2), part())
     table = put(table, slice(1, 2), table_of([[found(1.0), found(1.0)]], (3,)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ def made() -> CollapseTimes:
     return mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7)
 
 
-def test_two_tokens_obey_their_law(made: CollapseTimes) -> None:
+def test_two_tokens_obey_their_law(made):
     """Times would be those of saved times, or of steps, and not of the flow."""
     exact = [mf.two_cluster_time(PROBLEM, angle, cluster_radius(4.0)) for angle in made.angles[0]]
     np.testing.assert_allclose(made.predicted[0], exact, rtol=1e-14)
@@ -32,7 +31,7 @@ def test_two_tokens_obey_their_law(made: CollapseTimes) -> None:
     assert np.all(made.pair_times[0] == 0.0) and np.all(made.masses[0] == 0.5)
 
 
-def test_last_two_clusters_decide_when_one_is_left(made: CollapseTimes) -> None:
+def test_last_two_clusters_decide_when_one_is_left(made):
     """The law would be of other clusters, or of another time."""
     # Clusters that are not yet points when two are left: a per cent of their short times.
     np.testing.assert_allclose(made.predicted[1], made.times[1], rtol=0.02)
@@ -40,7 +39,7 @@ def test_last_two_clusters_decide_when_one_is_left(made: CollapseTimes) -> None:
     assert np.all((made.masses > 0.0) & (made.masses <= 0.5))
 
 
-def test_atoms_and_tokens_meet_at_the_same_time() -> None:
+def test_atoms_and_tokens_meet_at_the_same_time():
     """The time would depend on when a run hands over to atoms."""
     points = np.array([0.0, 0.1, 2.0, 2.1])
     time = collapse(PROBLEM, points, 1e6)[0]
@@ -51,7 +50,7 @@ def test_atoms_and_tokens_meet_at_the_same_time() -> None:
     assert time == pytest.approx(run.events[-1].time, rel=1e-5)
 
 
-def test_share_of_runs_is_that_of_their_times() -> None:
+def test_share_of_runs_is_that_of_their_times():
     """A curve would drop at other times, or count runs that were not made."""
     times = np.array([[1.0, 4.0, np.inf, np.nan]])
     nothing = np.full_like(times, np.nan)
@@ -67,9 +66,7 @@ def test_share_of_runs_is_that_of_their_times() -> None:
     assert np.isnan(unmade.survival([1.0])).all() and str(unmade) == repr(unmade)
 
 
-def test_files_hold_the_study_and_grow(
-    made: CollapseTimes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
     """A study of a night would be lost, or differ from the study that runs at once."""
     path = tmp_path / "c.h5"
     mf.collapse_times(PROBLEM, tokens=2, runs=2, until=1e7, output=path)
@@ -87,29 +84,16 @@ def test_files_hold_the_study_and_grow(
         mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e6, output=path, resume=True)
 
 
-def test_report_says_what_was_measured_and_what_the_law_says(made: CollapseTimes) -> None:
+def test_report_says_what_was_measured_and_what_the_law_says(made):
     """A table would leave out the law, or a size."""
-    lines = str(made).splitlines()
-    assert lines[0].split() == [
-        "n",
-        "runs",
-        "one",
-        "cluster",
-        "time:",
-        "1/4",
-        "1/2",
-        "3/4",
-        "law:",
-        "1/4",
-        "1/2",
-        "3/4",
-    ]
-    assert lines[1].split()[:3] == ["2", "3", "3"] and lines[2].split()[:3] == ["12", "3", "3"]
+    header, *rows = [line.split() for line in str(made).splitlines()]
+    assert " ".join(header) == "n runs one cluster time: 1/4 1/2 3/4 law: 1/4 1/2 3/4"
+    assert [row[:3] for row in rows[:2]] == [["2", "3", "3"], ["12", "3", "3"]]
     assert "circle, exponential kernel, beta = 4, SA" in made._repr_html_()
     assert {len(column) for column in made.columns.values()} == {6}
 
 
-def test_figure_has_a_curve_and_a_law_for_each_size(made: CollapseTimes, tmp_path: Path) -> None:
+def test_figure_has_a_curve_and_a_law_for_each_size(made, tmp_path):
     """A size would be missing, or have no law beside it."""
     (axes,) = made.plot().axes
     assert [line.get_linestyle() for line in axes.lines] == ["-", "--", "-", "--", "--"]
@@ -136,9 +120,7 @@ def test_figure_has_a_curve_and_a_law_for_each_size(made: CollapseTimes, tmp_pat
         ),
     ],
 )
-def test_what_has_no_time_to_one_cluster_is_refused(
-    problem: mf.Problem, options: dict[str, float], message: str
-) -> None:
+def test_what_has_no_time_to_one_cluster_is_refused(problem, options, message):
     """A study would wait for ever, or compare with a law of something else."""
     with pytest.raises(ValueError, match=message):
         mf.collapse_times(problem, **{"until": 1e3, "tokens": 2, "runs": 1} | options)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,13 +41,10 @@ def diagram(beta: float = 5.0, runs: int = 6, **options: Any) -> mf.MergingDiagr
     return mf.merging_diagram(6, 3, betas=[1.0, beta], times=[1.0, 2.0], runs=runs, **options)
 
 
-def numbers(study: Any) -> list[np.ndarray]:
+def numbers(study):
     """All that was measured."""
-    if isinstance(study, mf.Ensemble):
-        return [study.counts, study.mass, study.centre]
-    if isinstance(study, mf.MergingDiagram):
-        return [study.done, study.sums, study.squares]
-    return [study.distances, study.widths]
+    names = {mf.Ensemble: "counts mass centre", mf.MergingDiagram: "done sums squares"}
+    return [getattr(study, n) for n in names.get(type(study), "distances widths").split()]
 
 
 def assert_same(first: Any, second: Any) -> None:
@@ -63,9 +59,7 @@ STUDIES = pytest.mark.parametrize(
 
 
 @STUDIES
-def test_interrupted_study_resumes_to_the_same_numbers(
-    study: Callable[..., Any], plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_study_resumes_to_the_same_numbers(study, plan, tmp_path, monkeypatch):
     """An interrupt would lose runs, or a resumed study draw other numbers."""
     path, honest = tmp_path / "study.h5", plan.run
     monkeypatch.setattr(plan, "block_length", lambda self, size: 1)
@@ -92,9 +86,7 @@ def test_interrupted_study_resumes_to_the_same_numbers(
 
 
 @STUDIES
-def test_a_study_grows_and_a_whole_one_runs_nothing(
-    study: Callable[..., Any], plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_grows_and_a_whole_one_runs_nothing(study, plan, tmp_path, monkeypatch):
     """More runs would not be those of a study that has them at once."""
     path = tmp_path / "study.h5"
     study(output=path, runs=2)
@@ -106,9 +98,7 @@ def test_a_study_grows_and_a_whole_one_runs_nothing(
     assert path.read_bytes() == before
 
 
-def test_a_whole_comparison_runs_no_density(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_whole_comparison_runs_no_density(tmp_path, monkeypatch):
     """Reading a finished study again would cost its density run."""
     path = tmp_path / "study.h5"
     study = comparison(output=path)
@@ -117,7 +107,7 @@ def test_a_whole_comparison_runs_no_density(
 
 
 @STUDIES
-def test_any_executor_writes_the_same(study: Callable[..., Any], plan: Any, tmp_path: Path) -> None:
+def test_any_executor_writes_the_same(study, plan, tmp_path):
     """Where runs are made would show in the file."""
     with ThreadPoolExecutor(2) as executor:
         there = study(output=tmp_path / "a.h5", executor=executor, progress=True)
@@ -128,14 +118,14 @@ def test_any_executor_writes_the_same(study: Callable[..., Any], plan: Any, tmp_
 
 @pytest.mark.slow
 @STUDIES
-def test_two_processes_give_the_same(study: Callable[..., Any], plan: Any, tmp_path: Path) -> None:
+def test_two_processes_give_the_same(study, plan, tmp_path):
     """The number of processes would show in the result, in memory or in a file."""
     here = study()
     assert_same(study(workers=2), here)
     assert_same(study(workers=2, output=tmp_path / "study.h5"), here)
 
 
-def test_the_command_goes_on_with_a_study_of_python(tmp_path: Path) -> None:
+def test_the_command_goes_on_with_a_study_of_python(tmp_path):
     """A study begun in a notebook could not be completed on a cluster, or give other numbers."""
     path, config = tmp_path / "study.h5", tmp_path / "run.toml"
     config.write_text(
@@ -156,31 +146,20 @@ def test_the_command_goes_on_with_a_study_of_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("study", "message"),
     [
-        (lambda **file: ensemble(seed=1, **file), r"ensemble: \[ensemble\] seed differs"),
-        (lambda **file: ensemble(runs=5, **file), "runs = 5 is fewer than .* resume=True may only"),
-        (lambda **file: ensemble(tokens=60, **file), r"\[ensemble\] tokens lacks 20, which"),
-        (
-            lambda **file: ensemble(tolerance=1e-7, **file),
-            r"\[representation\] tolerance differs .* Use overwrite=True to start again\.$",
-        ),
-        (
-            lambda **file: ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), **file),
-            r"ensemble: \[problem\] beta differs .*, which resume=True continues\.",
-        ),
-        (
-            lambda **file: ensemble(
-                mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.from_values(np.ones(8))),
-                **file,
-            ),
-            r"\[initial\] .* differs",
-        ),
-        (lambda **file: comparison(**file), "is not a comparison of format"),
+        (partial(ensemble, seed=1), r"ensemble: \[ensemble\] seed differs"),
+        (partial(ensemble, runs=5), "runs = 5 is fewer than .* resume=True may only"),
+        (partial(ensemble, tokens=60), r"\[ensemble\] tokens lacks 20, which"),
+        (partial(ensemble, tolerance=1e-7),
+         r"\[representation\] tolerance differs .* Use overwrite=True to start again\.$"),
+        (partial(ensemble, replace(PROBLEM, kernel=mf.exponential(4.0))),
+         r"ensemble: \[problem\] beta differs .*, which resume=True continues\."),
+        (partial(ensemble, replace(PROBLEM, initial=mf.from_values(np.ones(8)))),
+         r"\[initial\] .* differs"),
+        (comparison, "is not a comparison of format"),
         (lambda **file: ensemble(**file | {"resume": False}), "exists: use overwrite=True"),
     ],
-)
-def test_another_study_is_not_resumed(
-    study: Callable[..., Any], message: str, tmp_path: Path
-) -> None:
+)  # fmt: skip
+def test_another_study_is_not_resumed(study, message, tmp_path):
     """Runs of two problems would be mixed in one file, or some be dropped."""
     path = tmp_path / "study.h5"
     ensemble(output=path)
@@ -199,16 +178,14 @@ def test_another_study_is_not_resumed(
         ({"runs": 5}, r"runs=5 is fewer than the 6 of .*: resume=True may only add\."),
     ],
 )
-def test_another_diagram_is_not_resumed(
-    change: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_another_diagram_is_not_resumed(change, message, tmp_path):
     """Pairs of two diagrams would be added up."""
     diagram(output=tmp_path / "d.h5")
     with pytest.raises(ValueError, match=message):
         diagram(output=tmp_path / "d.h5", resume=True, **change)
 
 
-def test_a_kernel_that_changed_is_not_resumed(tmp_path: Path) -> None:
+def test_a_kernel_that_changed_is_not_resumed(tmp_path):
     """Two functions of one name would be mixed: a file has only the name."""
 
     def study(slope: float, **options: Any) -> mf.Ensemble:
@@ -236,15 +213,13 @@ def test_a_kernel_that_changed_is_not_resumed(tmp_path: Path) -> None:
         ({"output": "x.txt"}, "output=x.txt"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+def test_options_that_do_not_fit_are_refused(options, message):
     """One of two options would be ignored silently, before a study that takes hours."""
     with pytest.raises(ValueError, match=message):
         ensemble(**options)
 
 
-def test_kernels_are_compiled_before_workers_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_kernels_are_compiled_before_workers_start(monkeypatch, tmp_path):
     """Each worker would compile them for itself, for a minute."""
     compiled: list[mf.Problem | None] = []
     started: list[int] = []

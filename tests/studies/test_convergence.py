@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
@@ -36,20 +35,19 @@ def small(problem: Any = PROBLEM, until: float = 2.0, **options: Any) -> Converg
     return convergence_study(problem, until, **chosen)
 
 
-def synthetic(distances: np.ndarray, onset: float = np.inf) -> ConvergenceStudy:
+def synthetic(distances, onset=np.inf):
     """Study of given distances at times 0, 1, 2, ..."""
-    tokens = 10 ** np.arange(1, 1 + len(distances))
-    onsets = onset * np.arange(1, 1 + len(distances))
-    return ConvergenceStudy(
-        np.arange(distances.shape[2]) * 1.0, tokens, distances, "W1", 0.3, onsets
-    )
+    sizes = np.arange(1, 1 + len(distances))
+    times = np.arange(distances.shape[2]) * 1.0
+    return ConvergenceStudy(times, 10**sizes, distances, "W1", 0.3, onset * sizes)
 
 
-def test_mean_distance_falls_like_the_root_of_the_size(verified: Callable) -> None:
-    """Particles would not approach the density at the rate of independent tokens.
+GAMMA = np.random.default_rng(0).gamma(5.0, size=(2, 7, 3))
 
-    40 systems a size: standard error of the exponent about 0.5 sqrt(2 / 40) / ln 100 = 0.024.
-    """
+
+def test_mean_distance_falls_like_the_root_of_the_size(verified):
+    """Particles would not approach the density at the rate of independent tokens."""
+    # 40 systems a size: standard error of the exponent about 0.5 sqrt(2 / 40) / ln 100 = 0.024.
     study = small(until=8.0, tokens=(30, 3000), runs=40)
     assert study.exponent_time == 8.0
     exponent = study.exponent
@@ -60,11 +58,9 @@ def test_mean_distance_falls_like_the_root_of_the_size(verified: Callable) -> No
 
 
 @pytest.mark.parametrize("tokens", [3, 50])
-def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int, verified: Callable) -> None:
-    """E W_2^2 = pi^2 / (3 n) for n uniform tokens: draws or distances would be biased.
-
-    The standard deviation of W_2^2 is about 0.65 of its mean; 400 systems, four standard errors.
-    """
+def test_mean_square_w2_of_uniform_tokens_is_exact(tokens, verified):
+    """E W_2^2 = pi^2 / (3 n) for n uniform tokens: draws or distances would be biased."""
+    # The standard deviation of W_2^2 is about 0.65 of its mean; 400 systems, four standard errors.
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
     study = small(problem, 1e-3, save=2, tokens=(tokens,), runs=400, metric="W2")
     squares = study.distances[0, :, 0] ** 2
@@ -74,31 +70,28 @@ def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int, verified: Callab
     verified("statistics", what, deviation, 4.0)
 
 
-def test_systems_do_not_depend_on_what_else_is_asked() -> None:
+def test_systems_do_not_depend_on_what_else_is_asked():
     """A resumed or enlarged study would not be the one asked for."""
     study = small(runs=4)
     np.testing.assert_array_equal(small(tokens=(40,), runs=2).distances, study.distances[1:, :2])
 
 
-def test_seed_makes_the_study() -> None:
-    """The seed would be ignored, or the study not be reproducible."""
-    np.testing.assert_array_equal(small().distances, small().distances)
+def test_seed_makes_the_study():
+    """The study would not be reproducible, or ask for a Problem where a function made it."""
+    np.testing.assert_array_equal(small().distances, small(lambda: PROBLEM).distances)
     assert np.all(small().distances != small(seed=1).distances)
+    # The last line of a notebook cell would show arrays.
+    assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 runs, exponent -0")
 
 
-def test_function_may_make_the_problem() -> None:
-    """Scripts that pass a function instead of a Problem would stop working."""
-    np.testing.assert_array_equal(small(lambda: PROBLEM).distances, small().distances)
-
-
-def test_problem_reaches_other_processes() -> None:
+def test_problem_reaches_other_processes():
     """The study would need one executor only, or depend on which it is."""
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         study = small(executor=executor)
     np.testing.assert_array_equal(study.distances, small().distances)
 
 
-def test_lambda_is_kept_from_other_processes() -> None:
+def test_lambda_is_kept_from_other_processes():
     """The user would read an error of pickle's, after the pool broke."""
     kernel = mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0)
     with (
@@ -108,13 +101,13 @@ def test_lambda_is_kept_from_other_processes() -> None:
         small(mf.Problem(mf.Circle(), kernel, mf.USA, LAW), executor=executor)
 
 
-def test_time_unit_is_converted() -> None:
+def test_time_unit_is_converted():
     """Times in the papers' unit would be taken as scaled."""
     paper = small(until=2.0 * np.exp(-5.0), unit="paper")
     np.testing.assert_allclose(paper.times, small().times, rtol=1e-15)
 
 
-def test_study_ends_with_the_density() -> None:
+def test_study_ends_with_the_density():
     """Distances to a density that left its grid would be reported."""
     study = small(until=40.0, save=41, max_degree=64, tokens=(10,))
     assert 2 < len(study.times) < 41
@@ -132,45 +125,37 @@ def test_study_ends_with_the_density() -> None:
         ("max_degree", 0, "max_degree must be at least 1, got 0"),
     ],
 )
-def test_wrong_value_is_refused(option: str, value: Any, message: str) -> None:
+def test_wrong_value_is_refused(option, value, message):
     """A mistake would surface after the density run, or never."""
     with pytest.raises(ValueError, match=message):
         small(**{option: value})
 
 
-def test_statistics_are_those_of_the_samples() -> None:
+def test_statistics_are_those_of_the_samples():
     """Mean, standard error or amplification would be wrong."""
-    distances = np.random.default_rng(0).gamma(5.0, size=(2, 7, 3))
-    study = synthetic(distances)
-    np.testing.assert_allclose(study.mean_distance, distances.mean(axis=1), rtol=1e-14)
-    expected = distances.std(axis=1, ddof=1) / np.sqrt(7)
+    study, mean = synthetic(GAMMA), GAMMA.mean(axis=1)
+    np.testing.assert_allclose(study.mean_distance, mean, rtol=1e-14)
+    expected = GAMMA.std(axis=1, ddof=1) / np.sqrt(7)
     np.testing.assert_allclose(study.standard_error, expected, rtol=1e-13)
-    ratio = distances.mean(axis=1) / distances.mean(axis=1)[:, :1]
-    np.testing.assert_allclose(study.amplification, ratio, rtol=1e-14)
+    np.testing.assert_allclose(study.amplification, mean / mean[:, :1], rtol=1e-14)
     np.testing.assert_allclose(study.linear_amplification, np.exp([0.0, 0.3, 0.6]), rtol=1e-14)
-
-
-def test_statistics_leave_out_what_is_missing() -> None:
-    """An unfinished study would have no mean."""
-    distances = np.random.default_rng(0).gamma(5.0, size=(2, 7, 3))
-    holed = distances.copy()
-    holed[:, 4:] = np.nan
-    np.testing.assert_allclose(
-        synthetic(holed).standard_error, synthetic(distances[:, :4]).standard_error, rtol=1e-14
-    )
+    # An unfinished study would have no mean.
+    holed = np.where(np.arange(7)[:, None] < 4, GAMMA, np.nan)
+    few = synthetic(GAMMA[:, :4]).standard_error
+    np.testing.assert_allclose(synthetic(holed).standard_error, few, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
     ("onset", "expected"), [(np.inf, 9), (8.0, 4), (2.2, 1), (0.9, 0), (30.0, 9)]
 )
-def test_headline_is_half_way_to_the_first_onset(onset: float, expected: int) -> None:
+def test_headline_is_half_way_to_the_first_onset(onset, expected):
     """The headline exponent would be taken where small systems saturate."""
     study = synthetic(np.random.default_rng(0).gamma(5.0, size=(2, 3, 10)), onset)
     assert study.headline == expected
     assert study.exponent == study.exponents[expected]
 
 
-def test_repulsion_has_no_onset() -> None:
+def test_repulsion_has_no_onset():
     """Where nothing grows, ln n / (2 lambda) would be negative."""
     study = small(REPULSIVE)
     assert np.isinf(study.onset_times).all()
@@ -178,15 +163,10 @@ def test_repulsion_has_no_onset() -> None:
     assert study.headline == len(study.times) - 1
 
 
-def test_study_says_what_it_is() -> None:
-    """The last line of a notebook cell would show arrays."""
-    assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 runs, exponent -0")
-
-
 SIZES = np.array([100.0, 1000.0, 10000.0])
 
 
-def test_exact_law_is_recovered() -> None:
+def test_exact_law_is_recovered():
     """Slope or intercept would be wrong: a law without scatter leaves only rounding."""
     law = fit_power_law(SIZES, 3.0 * SIZES[:, None] ** -0.7 * np.ones(4))
     assert abs(law.exponent + 0.7) < 1e-14
@@ -194,12 +174,10 @@ def test_exact_law_is_recovered() -> None:
     assert np.ptp(law.interval) < 1e-14
 
 
-def test_interval_of_two_sizes_is_that_of_welch() -> None:
-    """Variance, freedom or quantile would be wrong.
-
-    For two sizes the exponent is a difference of means, for which SciPy has Welch's interval; with
-    scatter 1e-6 the logarithm is linear, and the two agree to that order.
-    """
+def test_interval_of_two_sizes_is_that_of_welch():
+    """Variance, freedom or quantile would be wrong."""
+    # For two sizes the exponent is a difference of means, for which SciPy has Welch's interval;
+    # with scatter 1e-6 the logarithm is linear, and the two agree to that order.
     from scipy.stats import ttest_ind
 
     rng = np.random.default_rng(1)
@@ -213,11 +191,9 @@ def test_interval_of_two_sizes_is_that_of_welch() -> None:
     np.testing.assert_allclose(law.interval, expected, rtol=0, atol=1e-4 * width)
 
 
-def test_interval_covers_the_truth_in_95_per_cent() -> None:
-    """The stated confidence would not be the real one.
-
-    2000 studies of skewed samples (the shape of W_1): standard error 0.5 %, four of them allowed.
-    """
+def test_interval_covers_the_truth_in_95_per_cent():
+    """The stated confidence would not be the real one."""
+    # 2000 studies of skewed samples (the shape of W_1): standard error 0.5 %, four of them allowed.
     rng = np.random.default_rng(2)
     truth = -0.5
     hits = 0
@@ -228,26 +204,17 @@ def test_interval_covers_the_truth_in_95_per_cent() -> None:
     assert abs(hits / 2000 - 0.95) < 0.02
 
 
-def test_missing_samples_are_left_out() -> None:
-    """An unfinished study would have a wrong fit: NaN must act as if it had not been there."""
-    rng = np.random.default_rng(3)
-    samples = SIZES[:, None] ** -0.5 * rng.gamma(6.0, size=(3, 6))
-    holed = samples.copy()
-    holed[:, 4:] = np.nan
+def test_missing_samples_are_left_out():
+    """NaN must act as if it had not been there; a size with one sample has no variance."""
+    samples = SIZES[:, None] ** -0.5 * np.random.default_rng(3).gamma(6.0, size=(3, 6))
+    holed, single = samples.copy(), samples.copy()
+    holed[:, 4:] = single[1, 1:] = np.nan
     assert fit_power_law(SIZES, holed) == fit_power_law(SIZES, samples[:, :4])
-
-
-def test_size_with_one_sample_is_left_out() -> None:
-    """A size without a variance would make the interval NaN."""
-    rng = np.random.default_rng(4)
-    samples = SIZES[:, None] ** -0.5 * rng.gamma(6.0, size=(3, 6))
-    holed = samples.copy()
-    holed[1, 1:] = np.nan
-    assert fit_power_law(SIZES, holed) == fit_power_law(SIZES[[0, 2]], samples[[0, 2]])
+    assert fit_power_law(SIZES, single) == fit_power_law(SIZES[[0, 2]], samples[[0, 2]])
 
 
 @pytest.mark.parametrize("sizes", [SIZES[:1], SIZES[:0]])
-def test_fewer_than_two_sizes_have_no_exponent(sizes: np.ndarray) -> None:
+def test_fewer_than_two_sizes_have_no_exponent(sizes):
     """One point would be given a slope."""
     law = fit_power_law(sizes, np.ones((len(sizes), 3)))
     assert np.isnan([law.exponent, *law.interval, law.prefactor]).all()
@@ -266,23 +233,16 @@ def reference(problem: mf.Problem = PROBLEM, *times: float) -> Reference:
     return density_reference(problem, np.array(times or (1.0, 3.0)), tolerance=1e-8, max_degree=512)
 
 
-def test_reference_begins_at_zero() -> None:
-    """Amplification would be relative to another time than 0."""
+def test_reference_is_the_density_run():
+    """Particles would be compared with another density, or amplification begin elsewhere."""
+    run = mf.simulate(PROBLEM, until=3.0, save=[0.0, 3.0], representation="density", tolerance=1e-8)
+    found = reference(PROBLEM, 3.0).densities[-1].coefficients
+    np.testing.assert_array_equal(found, run.measures[-1].coefficients)
     assert reference(PROBLEM, 1.0, 2.0).times.tolist() == [0.0, 1.0, 2.0]
     assert reference(PROBLEM, 0.0, 2.0).times.tolist() == [0.0, 2.0]
 
 
-def test_reference_is_the_density_run() -> None:
-    """Particles would be compared with another density than that of `meanfield run`."""
-    run = mf.simulate(PROBLEM, until=3.0, save=[0.0, 3.0], representation="density", tolerance=1e-8)
-    expected = run.measures[-1]
-    assert isinstance(expected, mf.Density)
-    np.testing.assert_array_equal(
-        reference(PROBLEM, 3.0).densities[-1].coefficients, expected.coefficients
-    )
-
-
-def test_reference_ends_where_the_density_does() -> None:
+def test_reference_ends_where_the_density_does():
     """A density that left its grid would be trusted, or its good part thrown away."""
     short = density_reference(PROBLEM, np.arange(0.0, 40.0), tolerance=1e-8, max_degree=64)
     assert 2 < len(short.times) == len(short.densities) < 40
@@ -291,7 +251,7 @@ def test_reference_ends_where_the_density_does() -> None:
     assert "auto" not in short.note and short.note.endswith("raise max_degree, or end there")
 
 
-def test_reference_of_an_unresolved_law_fails() -> None:
+def test_reference_of_an_unresolved_law_fails():
     """There would be a study without a single trusted time."""
     law = mf.perturbed_uniform([[64, 0.5, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
@@ -299,7 +259,7 @@ def test_reference_of_an_unresolved_law_fails() -> None:
         density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
 
 
-def test_distance_at_zero_is_that_of_the_tokens() -> None:
+def test_distance_at_zero_is_that_of_the_tokens():
     """Another measure than the drawn tokens would be compared, or with another density."""
     at = reference()
     points = mf.sample_tokens(at.densities[0], 50, np.random.default_rng(7))
@@ -307,13 +267,11 @@ def test_distance_at_zero_is_that_of_the_tokens() -> None:
     assert distances(PROBLEM, at, 50)[0].tolist() == [expected, 0.0]
 
 
-def test_distance_grows_as_linear_theory_says() -> None:
-    """Particles or density would run on another clock, or W_2 be measured at the wrong time.
-
-    About uniform W_2^2(t) = 2 sum_k |c_k(0)|^2 e^{2 lambda_k t} / k^2 with the moments of the drawn
-    tokens. What is left out is of relative order |c_k(t)|, here 3e-3 to 1e-2, and the degrees
-    above 300, 0.3 % of W_2^2 at time 0.
-    """
+def test_distance_grows_as_linear_theory_says():
+    """Particles or density would run on another clock, or W_2 be measured at the wrong time."""
+    # About uniform W_2^2(t) = 2 sum_k |c_k(0)|^2 e^{2 lambda_k t} / k^2 with the moments of the
+    # drawn tokens. What is left out is of relative order |c_k(t)|, here 3e-3 to 1e-2, and the
+    # degrees above 300, 0.3 % of W_2^2 at time 0.
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
     at = density_reference(problem, np.array([5.0, 10.0]), tolerance=1e-8, max_degree=512)
     points = mf.sample_tokens(at.densities[0], 100_000, np.random.default_rng(7))
@@ -338,7 +296,7 @@ def perturbation(space: mf.Circle | mf.Sphere, degree: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_moments_are_right_to_first_order(name: str) -> None:
+def test_moments_are_right_to_first_order(name):
     """Halving the amplitude quarters the error: order 2, measured between 1e-3 and 5e-4."""
     space = SPACES[name]
     field = perturbation(space, 4)
@@ -352,7 +310,7 @@ def test_moments_are_right_to_first_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_nothing_asked_nothing_moves(name: str) -> None:
+def test_nothing_asked_nothing_moves(name):
     """Zero moments leave the grid, whose own moments vanish to rounding."""
     space = SPACES[name]
     start = quiet_start(space, np.zeros_like(perturbation(space, 4)), 16)
@@ -360,14 +318,13 @@ def test_nothing_asked_nothing_moves(name: str) -> None:
     assert np.abs(moments[1:]).max() < 1e-14
 
 
-def test_weights_are_positive_whatever_is_asked() -> None:
+def test_weights_are_positive_whatever_is_asked():
     """A density of amplitude 3 would be negative; displaced nodes are not."""
     start = quiet_start(mf.Circle(), np.array([0.0, 0.0, 1.5]), 32)
-    assert start.weights is not None
     assert start.weights.min() > 0
 
 
-def test_certified_distance_bounds_every_system() -> None:
+def test_certified_distance_bounds_every_system():
     """W_1 and W_2 from their distances at time 0; half of a width counts, other metrics do not."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)

@@ -27,7 +27,7 @@ def counts(
     return np.concatenate([part for _, part in parts]).tolist()
 
 
-def test_samples_depend_on_seed_and_number_alone() -> None:
+def test_samples_depend_on_seed_and_number_alone():
     """Blocks, executors and how many more are asked for must not matter."""
     made = problem(5.0)
     few = counts(made, 5000, 25)
@@ -38,14 +38,10 @@ def test_samples_depend_on_seed_and_number_alone() -> None:
 
 
 @pytest.mark.parametrize(("beta", "tokens"), [(7.0, 1_000_000), (20.0, 5000)])
-def test_finer_steps_and_nodes_change_little(
-    beta: float, tokens: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half the amplitude, a hundredth of the tolerance, twice the nodes: the same counts.
-
-    Of 150 samples 1 to 4 were measured to change; three of 40 allow for a merge at the end of
-    the run that comes a little earlier or later.
-    """
+def test_finer_steps_and_nodes_change_little(beta, tokens, monkeypatch):
+    """Half the amplitude, a hundredth of the tolerance, twice the nodes: the same counts."""
+    # Of 150 samples 1 to 4 were measured to change; three of 40 allow for a merge at the end of the
+    # run that comes a little earlier or later.
     made = problem(beta)
     usual = counts(made, tokens, 40)
     monkeypatch.setattr(corrected_law, "_AMPLITUDE", 0.5 * corrected_law._AMPLITUDE)
@@ -60,7 +56,7 @@ def test_finer_steps_and_nodes_change_little(
 @pytest.mark.parametrize(
     ("beta", "tokens", "samples"), [(5.0, 3000, 600), (15.0, 3000, 600), (30.0, 20000, 400)]
 )
-def test_mean_is_that_of_particle_systems(beta: float, tokens: int, samples: int) -> None:
+def test_mean_is_that_of_particle_systems(beta, tokens, samples):
     """Within 4 standard errors of the difference: an independent ensemble of real tokens."""
     made = problem(beta)
     found = np.array(counts(made, tokens, samples))
@@ -69,25 +65,25 @@ def test_mean_is_that_of_particle_systems(beta: float, tokens: int, samples: int
     assert abs(found.mean() - runs.mean_count[0, 0]) < 4 * error
 
 
-def test_one_degree_makes_one_cluster() -> None:
+def test_one_degree_makes_one_cluster():
     """Kuramoto: every sample of many tokens ends in one cluster."""
     made = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
     assert counts(made, 20_000, 5) == [1] * 5
 
 
-def test_sphere_is_counted() -> None:
+def test_sphere_is_counted():
     """Beta = 2 on the sphere: one or two clusters, as the closed form 1.49 says."""
     assert set(counts(problem(2.0, mf.Sphere()), 5000, 4)) <= {1, 2}
 
 
-def test_diffusion_is_refused() -> None:
+def test_diffusion_is_refused():
     """Nodes do not diffuse."""
     made = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.01))
     with pytest.raises(ValueError, match="diffusivity"):
         list(corrected_counts(made, 1000, 1, 0))
 
 
-def test_moments_are_grown_to_the_start_of_the_run() -> None:
+def test_moments_are_grown_to_the_start_of_the_run():
     """Ungrown, or run for too long, the samples would be those of another time."""
     made, tokens = problem(5.0), 1_000_000
     sampler = corrected_law._sampler(made, tokens)
@@ -100,7 +96,7 @@ def test_moments_are_grown_to_the_start_of_the_run() -> None:
 
 
 @pytest.mark.parametrize("tokens", [300, 1_000_000])
-def test_runs_start_where_linear_theory_ends(tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_start_where_linear_theory_ends(tokens, monkeypatch):
     """Tokens run for two onset times, nodes for what linear theory leaves of them."""
     made, seen = problem(5.0), []
 

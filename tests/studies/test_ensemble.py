@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from parameters import together
 
 import meanfield as mf
-from meanfield.spaces.manifold import Manifold
 from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -29,14 +27,14 @@ def assert_equal(first: Ensemble, second: Ensemble) -> None:
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
-def test_any_executor_gives_the_same() -> None:
+def test_any_executor_gives_the_same():
     """The result would depend on the machine."""
     here = mf.ensemble(PROBLEM, tokens=(20, 60), runs=5)
     with ThreadPoolExecutor(2) as executor:
         assert_equal(mf.ensemble(PROBLEM, tokens=(20, 60), runs=5, executor=executor), here)
 
 
-def test_more_runs_and_sizes_change_none() -> None:
+def test_more_runs_and_sizes_change_none():
     """An ensemble that grew would not be the one asked for at once."""
     few = mf.ensemble(PROBLEM, tokens=60, runs=2)
     more = mf.ensemble(PROBLEM, tokens=(20, 60), runs=4)
@@ -46,7 +44,7 @@ def test_more_runs_and_sizes_change_none() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_order_and_resuming_do_not_matter(order: int) -> None:
+def test_order_and_resuming_do_not_matter(order):
     """What was found before, or last, would be lost or in another place."""
     whole = plan(runs=130)
     blocks = whole.missing(whole.empty())
@@ -70,7 +68,7 @@ def test_order_and_resuming_do_not_matter(order: int) -> None:
     assert_equal(larger.results(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5))
 
 
-def test_an_interrupt_leaves_balanced_sizes() -> None:
+def test_an_interrupt_leaves_balanced_sizes():
     """All runs of one size would be done before the next size begins."""
     asked = plan((20, 60), 640)
     blocks = asked.missing(asked.empty())
@@ -82,7 +80,7 @@ def test_an_interrupt_leaves_balanced_sizes() -> None:
     assert sum(map(asked.work, blocks)) == 640 * (1020 + 1060)
 
 
-def test_prediction_is_of_uniform_tokens() -> None:
+def test_prediction_is_of_uniform_tokens():
     """The linear law would stand beside runs that it is not about."""
     assert plan((20,)).predicted[0] == mf.mean_clusters(PROBLEM, 20)
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -90,7 +88,7 @@ def test_prediction_is_of_uniform_tokens() -> None:
     assert np.isnan(other.predicted[0])
 
 
-def test_counts_follow_the_law_of_the_tokens() -> None:
+def test_counts_follow_the_law_of_the_tokens():
     """Tokens would be drawn from uniform whatever the initial law."""
     law = mf.von_mises_fisher(20.0)
     made = mf.ensemble(replace(PROBLEM, initial=law), tokens=200, runs=3, times=[2.0])
@@ -100,7 +98,7 @@ def test_counts_follow_the_law_of_the_tokens() -> None:
 
 
 @pytest.mark.slow
-def test_density_runs_count_as_particles_do() -> None:
+def test_density_runs_count_as_particles_do():
     """Density runs from sampled data would follow another law than particles."""
     particles, density = (
         mf.ensemble(PROBLEM, tokens=2000, runs=60, times=[2.0], representation=carrier)
@@ -112,14 +110,14 @@ def test_density_runs_count_as_particles_do() -> None:
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
-def test_without_growth_there_is_no_onset(space: Manifold) -> None:
+def test_without_growth_there_is_no_onset(space):
     """Runs to an infinite time would never end."""
     repulsive = mf.Problem(space, mf.exponential(5.0), mf.Flow("none", strength=-1.0))
     with pytest.raises(ValueError, match="nothing grows: uniform is stable, there is no onset"):
         mf.ensemble(repulsive, tokens=20, runs=1)
 
 
-def test_points_are_no_law_to_draw_from() -> None:
+def test_points_are_no_law_to_draw_from():
     """The error would come from a worker, after others were paid for."""
     with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
         mf.ensemble(replace(PROBLEM, initial=mf.from_points(np.arange(3.0))), tokens=9, runs=1)
@@ -144,13 +142,13 @@ def test_points_are_no_law_to_draw_from() -> None:
         ({"seed": -1}, "seed must not be negative"),
     ],
 )
-def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+def test_options_out_of_range_are_refused(options, message):
     """A mistake would surface later, or not at all."""
     with pytest.raises(ValueError, match=message):
         EnsembleOptions(**options)
 
 
-def test_tolerance_out_of_range_is_refused() -> None:
+def test_tolerance_out_of_range_is_refused():
     """Steps would be unbounded."""
     with pytest.raises(ValueError, match="tolerance must lie between"):
         mf.ensemble(PROBLEM, tokens=20, runs=1, tolerance=1.0)

@@ -20,7 +20,7 @@ def distance(found: Estimate, expected: Any) -> float:
     return float((off[found.error >= 1e-12] / found.error[found.error >= 1e-12]).max())
 
 
-def test_covariance_and_shift_of_tokens_are_those_of_theory() -> None:
+def test_covariance_and_shift_of_tokens_are_those_of_theory():
     """Of 1,000 tokens the next order is below the errors, which are small beside all numbers."""
     made = mf.ensemble_moments(SOFTMAX, 1000, times=[1.0], runs=100)
     theory = mf.fluctuations(SOFTMAX, until=1.0, save=2)
@@ -35,12 +35,10 @@ def test_covariance_and_shift_of_tokens_are_those_of_theory() -> None:
     assert shift.error[0, 1] < 0.15 * abs(theory.shift[-1, 1]) < 0.05 * plain.error[0, 1]
 
 
-def test_energy_and_pairs_of_tokens_are_those_of_theory() -> None:
-    """The energy; and the law of two tokens, which is not the square of the limit.
-
-    N (rho_2 - f f)_{km} = C_km - (c_{k-m} - c_k conj c_m) + c_k conj eta_m + eta_k conj c_m,
-    rho_2 being told by all pairs but those of a token with itself.
-    """
+def test_energy_and_pairs_of_tokens_are_those_of_theory():
+    """The energy; and the law of two tokens, which is not the square of the limit."""
+    # N (rho_2 - f f)_{km} = C_km - (c_{k-m} - c_k conj c_m) + c_k conj eta_m + eta_k conj c_m,
+    # rho_2 being told by all pairs but those of a token with itself.
     tokens, degree = 500, SOFTMAX.kernel_degree
     made = mf.ensemble_moments(SOFTMAX, tokens, times=[0.5], runs=100, degree=degree)
     theory = mf.fluctuations(SOFTMAX, until=0.5, save=2, degree=degree)
@@ -61,7 +59,7 @@ def test_energy_and_pairs_of_tokens_are_those_of_theory() -> None:
     assert abs(beside + off - expected.real) < 4.0 * made.of(pairs)[0].error[0]
 
 
-def test_noise_on_the_way_adds_to_the_covariance() -> None:
+def test_noise_on_the_way_adds_to_the_covariance():
     """Control variates know the draw of tokens alone: of the noise there are as many terms."""
     flow = mf.Flow(normalized=True, diffusivity=0.1)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), flow, LAW)
@@ -73,7 +71,7 @@ def test_noise_on_the_way_adds_to_the_covariance() -> None:
     assert np.all(noise > 0.08 * np.diag(made.drawn[0]))
 
 
-def test_sphere() -> None:
+def test_sphere():
     """Where odd orders of degree 1 have no shift, and most others have one."""
     law = mf.perturbed_uniform([[2, 1, 0.1], [1, 0, 0.1]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=0.3), mf.SA, law)
@@ -85,11 +83,9 @@ def test_sphere() -> None:
 
 
 @pytest.mark.parametrize("tokens", [100, 200])
-def test_results_are_the_same_wherever_runs_are_made_and_steps_are_short(tokens: int) -> None:
-    """To the bit; and errors of steps are far below what is measured.
-
-    100 tokens are moved together with those of other runs, 200 by themselves.
-    """
+def test_results_are_the_same_wherever_runs_are_made_and_steps_are_short(tokens):
+    """To the bit; and errors of steps are far below what is measured."""
+    # 100 tokens are moved together with those of other runs, 200 by themselves.
     times = [0.5, 1.0]
     made = mf.ensemble_moments(SOFTMAX, tokens, times=times, runs=12)
     with ThreadPoolExecutor(2) as executor:
@@ -103,7 +99,7 @@ def test_results_are_the_same_wherever_runs_are_made_and_steps_are_short(tokens:
     assert np.square(np.abs(apart)).mean() < 0.1 * np.square(np.abs(size)).mean()
 
 
-def test_what_cannot_be_measured_is_refused() -> None:
+def test_what_cannot_be_measured_is_refused():
     """In one line each."""
     with pytest.raises(ValueError, match="times must be positive"):
         mf.ensemble_moments(SOFTMAX, 10, times=[0.0, 1.0], runs=2)

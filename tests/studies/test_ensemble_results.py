@@ -19,7 +19,7 @@ def ensemble_of(counts: np.ndarray) -> Ensemble:
     )
 
 
-def test_mean_and_error_are_those_of_the_sample() -> None:
+def test_mean_and_error_are_those_of_the_sample():
     """Error bars would be wrong."""
     counts = np.random.default_rng(0).integers(1, 9, (2, 30, 3))
     made = ensemble_of(counts)
@@ -28,7 +28,7 @@ def test_mean_and_error_are_those_of_the_sample() -> None:
     np.testing.assert_allclose(made.standard_error, expected, rtol=1e-13)
 
 
-def test_runs_not_made_do_not_count() -> None:
+def test_runs_not_made_do_not_count():
     """An unfinished ensemble would be averaged with runs that are not there."""
     counts = np.array([[[3], [5], [-1]], [[-1], [-1], [-1]]])
     made = ensemble_of(counts)
@@ -40,18 +40,16 @@ def test_runs_not_made_do_not_count() -> None:
     assert made.distribution(1, 0) == {}
 
 
-def test_distribution_has_the_mean() -> None:
+def test_distribution_has_the_mean():
     """Shares would belong to other counts, or not sum to one."""
-    counts = np.random.default_rng(1).integers(0, 6, (1, 50, 2))
-    made = ensemble_of(counts)
+    made = ensemble_of(np.random.default_rng(1).integers(0, 6, (1, 50, 2)))
     for j in range(2):
-        shares = made.distribution(0, j)
-        assert sum(shares.values()) == pytest.approx(1.0, rel=1e-14)
-        mean = sum(k * p for k, p in shares.items())
-        assert mean == pytest.approx(made.mean_count[0, j], rel=1e-14)
+        counts, shares = zip(*made.distribution(0, j).items(), strict=True)
+        assert sum(shares) == pytest.approx(1.0, rel=1e-14)
+        assert np.dot(counts, shares) == pytest.approx(made.mean_count[0, j], rel=1e-14)
 
 
-def test_total_variation_is_a_distance() -> None:
+def test_total_variation_is_a_distance():
     """Distributions without a common count would not be 1 apart, or equal ones not 0."""
     p, q = {1: 0.2, 2: 0.8}, {3: 1.0}
     assert total_variation(p, q) == 1.0
@@ -60,7 +58,7 @@ def test_total_variation_is_a_distance() -> None:
     assert total_variation(p, r) == total_variation(r, p) == pytest.approx(0.5, rel=1e-14)
 
 
-def test_repr_is_one_line() -> None:
+def test_repr_is_one_line():
     """A notebook would print arrays, or say nothing of the counts."""
     text = repr(ensemble_of(np.full((2, 3, 1), 4)))
     assert text == (
@@ -68,7 +66,7 @@ def test_repr_is_one_line() -> None:
     )
 
 
-def test_table_has_a_row_a_size_and_time() -> None:
+def test_table_has_a_row_a_size_and_time():
     """A notebook would have to repeat sizes and tile times itself."""
     made = ensemble_of(np.random.default_rng(0).integers(1, 9, (2, 30, 3)))
     table = made.table()

@@ -14,7 +14,7 @@ CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("angle", [0.3, 1.0, 1.4])
-def test_two_clusters_meet_when_the_closed_form_says(flow: mf.Flow, angle: float) -> None:
+def test_two_clusters_meet_when_the_closed_form_says(flow, angle):
     """One pair has a quadrature: the clock, the masses or the normalisation would be wrong."""
     problem = mf.Problem(CIRCLE, mf.exponential(9.0), flow)
     pair = Clusters(np.array([0.6, 0.2]), np.array([0.0, angle]))
@@ -29,7 +29,7 @@ VECTORS = np.array([[1, 0, 0], [0.6, 0.8, 0], [-0.96, 0.28, 0], [0, -0.8, 0.6], 
 
 
 @pytest.mark.parametrize(("space", "points"), [(CIRCLE, ANGLES), (SPHERE, VECTORS)], ids=str)
-def test_first_merge_is_that_of_atoms(space: mf.Circle | mf.Sphere, points: np.ndarray) -> None:
+def test_first_merge_is_that_of_atoms(space, points):
     """Three and more clusters have no closed form; atoms have events."""
     mass = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
     atoms = mf.from_points(points, weights=mass, name="atoms")
@@ -40,7 +40,7 @@ def test_first_merge_is_that_of_atoms(space: mf.Circle | mf.Sphere, points: np.n
     assert times[1] - 1.0 == pytest.approx(met, rel=1e-2)
 
 
-def test_each_number_of_clusters_has_its_own_quartiles() -> None:
+def test_each_number_of_clusters_has_its_own_quartiles():
     """Pairs that never meet in time would lend their infinity to others, or be left out."""
     problem = mf.Problem(CIRCLE, mf.exponential(9.0), mf.USA)
     near, far = (Clusters(np.full(2, 0.5), np.array([0.0, angle])) for angle in (0.5, np.pi))
@@ -51,7 +51,7 @@ def test_each_number_of_clusters_has_its_own_quartiles() -> None:
     assert found[2][0] < LATEST
 
 
-def test_clusters_that_rest_apart_have_no_next_merge() -> None:
+def test_clusters_that_rest_apart_have_no_next_merge():
     """Explicit steps towards a stable configuration would not end."""
     problem = mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.USA)
     groups = [Clusters(np.array([0.5, 0.5]), np.array([0.0, np.pi]))]

@@ -14,7 +14,7 @@ import pytest
 from meanfield.studies.executors import dask_cluster
 
 
-def test_watcher_tells_each_change_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watcher_tells_each_change_once(monkeypatch):
     """A user would wait for a cluster without workers, or be told again at every look."""
     monkeypatch.setattr(dask_cluster, "_SECONDS_BETWEEN_LOOKS", 0.0)
     workers = iter([{"a": 1}, {}, {}, {"a": 1, "b": 1}, {"a": 1}])
@@ -30,7 +30,7 @@ def test_watcher_tells_each_change_once(monkeypatch: pytest.MonkeyPatch) -> None
     ("answer", "left"),
     [(3.0, "3.0"), (ValueError("of the task"), "of the task"), (asyncio.CancelledError(), "gone")],
 )
-def test_result_reaches_the_future_that_stands_for_it(answer: Any, left: str) -> None:
+def test_result_reaches_the_future_that_stands_for_it(answer, left):
     """Whoever waits for a task would wait for ever."""
 
     async def gather(there: Any, asynchronous: bool) -> Any:
@@ -46,7 +46,7 @@ def test_result_reaches_the_future_that_stands_for_it(answer: Any, left: str) ->
         assert left in str(here.exception() or here.result())
 
 
-def test_scheduler_that_leaves_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_that_leaves_is_one_line(monkeypatch):
     """Lost schedulers and tasks that kill their workers would end in a traceback of Dask's."""
     distributed = pytest.importorskip("distributed")
 

@@ -46,7 +46,7 @@ def study(executor: Any = None, problem: Problem = PROBLEM) -> ConvergenceStudy:
 
 
 @pytest.mark.slow
-def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_study_survives_a_killed_worker(cluster, monkeypatch):
     """Systems of a lost worker would be missing, counted twice, or come out differently."""
     seen: list[tuple[int, int]] = []
     lost: list[int] = []
@@ -69,7 +69,7 @@ def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(found, expected)
 
 
-def test_result_counts_though_its_worker_is_lost_meanwhile() -> None:
+def test_result_counts_though_its_worker_is_lost_meanwhile():
     """A result that has arrived would be taken for an error, as Dask's own executor does."""
 
     class Client:
@@ -86,7 +86,7 @@ def test_result_counts_though_its_worker_is_lost_meanwhile() -> None:
 
 
 @pytest.mark.slow
-def test_client_s_own_executor_will_do(cluster: Any) -> None:
+def test_client_s_own_executor_will_do(cluster):
     """Users of Dask would need our door to it."""
     with cluster.client() as client:
         found = study(client.get_executor(pure=False)).distances
@@ -94,7 +94,7 @@ def test_client_s_own_executor_will_do(cluster: Any) -> None:
 
 
 @pytest.mark.slow
-def test_lambda_of_the_main_script_reaches_workers(cluster: Any) -> None:
+def test_lambda_of_the_main_script_reaches_workers(cluster):
     """A kernel made in a script or a notebook could not be studied on a cluster."""
     own = replace(PROBLEM, kernel=mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0))
     with scheduler_pool(cluster.address) as executor:
@@ -103,7 +103,7 @@ def test_lambda_of_the_main_script_reaches_workers(cluster: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_tasks_share_is_sent_once(cluster: Any) -> None:
+def test_what_tasks_share_is_sent_once(cluster):
     """The scheduler would hold as many copies of a density as there are tasks."""
     reference = density_reference(PROBLEM, np.arange(9.0), tolerance=1e-8, max_degree=256)
     plan = convergence.Comparison(PROBLEM, convergence.StudyOptions((9,)), 1e-8, reference)
@@ -115,13 +115,13 @@ def test_what_tasks_share_is_sent_once(cluster: Any) -> None:
 
 
 @pytest.mark.usefixtures("same_threads")
-def test_worker_uses_one_thread() -> None:
+def test_worker_uses_one_thread():
     """Tasks of one machine would fight for its cores."""
     set_threads(2)
     assert call(version(), threads, pickle.dumps(((), {}))) == 1
 
 
-def test_other_versions_are_refused() -> None:
+def test_other_versions_are_refused():
     """Results of two versions would be mixed."""
     with pytest.raises(ValueError, match=r"tcp://b:1 has meanfield 0.0.1, expected 0.1.0 as here"):
         check_versions({"tcp://a:1": "0.1.0", "tcp://b:1": "0.0.1"}, "0.1.0")
@@ -129,7 +129,7 @@ def test_other_versions_are_refused() -> None:
         received("9.9", b"")
 
 
-def test_worker_without_meanfield_is_refused() -> None:
+def test_worker_without_meanfield_is_refused():
     """The user would read about the deserialisation of a task graph."""
     error = ModuleNotFoundError("No module named 'meanfield'")
     with pytest.raises(ValueError, match=r"cannot load meanfield .* \(No module named 'meanfield'"):
@@ -137,9 +137,7 @@ def test_worker_without_meanfield_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_versions_of_the_workers_are_asked_for(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_versions_of_the_workers_are_asked_for(cluster, monkeypatch):
     """A cluster of another version would be used."""
     monkeypatch.setattr("meanfield.version.__version__", "9.9")
     with (
@@ -159,9 +157,7 @@ def test_versions_of_the_workers_are_asked_for(
         ("tls://127.0.0.1:1", "TLS needs certificates: set distributed.comm.tls"),
     ],
 )
-def test_address_without_scheduler_is_refused(
-    address: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_address_without_scheduler_is_refused(address, reason, monkeypatch):
     """The command would hang, or show a traceback of Dask's."""
     pytest.importorskip("distributed")
     monkeypatch.setattr(scheduler, "_CONNECT_SECONDS", 0.3)
@@ -173,7 +169,7 @@ def test_address_without_scheduler_is_refused(
 
 
 @pytest.mark.parametrize("answer", [bytes(400), b"HTTP/1.0 200 OK\r\n\r\n Hello, hello!"])
-def test_another_server_is_no_scheduler(answer: bytes) -> None:
+def test_another_server_is_no_scheduler(answer):
     """Decoders of Dask fail in many ways: a struct.error, or no memory for a huge length."""
     pytest.importorskip("distributed")
 
@@ -192,7 +188,7 @@ def test_another_server_is_no_scheduler(answer: bytes) -> None:
             pass
 
 
-def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_told(monkeypatch):
     """The user would not know what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
@@ -203,9 +199,7 @@ def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_cluster_without_workers_is_told_and_waited_for(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cluster_without_workers_is_told_and_waited_for(cluster, monkeypatch):
     """A study whose workers are all lost would hang without a word, or lose its tasks."""
     monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.1)
     notices: list[str] = []
@@ -228,7 +222,7 @@ def test_cluster_without_workers_is_told_and_waited_for(
 
 
 @pytest.mark.slow
-def test_task_that_kills_workers_is_told(cluster: Any) -> None:
+def test_task_that_kills_workers_is_told(cluster):
     """One task that takes all memory would bring down the whole cluster, worker by worker."""
     cluster.start_worker()
     cluster.start_worker()
@@ -241,7 +235,7 @@ def test_task_that_kills_workers_is_told(cluster: Any) -> None:
 
 
 @pytest.mark.slow
-def test_lost_scheduler_is_told(cluster: Any) -> None:
+def test_lost_scheduler_is_told(cluster):
     """A study would wait for ever for a scheduler that has ended."""
     with (
         pytest.raises(ConnectionError, match="the Dask scheduler is gone"),
@@ -254,7 +248,7 @@ def test_lost_scheduler_is_told(cluster: Any) -> None:
 
 
 @pytest.mark.slow
-def test_end_cancels_what_waits_at_the_cluster(cluster: Any) -> None:
+def test_end_cancels_what_waits_at_the_cluster(cluster):
     """An interrupted study would keep the cluster busy for others."""
     with cluster.client() as client:
         with pytest.raises(KeyboardInterrupt), scheduler_pool(cluster.address) as executor:

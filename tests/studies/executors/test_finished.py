@@ -37,9 +37,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
             yield processes
 
 
-def test_every_task_is_done_once(
-    executor: Executor | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_task_is_done_once(executor, monkeypatch):
     """A task would be lost or done twice where the executor takes more of them."""
     monkeypatch.setattr(executing, "_AHEAD", 5)
     tasks = [*range(12), 3]
@@ -47,18 +45,18 @@ def test_every_task_is_done_once(
     assert results == sorted((task, task**2) for task in tasks)
 
 
-def test_no_task_is_no_result(executor: Executor | None) -> None:
+def test_no_task_is_no_result(executor):
     """A study that lacks nothing would wait for ever."""
     assert list(finished(square, [], executor)) == []
 
 
-def test_failure_of_a_task_is_told(executor: Executor | None) -> None:
+def test_failure_of_a_task_is_told(executor):
     """A failed run would be lost, or its reason be lost on the way from another process."""
     with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
         list(finished(square, [1, 13, 2], executor))
 
 
-def test_tasks_begin_in_order() -> None:
+def test_tasks_begin_in_order():
     """An interrupted study would be unbalanced."""
     begun: list[int] = []
     with ThreadPoolExecutor(1) as executor:
@@ -66,7 +64,7 @@ def test_tasks_begin_in_order() -> None:
     assert begun == list(range(50))
 
 
-def test_results_come_as_they_finish() -> None:
+def test_results_come_as_they_finish():
     """A long task would hold back the results, and the progress, of all others."""
     second = threading.Event()
 
@@ -84,41 +82,31 @@ def test_results_come_as_they_finish() -> None:
     assert order == [1, 2, 3, 0]
 
 
-def test_end_cancels_what_has_not_begun() -> None:
-    """An interrupt would wait until all tasks are done."""
-    begun: list[int] = []
+@pytest.mark.parametrize("failing", [False, True])
+def test_end_cancels_what_has_not_begun(failing):
+    """An interrupt would wait until all tasks are done; a failed study go on for hours."""
+    begun = []
 
-    def task(number: int) -> None:
+    def task(number):
         begun.append(number)
         time.sleep(0.01)
-
-    with ThreadPoolExecutor(1) as executor, closing(finished(task, range(1000), executor)) as some:
-        next(some)
-    assert len(begun) < 1000
-
-
-def test_failure_cancels_what_has_not_begun() -> None:
-    """A study that failed would go on for hours before saying so."""
-    begun: list[int] = []
-
-    def task(number: int) -> None:
-        begun.append(number)
-        time.sleep(0.01)
-        if number == 2:
+        if failing and number == 2:
             raise ArithmeticError("two")
 
-    with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="two"):
-        list(finished(task, range(1000), executor))
+    with ThreadPoolExecutor(1) as executor:
+        if failing:
+            with pytest.raises(ArithmeticError, match="two"):
+                list(finished(task, range(1000), executor))
+        else:
+            with closing(finished(task, range(1000), executor)) as some:
+                next(some)
     assert len(begun) < 1000
 
 
-def test_tasks_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_are_taken_as_they_are_needed(monkeypatch):
     """Millions of tasks would lie in the memory of the scheduler, or never end being made."""
     monkeypatch.setattr(executing, "_AHEAD", 4)
     taken = itertools.count()
-    with (
-        ThreadPoolExecutor(1) as executor,
-        closing(finished(abs, taken, executor)) as endless,
-    ):
+    with ThreadPoolExecutor(1) as executor, closing(finished(abs, taken, executor)) as endless:
         assert [next(endless) for _ in range(3)] == [(0, 0), (1, 1), (2, 2)]
     assert next(taken) == 4 + 3

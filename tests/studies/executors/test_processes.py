@@ -12,30 +12,24 @@ from meanfield.engines.threads import threads
 from meanfield.studies.executors.processes import worker_pool
 
 
-def test_one_worker_is_this_process() -> None:
-    """A process would be started for nothing."""
+def test_one_worker_is_this_process():
+    """A process would be started for nothing; of no worker the pool would complain."""
     with worker_pool(1) as executor:
         assert executor is None
-
-
-def test_no_worker_is_refused() -> None:
-    """The pool would complain in its own words."""
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"), worker_pool(0):
         pass
 
 
-def test_workers_use_the_threads_they_are_given() -> None:
+def test_workers_use_the_threads_they_are_given():
     """Two workers on two cores would run four threads."""
     with worker_pool(2, threads=3) as executor:
-        assert executor is not None
         assert executor.submit(threads).result() == 3
 
 
-def test_error_ends_the_workers_at_once() -> None:
+def test_error_ends_the_workers_at_once():
     """An interrupt would wait for systems that take minutes."""
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt), worker_pool(2) as executor:
-        assert executor is not None
         executor.submit(os.getpid).result()
         started = set(multiprocessing.active_children()) - before
         raise KeyboardInterrupt
@@ -45,11 +39,10 @@ def test_error_ends_the_workers_at_once() -> None:
         assert not process.is_alive()
 
 
-def test_lost_worker_is_told() -> None:
+def test_lost_worker_is_told():
     """A worker killed for its memory would leave a traceback about broken pools."""
     with (
         pytest.raises(ChildProcessError, match="ended unexpectedly, perhaps for lack of memory"),
         worker_pool(2) as executor,
     ):
-        assert executor is not None
         executor.submit(signal.raise_signal, signal.SIGKILL).result()
