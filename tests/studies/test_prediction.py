@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from parameters import together
@@ -17,6 +19,14 @@ SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 def problem(manifold: str, beta: float, flow: mf.Flow = mf.USA) -> Problem:
     """Problem with the exponential kernel."""
     return Problem(SPACES[manifold], mf.exponential(beta), flow)
+
+
+def linear(problem, tokens, samples=10, **options):
+    """Prediction by the linear law alone."""
+    return predict_clusters(problem, tokens, samples=samples, corrected=False, **options)
+
+
+NARROW = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(20.0))
 
 
 def equal(count: int) -> Clusters:
@@ -46,16 +56,13 @@ def test_monte_carlo_agrees_with_the_closed_form(manifold, beta, tokens, samples
 @pytest.mark.parametrize(
     ("manifold", "beta", "mean"),
     [
-        ("circle", 1, 1.204),
-        ("circle", 7, 3.585),
-        ("circle", 100, 13.657),
-        ("sphere", 2, 1.485),
-        ("sphere", 12, 7.105),
+        *[("circle", beta, mean) for beta, mean in ((1, 1.204), (7, 3.585), (100, 13.657))],
+        *[("sphere", beta, mean) for beta, mean in ((2, 1.485), (12, 7.105))],
     ],
 )
 def test_mean_is_that_of_an_independent_computation(manifold, beta, mean):
     """Means for 1000 tokens, computed beforehand by other code, to their three decimals."""
-    found = predict_clusters(problem(manifold, beta), 1000, samples=1, corrected=False)
+    found = linear(problem(manifold, beta), 1000, 1)
     assert found.mean_clusters == pytest.approx(mean, abs=6e-4)
 
 
@@ -63,11 +70,8 @@ def test_mean_is_that_of_an_independent_computation(manifold, beta, mean):
 @pytest.mark.parametrize("kernel", [mf.linear(), mf.exponential(1e-9)], ids=["linear", "tiny"])
 def test_degree_one_alone_gives_one_cluster(manifold, kernel):
     """Every field of degree 1 has one maximum: another count would be an artefact."""
-    found = predict_clusters(
-        Problem(SPACES[manifold], kernel, normalization="none"), 1000, samples=200, corrected=False
-    )
-    assert found.distribution == {1: 1.0}
-    assert found.linear.standard_error == 0.0
+    found = linear(Problem(SPACES[manifold], kernel, normalization="none"), 1000, 200)
+    assert found.distribution == {1: 1.0} and found.linear.standard_error == 0.0
     assert found.mean_clusters == pytest.approx(1.0, abs=1e-12)
 
 
@@ -86,18 +90,14 @@ def test_nothing_that_grows_gives_no_clusters(manifold):
 
 def test_repulsion_by_a_negative_beta_grows_odd_degrees():
     """Two signs make attraction: strength -1 and beta < 0 grow even degrees, strength 1 odd."""
-    found = predict_clusters(
-        problem("circle", -8.0, mf.Flow("none", strength=-1.0)), 10**6, samples=10, corrected=False
-    )
-    assert found.dominant_degree == 4
-    odd = predict_clusters(problem("circle", -8.0), 10**6, samples=10, corrected=False)
-    assert odd.dominant_degree == 5
+    repulsive = problem("circle", -8.0, mf.Flow("none", strength=-1.0))
+    assert linear(repulsive, 10**6).dominant_degree == 4
+    assert linear(problem("circle", -8.0), 10**6).dominant_degree == 5
 
 
 def test_self_attention_has_the_law_of_usa():
     """Rates differ by one factor, which the onset time takes out again."""
-    usa = predict_clusters(problem("circle", 6.0), 500, samples=300, corrected=False)
-    sa = predict_clusters(problem("circle", 6.0, mf.SA), 500, samples=300, corrected=False)
+    usa, sa = (linear(problem("circle", 6.0, flow), 500, 300) for flow in (mf.USA, mf.SA))
     assert sa.mean_clusters == pytest.approx(usa.mean_clusters, rel=1e-12)
     assert sa.distribution == usa.distribution
 
@@ -105,11 +105,9 @@ def test_self_attention_has_the_law_of_usa():
 def test_same_seed_gives_the_same_law():
     """A prediction could not be repeated."""
     first, again, other = (
-        predict_clusters(problem("circle", 5.0), 1000, samples=2500, seed=seed, corrected=False)
-        for seed in (3, 3, 4)
+        linear(problem("circle", 5.0), 1000, 2500, seed=seed).distribution for seed in (3, 3, 4)
     )
-    assert first.distribution == again.distribution
-    assert first.distribution != other.distribution
+    assert first == again != other
 
 
 def test_samples_come_in_chunks():
@@ -180,11 +178,10 @@ def test_shares_are_told_with_the_time_they_are_of(monkeypatch):
 def test_few_tokens_have_clusters_and_a_note_on_the_linear_law():
     """Two tokens made "0 clusters": none has three of them."""
     few = predict_clusters(problem("circle", 5.0), 2, samples=10, runs=40)
-    assert few.corrected is not None and few.corrected.distribution.keys() <= {1, 2}
+    assert few.corrected.distribution.keys() <= {1, 2}
     assert "the linear law holds from about 100 tokens on" in few.note
     assert str(few).count(f"note: {few.note}") == repr(few).count(few.note) == 1
-    many = predict_clusters(problem("circle", 5.0), 100, samples=10, corrected=False)
-    assert many.note == ""
+    assert linear(problem("circle", 5.0), 100).note == ""
 
 
 def test_answer_says_when_it_counts_and_how_long_that_lasts():
@@ -200,30 +197,20 @@ def test_answer_says_when_it_counts_and_how_long_that_lasts():
     assert predict_clusters(steep, 5000, samples=10, corrected=False).merge_times == {}
 
 
-def test_law_far_from_uniform_is_refused():
-    """A narrow law makes one cluster, and would be told to make four."""
-    narrow = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(20.0))
-    with pytest.raises(ValueError, match=r"nearly uniform tokens.*von_mises_fisher.*mf\.ensemble"):
-        predict_clusters(narrow, 1000, samples=10, corrected=False)
-
-
 def test_law_that_noise_does_not_hide_has_a_note():
     """0.03 of 1,000 tokens is hidden by their noise, 0.015 in a moment; of 20,000 it is not."""
-    law = mf.perturbed_uniform([[3, 0.03, 0.0]])
-    slight = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, law)
-    assert predict_clusters(slight, 1000, samples=10, corrected=False).note == ""
-    found = predict_clusters(slight, 20_000, samples=10, corrected=False)
-    assert "0.015 in degree 3, 2.12 times that of 20000 uniform tokens" in found.note
+    slight = replace(NARROW, initial=mf.perturbed_uniform([[3, 0.03, 0.0]]))
+    assert linear(slight, 1000).note == ""
+    told = "0.015 in degree 3, 2.12 times that of 20000 uniform tokens"
+    assert told in linear(slight, 20_000).note
 
 
 def test_given_tokens_far_from_uniform_have_a_note():
     """The laws of uniform tokens would be told beside tokens of one bump; the law is not used."""
-    narrow = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(20.0))
     rng = np.random.default_rng(0)
     bump, even = 0.3 * rng.standard_normal(400), rng.uniform(0.0, 2 * np.pi, 400)
-    found = predict_clusters(narrow, bump, samples=10, corrected=False)
-    assert "these tokens are not uniform" in found.note
-    assert predict_clusters(narrow, even, samples=10, corrected=False).note == ""
+    assert "these tokens are not uniform" in linear(NARROW, bump).note
+    assert linear(NARROW, even).note == ""
 
 
 def test_corrected_law_lies_below_the_linear_one():
@@ -254,68 +241,41 @@ def test_given_tokens_are_answered_first(manifold, beta, told):
     assert own in found._repr_html_()
 
 
-def test_note_of_given_tokens_is_told():
-    """Why there is no corrected law would be in an attribute alone."""
+def test_what_cannot_run_has_a_note():
+    """A prediction would fail for want of its second half, or not say why it lacks it."""
+    noisy = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-3))
+    diffused = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-4))
+    points = np.random.default_rng(0).uniform(0, 6, 100)
+    for asked, tokens, samples, told in (
+        (diffused, 100, 10, "cannot carry diffusion: got"),
+        (problem("circle", 1e6), 100, 1, "would take long"),
+        (noisy, points, 10, "depends on their noise until then"),
+    ):
+        found = predict_clusters(asked, tokens, samples=samples)
+        assert found.corrected is None and told in found.note
+        assert (found.positions is None) == (tokens is not points)
     noted = predict_clusters(problem("circle", 2.0), np.array([0.0, 0.1, 0.2]), samples=10)
     assert f"note: {noted.note}" in repr(noted) and noted.note
 
 
-def test_noise_of_given_tokens_has_a_note():
-    """Positions from their moments alone would be told as if they were all that counts."""
-    noisy = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-3))
-    points = np.random.default_rng(0).uniform(0, 6, 100)
-    found = predict_clusters(noisy, points, samples=10)
-    assert found.positions is not None and "depends on their noise until then" in found.note
-
-
-def test_what_cannot_run_has_a_note():
-    """A prediction would fail for want of its second half."""
-    diffused = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-4))
-    found = predict_clusters(diffused, 100, samples=10)
-    assert found.corrected is None and "cannot carry diffusion: got" in found.note
-    large = predict_clusters(problem("circle", 1e6), 100, samples=1)
-    assert large.corrected is None and "would take long" in large.note
-
-
-def test_one_sample_has_no_standard_error():
-    """One count tells nothing of the error of the mean, 0 least of all."""
-    found = predict_clusters(problem("circle", 5.0), 20, samples=1, corrected=False)
-    assert np.isnan(found.linear.standard_error)
-
-
 def test_rivals_are_told():
     """The dominant degree would seem to be alone."""
-    found = predict_clusters(problem("circle", 7.0), 100, samples=1, corrected=False)
+    found = linear(problem("circle", 7.0), 100, 1)
     rates = mf.growth_rates(found.problem)
     assert (found.dominant_degree, found.second_degree) == (4, 3)
     assert found.rate_ratio == pytest.approx(rates[3] / rates[4], rel=1e-14)
     # 10^{2 / (1 - r)} = 10^33.0
     assert found.tokens_for_dominance == pytest.approx(1e33, rel=0.1)
-    alone = predict_clusters(
-        Problem(mf.Circle(), mf.linear(), normalization="none"), 9, samples=1, corrected=False
-    )
+    alone = linear(Problem(mf.Circle(), mf.linear(), normalization="none"), 9, 1)
     assert alone.second_degree is None and np.isnan(alone.rate_ratio)
+    # One count tells nothing of the error of the mean, 0 least of all.
+    assert np.isnan(linear(problem("circle", 5.0), 20, 1).linear.standard_error)
 
 
 def test_huge_beta_counts_as_the_closed_form():
     """Degrees by the thousand would overflow, or fill the memory."""
-    found = predict_clusters(problem("circle", 1e6), 1000, samples=20, corrected=False)
+    found = linear(problem("circle", 1e6), 1000, 20)
     assert abs(found.linear.mean - found.mean_clusters) < 4 * found.linear.standard_error
-
-
-@together(
-    ("options", "message"),
-    [
-        ({"samples": 0}, "samples must be at least 1, got 0"),
-        ({"runs": -1}, "runs must be at least 0, got -1"),
-        ({"samples": 10**30}, r"samples must be at most 1e\+08, got 1e\+30"),
-        ({"seed": -1}, "seed must be at least 0, got -1"),
-    ],
-)
-def test_number_out_of_range_is_refused(options, message):
-    """NumPy would complain in its own words, or divide by zero."""
-    with pytest.raises(ValueError, match=message):
-        predict_clusters(problem("circle", 5.0), 100, **options)
 
 
 def test_sphere_takes_fewer_samples_of_large_degrees():
@@ -323,29 +283,35 @@ def test_sphere_takes_fewer_samples_of_large_degrees():
     samples = [default_samples(2, degree) for degree in range(1, 201)]
     assert samples[0] == 10_000 and samples[-1] == 20
     assert samples == sorted(samples, reverse=True)
-    with pytest.raises(ValueError, match="of degree [0-9]+ on the sphere, and maxima are counted"):
-        predict_clusters(problem("sphere", 1e4), 100)
 
 
-def test_what_cannot_be_predicted_is_refused():
+@together(
+    ("asked", "tokens", "options", "message"),
+    [
+        # NumPy would complain in its own words, or divide by zero.
+        ({}, 100, {"samples": 0}, "samples must be at least 1, got 0"),
+        ({}, 100, {"runs": -1}, "runs must be at least 0, got -1"),
+        ({}, 100, {"samples": 10**30}, r"samples must be at most 1e\+08, got 1e\+30"),
+        ({}, 100, {"seed": -1}, "seed must be at least 0, got -1"),
+        ({}, 1, {}, "tokens must be at least 2, got 1"),
+        ({}, 10**301, {}, r"tokens must be at most 1e\+300"),
+        ({}, 2.5, {}, "tokens must be an integer, got 2.5"),
+        # A list of sizes, as ensembles take it, would be read as angles.
+        ({}, [100, 1000], {}, "tokens must be one number, or an array of points"),
+        ({"manifold": mf.Sphere(4)}, 100, {}, "on the circle and the sphere, got sphere:4"),
+        ({"layers": mf.Layers()}, 100, {}, "predictions rest on the flow of attention"),
+        ({"flow": mf.Flow("none", strength=1e-300)}, 100, {},
+         "below the range of numbers: got strength = 1e-300"),
+        # A narrow law makes one cluster, and would be told to make four.
+        ({"initial": mf.von_mises_fisher(20.0), "kernel": mf.exponential(9.0)}, 1000,
+         {"samples": 10, "corrected": False},
+         r"nearly uniform tokens.*von_mises_fisher.*mf\.ensemble"),
+        # It would take hours, or the memory of the machine.
+        ({"manifold": mf.Sphere(), "kernel": mf.exponential(1e4)}, 100, {},
+         "of degree [0-9]+ on the sphere, and maxima are counted"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_predicted_is_refused(asked, tokens, options, message):
     """One token, half a token, another manifold: each with its own words."""
-    with pytest.raises(ValueError, match="tokens must be at least 2, got 1"):
-        predict_clusters(problem("circle", 5.0), 1)
-    with pytest.raises(ValueError, match=r"tokens must be at most 1e\+300"):
-        predict_clusters(problem("circle", 5.0), 10**301)
-    with pytest.raises(ValueError, match="tokens must be an integer, got 2.5"):
-        predict_clusters(problem("circle", 5.0), 2.5)
-    with pytest.raises(ValueError, match="on the circle and the sphere, got sphere:4"):
-        predict_clusters(Problem(mf.Sphere(4), mf.exponential(5.0), normalization="none"), 100)
-    with pytest.raises(ValueError, match="predictions rest on the flow of attention"):
-        predict_clusters(
-            Problem(mf.Circle(), mf.exponential(5.0), layers=mf.Layers(), normalization="none"), 100
-        )
-    with pytest.raises(ValueError, match="below the range of numbers: got strength = 1e-300"):
-        predict_clusters(problem("circle", 5.0, mf.Flow("none", strength=1e-300)), 100)
-
-
-def test_sizes_are_not_taken_for_tokens():
-    """A list of sizes, as ensembles take it, would be read as angles."""
-    with pytest.raises(ValueError, match="tokens must be one number, or an array of points"):
-        mf.predict_clusters(problem("circle", 5.0), [100, 1000])
+    with pytest.raises(ValueError, match=message):
+        predict_clusters(replace(problem("circle", 5.0), **asked), tokens, **options)
