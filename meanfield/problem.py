@@ -199,7 +199,6 @@ class Problem:
             raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
-        self._check_layers()
         if isinstance(self.kernel, Attention):
             attention = self.kernel
             if self.flow != attention.flow:
@@ -210,9 +209,9 @@ class Problem:
             kernel, flow = attention.zonal(self._d) or (attention, attention.flow)
             object.__setattr__(self, "kernel", kernel)
             object.__setattr__(self, "flow", flow)
+        self._check_layers()
         # Exponentials are positive.
-        unknown = isinstance(self.kernel, Kernel) and self.kernel.log_slope is None
-        if self.flow.normalized and unknown:
+        if self.flow.normalized and not self.kernel.is_exponential:
             s = np.cos(np.linspace(0.0, np.pi, 4001))
             lowest = float(np.min(self.own_kernel.attention(s)))
             # Underflow to zero far from a narrow peak is harmless; a sign change is not.
@@ -415,10 +414,9 @@ class Problem:
             )
 
     def _check_layers(self) -> None:
-        layers, of = self.layers, self.kernel
+        layers, diffusivity = self.layers, self.flow.diffusivity
         if layers is None:
             return
-        diffusivity = (of if isinstance(of, Attention) else self.flow).diffusivity
         if diffusivity:
             raise ValueError(
                 f"layers and noise exclude each other, got diffusivity = {diffusivity:g} beside "
@@ -451,7 +449,7 @@ class Problem:
     @property
     def mask(self) -> Mask:
         """Mask of the attention."""
-        return self.kernel.mask if isinstance(self.kernel, Attention) else "none"
+        return self.kernel.mask
 
     @property
     def has_labels(self) -> bool:
@@ -471,10 +469,8 @@ class Problem:
         """
         if not self.has_labels:
             return self
-        kernel, law = self.kernel, self.initial
-        if isinstance(kernel, Attention):
-            kernel = kernel.unmasked
-        law = uniform() if isinstance(law, LabelledLaw) else law
+        law = uniform() if isinstance(self.initial, LabelledLaw) else self.initial
+        kernel = self.attention.unmasked if self.attention else self.kernel
         return replace(self, kernel=kernel, initial=law, frequencies=None)
 
     def labels(self, count: int | None = None, refinement: int = 1) -> Labels:
@@ -497,7 +493,7 @@ class Problem:
             count = (law.count if isinstance(law, from_labels) else None) or USUAL_LABELS
         if self.frequencies is not None:
             return frequency_labels(self.frequencies, count, refinement)
-        if isinstance(self.kernel, Attention) and self.mask != "none":
+        if self.mask != "none":
             return positions(count, self.kernel.alibi_rate or 0.0, refinement)
         raise ValueError("labels are of problems with a mask or with frequencies.")
 
@@ -505,6 +501,11 @@ class Problem:
     def attention(self) -> Attention | None:
         """Its attention where that has matrices, None where it is a kernel."""
         return self.kernel if isinstance(self.kernel, Attention) else None
+
+    @property
+    def kernel_alone(self) -> bool:
+        """True if a kernel moves tokens, without fixed fields and terms of the user's own."""
+        return self.attention is None and not self.terms
 
     @property
     def own_kernel(self) -> Kernel:
@@ -594,12 +595,12 @@ class Problem:
         ValueError
             If the matrices of a head prefer a direction; else as `zonal`.
         """
-        of = self.attention
-        if of is None or not self.is_isotropic:
+        heads, flow = self.kernel.matrices(self._d), self.flow
+        numbers = tuple(head.multiples for head in heads if head.multiples)
+        if not numbers or not self.is_isotropic:
             return self.zonal
-        numbers = tuple(head.multiples for head in of.matrices(self._d) if head.multiples)
-        dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
-        return IsotropicHeads(dimension, numbers, of.normalization, diffusivity)
+        dimension = self.manifold.dimension
+        return IsotropicHeads(dimension, numbers, flow.normalization, flow.diffusivity)
 
     @cached_property
     def isotropic_bound(self) -> Isotropic:
@@ -620,10 +621,8 @@ class Problem:
         """True if no direction is preferred, so that `isotropic` has growth rates."""
         if self.terms or self.stages or self.frequencies is not None:
             return False
-        if not self.manifold.is_sphere:
-            return False
-        of = self.attention
-        return of is None or all(head.multiples is not None for head in of.matrices(self._d))
+        heads = self.kernel.matrices(self._d)
+        return self.manifold.is_sphere and all(head.multiples is not None for head in heads)
 
     @property
     def beta(self) -> float:

@@ -90,8 +90,8 @@ class DensityRepresentation(Representation):
         if self.problem.is_time_dependent:
             # The scheme has the linear part of time 0.
             return self.rhs(time, state) - self.linear_rates * state
-        if not self.problem.flow.normalized and self.problem.attention is None:
-            # The linear part is what uniform contributes, -div(grad Phi).
+        if not self.problem.flow.normalized:
+            # The linear part is what uniform contributes, -div(grad Phi); heads have none.
             return self._transport(state, True)
         derivative = self._transport(state, False)
         derivative -= self._linear.transport * state

@@ -74,7 +74,7 @@ def uniform_is_stationary(problem: Problem) -> bool:
     >>> [uniform_is_stationary(mf.Problem(mf.Circle(), each)) for each in of]
     [True, False]
     """
-    if problem.attention is None and not problem.terms:
+    if problem.kernel_alone:
         return True
     if problem.is_time_dependent:
         return False

@@ -181,10 +181,7 @@ def may_meet(problem: Problem) -> bool:
         return False
     if problem.manifold.has_rings or not problem.manifold.has_series:
         return False
-    of = problem.attention
-    if of is None:
-        return True
-    numbers = [head.multiples for head in of.matrices(problem.manifold.ambient)]
+    numbers = [head.multiples for head in problem.kernel.matrices(problem.manifold.ambient)]
     return all(each is not None and min(each) > 0.0 for each in numbers)
 
 

@@ -82,8 +82,7 @@ def respects(problem: Problem, matrix: FloatArray) -> bool:
         # Nothing proves that a function, or a term of the user's own, commutes at all times.
         return False
     for stage in problem.staged:
-        heads = (stage.heads or ()) if stage.attention is not None else ()
-        for each in (part for head in heads for part in head):
+        for each in (part for head in stage.kernel.matrices(len(matrix)) for part in head):
             if np.abs(matrix.T @ each @ matrix - each).max() > ROUNDING * np.abs(each).max():
                 return False
         if stage.terms:
@@ -201,10 +200,10 @@ def points_of(space: Manifold, points: FloatArray) -> FloatArray:
 
 def _axes(problem: Problem) -> Iterator[FloatArray]:
     """Eigenvectors of the symmetric parts of matrices of the problem."""
-    heads = (problem.heads or ()) if problem.attention is not None else ()
-    matrices = [part for head in heads for part in head]
+    d = problem.manifold.ambient
+    matrices = [part for head in problem.kernel.matrices(d) for part in head]
     if problem.drift is not None:
-        matrices.append(total_field((problem.drift,), np.eye(problem.manifold.ambient)).T)
+        matrices.append(total_field((problem.drift,), np.eye(d)).T)
     for matrix in matrices:
         yield from np.linalg.eigh(matrix + matrix.T)[1].T
 

@@ -166,7 +166,7 @@ def energy_gained(
     """Integral of int Z |v|^2 dmu from one measure to another, and its rounding; NaN if unknown."""
     flow, space = problem.flow, problem.manifold
     degree = max(problem.kernel_degree, 1)
-    if problem.attention is None and not problem.terms and space.has_series:
+    if problem.kernel_alone and space.has_series:
         field = interaction(problem)
         # By the difference of moments, not of energies: what hardly moves keeps its digits.
         multipliers = field.potential_multipliers / field.scale

@@ -45,12 +45,11 @@ def partition_cancels(problem: Problem) -> bool:
     if not problem.manifold.has_series:
         # Sums over pairs lose none.
         return False
-    if problem.attention is not None:
-        own = _own_score(problem.attention, problem.manifold)
-        return problem.flow.normalized and own < float(np.log(_NEAR))
-    kernel = problem.own_kernel
     if not problem.flow.normalized:
         return False
+    if problem.attention is not None:
+        return _own_score(problem.attention, problem.manifold) < float(np.log(_NEAR))
+    kernel = problem.own_kernel
     if problem.manifold.has_rings:
         uniform = float(kernel.attention_multipliers(problem.manifold.dimension, 0)[0])
         if uniform < _THIN * kernel.largest_attention:

@@ -24,8 +24,8 @@ MOST_PAIRED_NODES = 5_000
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """True if this many nodes are summed over pairs: rounding may cancel Z, and they are few."""
-    exponential = problem.attention is not None or problem.own_kernel.log_slope is not None
-    return partition_cancels(problem) and exponential and count <= MOST_PAIRED_NODES
+    few = count <= MOST_PAIRED_NODES
+    return few and problem.kernel.is_exponential and partition_cancels(problem)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class PairCorrelation:
         object.__setattr__(self, "correlation_errors", errors / (1.0 - 1.0 / self.tokens))
         nothing = np.full(len(self.times), np.nan)
         energy, error = nothing, nothing
-        if self.problem.attention is None and not self.problem.terms:
+        if self.problem.kernel_alone:
             weights = pair_energies(self.problem, self.max_degree)
             energy, error = self.second_moments @ weights, self._error_of(weights)
         object.__setattr__(self, "energy", energy)

@@ -328,8 +328,7 @@ def certified_exponents(problem: Problem, reference: Reference, metric: str) -> 
 
 def _has_positive_kernel(problem: Problem) -> bool:
     """True if the kernel is e^{beta <x, y>} with beta > 0, for heads the largest beta."""
-    exponential = problem.attention is not None or problem.own_kernel.log_slope is not None
-    return exponential and problem.beta > 0.0
+    return problem.kernel.is_exponential and problem.beta > 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -310,8 +310,7 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     if not np.all(np.isfinite(onset)):
         raise ValueError("nothing grows: uniform is stable, there is no onset time.")
     # The closed form counts maxima on the circle and S^2.
-    has_law = law.max_degree == 0 and problem.attention is None and not problem.terms
-    has_law = has_law and problem.manifold.name in MANIFOLDS
+    has_law = law.max_degree == 0 and problem.kernel_alone and problem.manifold.name in MANIFOLDS
     predicted = [mean_clusters(problem, n) if has_law else np.nan for n in options.tokens]
     return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
 

@@ -254,6 +254,15 @@ class Attention:
         """Flow with the attention's normalization, strength and diffusivity."""
         return Flow(self.normalization, self.strength, self.diffusivity)
 
+    # Members of a `Kernel`, for callers that take either.
+    @property
+    def log_slope(self) -> None:
+        return None
+
+    @property
+    def is_exponential(self) -> bool:
+        return True
+
     @property
     def unmasked(self) -> Attention:
         """The same attention of all to all."""

@@ -50,7 +50,7 @@ def mean_inverse_partition(problem: Problem) -> float | None:
     """
     if not _divided(problem):
         return 1.0
-    if problem.attention is not None or problem.own_kernel.log_slope is None:
+    if problem.kernel.log_slope is None:
         return None
     from scipy.special import betainc
 
@@ -73,6 +73,4 @@ def mean_inverse_partition(problem: Problem) -> float | None:
 
 def _divided(problem: Problem) -> bool:
     """True if Z may differ from 1; doubly stochastic weights climb an energy without it."""
-    if problem.normalization != "softmax":
-        return False
-    return problem.attention is not None or problem.own_kernel.log_slope != 0.0
+    return problem.normalization == "softmax" and problem.kernel.log_slope != 0.0

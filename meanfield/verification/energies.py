@@ -125,7 +125,7 @@ def direction(checked: CheckedRun) -> Check:
     (heights, what), problem = _heights(checked), checked.problem
     size = _size(problem)
     wrong = float(np.max(np.maximum.accumulate(heights) - heights)) / size
-    way = "rise" if problem.flow.strength > 0 or problem.attention is not None else "fall"
+    way = "rise" if _strength(problem) > 0 else "fall"
     allowed = max(checked.grown(save) for save in range(len(heights)))
     message = f"{what} must {way if what == 'energy' else 'rise'}: largest step back"
     return measured(wrong, allowed, f"{message}; errors of steps, in tolerances, may grow to 100")

@@ -85,12 +85,10 @@ def not_balanced(problem: Problem) -> str | None:
     if not problem.manifold.is_sphere:
         return "in R^d nothing of the kind is conserved"
     if problem.normalization == "softmax":
-        linear = problem.attention is None and problem.own_kernel.log_slope == 0.0
+        linear = problem.kernel.log_slope == 0.0
         return None if linear else "softmax weights are not symmetric"
-    if problem.attention is None:
-        return None
     d = problem.manifold.ambient
-    for head in problem.attention.matrices(d):
+    for head in problem.kernel.matrices(d):
         c = float(np.trace(head.value)) / d
         if np.abs(head.value - c * np.eye(d)).max() > ROUNDING * max(abs(c), 1e-300):
             return "a value of a head is no multiple of 1"

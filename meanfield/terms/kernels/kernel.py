@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, lru_cache, wraps
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -107,6 +107,19 @@ class Kernel(ABC):
         Paper time = scaled time * exp(-log_scale) for unnormalised flows.
         """
         return 0.0
+
+    # Members of an `Attention`, for callers that take either.
+    mask: ClassVar[Literal["none"]] = "none"
+    alibi_rate: ClassVar[None] = None
+
+    @property
+    def is_exponential(self) -> bool:
+        """True if weights are e^{beta <x, y>} up to a factor, beta = 0 included."""
+        return self.log_slope is not None
+
+    def matrices(self, d: int) -> tuple[()]:
+        """No head has matrices."""
+        return ()
 
     @abstractmethod
     def attention(self, s: FloatArray) -> FloatArray:
