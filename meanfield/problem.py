@@ -35,7 +35,14 @@ from meanfield.schemes.layers import Layers
 from meanfield.spaces import Axial, Geometry, Manifold, density_space
 from meanfield.spec import check_returned, checked, describe
 from meanfield.spectrum.isotropic import Isotropic, IsotropicHeads, ZonalProblem
-from meanfield.stages import Stage, check_ends
+from meanfield.stages import (
+    CHANGING,
+    Stage,
+    check_ends,
+    differing_stages,
+    on_clock_of,
+    stage_problems,
+)
 from meanfield.terms.attention import Attention, Head, HeadMatrices, Mask, kernel_of
 from meanfield.terms.fixed import FeedForward, LinearDrift, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
@@ -47,8 +54,6 @@ from meanfield.views import VIEWS
 
 TERMS = ("feed_forward", "drift")
 """Parts of a problem that are fixed fields."""
-
-_CHANGING = ("kernel", "flow", *TERMS)
 
 
 @checked
@@ -173,11 +178,7 @@ class Problem:
         check_ends(self.stages)
         if not self.layering.is_flow:
             self.layering.check_ends([stage.end for stage in self.stages[:-1]])
-        texts = [
-            Stage(stage.end, **{name: _unless_same(alone, self, name) for name in _CHANGING})
-            for stage, alone in zip(self.stages, self._alone, strict=True)
-        ]
-        object.__setattr__(self, "stages", tuple(texts))
+        object.__setattr__(self, "stages", differing_stages(self, self._alone))
 
     def _check_one(self) -> None:
         self._check_axis()
@@ -276,18 +277,7 @@ class Problem:
 
     @cached_property
     def _alone(self) -> tuple[Problem, ...]:
-        """Problem of each stage, as if there was no other, without an initial law."""
-        problems = []
-        for number, stage in enumerate(self.stages, 1):
-            parts = {name: getattr(stage, name) for name in _CHANGING}
-            changes = {name: value for name, value in parts.items() if value is not None}
-            if isinstance(changes.get("kernel", self.kernel), Attention):
-                changes.setdefault("flow", None)  # which an attention says itself
-            try:
-                problems.append(replace(self, initial=uniform(), stages=(), **changes))
-            except ValueError as error:
-                raise ValueError(f"stage {number}: {error}") from None
-        return tuple(problems)
+        return stage_problems(self)
 
     @cached_property
     def timeline(self) -> tuple[tuple[float, Problem], ...]:
@@ -308,30 +298,13 @@ class Problem:
         if not self.stages:
             return ((math.inf, self),)
         ends = (math.inf if stage.end is None else stage.end for stage in self.stages)
-        return tuple(zip(ends, map(self._on_my_clock, self._alone), strict=True))
+        problems = (on_clock_of(self, alone) for alone in self._alone)
+        return tuple(zip(ends, problems, strict=True))
 
     @property
     def staged(self) -> tuple[Problem, ...]:
         """Problems of the timeline."""
         return tuple(problem for _, problem in self.timeline)
-
-    def _on_my_clock(self, alone: Problem) -> Problem:
-        share = float(np.exp(alone.log_scale - self.log_scale))
-        kernel, flow = alone.kernel, alone.flow
-        if share == 0.0:
-            raise ValueError(
-                f"the velocity of a stage with beta = {alone.beta:g} vanishes beside that of the "
-                f"stage of the largest beta, by e^{alone.log_scale - self.log_scale:.4g}."
-            )
-        if share != 1.0 and isinstance(kernel, Attention):
-            kernel = replace(kernel, strength=share * kernel.strength)
-            flow = kernel.flow
-        elif share != 1.0:
-            flow = replace(flow, strength=share * flow.strength)
-        problem = replace(alone, kernel=kernel, flow=flow, initial=self.initial)
-        # All begin with what the first one begins with, whatever a law makes of a problem.
-        problem.__dict__["_initial_measure"] = self._initial_measure
-        return problem
 
     @property
     def is_time_dependent(self) -> bool:
@@ -359,7 +332,7 @@ class Problem:
             problem = replace(self, own_terms=terms, time_functions=(), **parts)
         except (TypeError, ValueError) as error:
             raise ValueError(f"at the scaled time {time:.6g}: {error}") from None
-        return problem if self.flow.normalized else self._on_my_clock(problem)
+        return problem if self.flow.normalized else on_clock_of(self, problem)
 
     def at(self, time: float, unit_length: float = 1.0) -> Problem:
         """Problem of the stage at a scaled time; one that ends then is still the one.
@@ -737,7 +710,7 @@ class Problem:
         return str(VIEWS["Problem.html"](self))
 
     def __repr__(self) -> str:
-        values = {name: getattr(self, name) for name in _CHANGING}
+        values = {name: getattr(self, name) for name in CHANGING}
         values |= {name: part for name, part, _ in self.time_functions}
         kernel, flow = values["kernel"], values["flow"]
         parts = [repr(self.manifold), repr(kernel)]
@@ -797,9 +770,3 @@ def _sorted(
             f"Problem: got {len(attention)} attentions: give all heads to one, mf.Attention([...])."
         )
     return (attention or [_STILL])[0], feed_forward, drift, tuple(own)
-
-
-def _unless_same(alone: Problem, problem: Problem, name: str) -> Any:
-    """A stage's own value, or None."""
-    value = getattr(alone, name)
-    return None if value == getattr(problem, name) else value

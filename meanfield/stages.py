@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from meanfield.laws.initial import uniform
 from meanfield.spec import checked
 from meanfield.terms.attention import Attention
 from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import Kernel
+
+if TYPE_CHECKING:
+    from meanfield.problem import Problem
+
+CHANGING = ("kernel", "flow", "feed_forward", "drift")
+"""Parts of a problem that a stage may change."""
 
 
 @checked
@@ -86,3 +96,49 @@ def check_ends(stages: Sequence[Stage]) -> None:
             )
         else:
             before = stage.end
+
+
+def stage_problems(problem: Problem) -> tuple[Problem, ...]:
+    """Problem of each stage, as if there was no other, without an initial law."""
+    problems = []
+    for number, stage in enumerate(problem.stages, 1):
+        parts = {name: getattr(stage, name) for name in CHANGING}
+        changes = {name: value for name, value in parts.items() if value is not None}
+        if isinstance(changes.get("kernel", problem.kernel), Attention):
+            changes.setdefault("flow", None)  # which an attention says itself
+        try:
+            problems.append(replace(problem, initial=uniform(), stages=(), **changes))
+        except ValueError as error:
+            raise ValueError(f"stage {number}: {error}") from None
+    return tuple(problems)
+
+
+def differing_stages(problem: Problem, alone: Sequence[Problem]) -> tuple[Stage, ...]:
+    """Stages that say only what differs from the problem."""
+
+    def differing(stage: Problem) -> dict[str, Any]:
+        values = {name: getattr(stage, name) for name in CHANGING}
+        return {name: each for name, each in values.items() if each != getattr(problem, name)}
+
+    pairs = zip(problem.stages, alone, strict=True)
+    return tuple(Stage(stage.end, **differing(own)) for stage, own in pairs)
+
+
+def on_clock_of(problem: Problem, alone: Problem) -> Problem:
+    """A stage, or the problem of one time, in the scaled time of the whole problem."""
+    share = float(np.exp(alone.log_scale - problem.log_scale))
+    kernel, flow = alone.kernel, alone.flow
+    if share == 0.0:
+        raise ValueError(
+            f"the velocity of a stage with beta = {alone.beta:g} vanishes beside that of the "
+            f"stage of the largest beta, by e^{alone.log_scale - problem.log_scale:.4g}."
+        )
+    if share != 1.0 and isinstance(kernel, Attention):
+        kernel = replace(kernel, strength=share * kernel.strength)
+        flow = kernel.flow
+    elif share != 1.0:
+        flow = replace(flow, strength=share * flow.strength)
+    scaled = replace(alone, kernel=kernel, flow=flow, initial=problem.initial)
+    # All begin with what the first one begins with, whatever a law makes of a problem.
+    scaled.__dict__["_initial_measure"] = problem._initial_measure
+    return scaled
