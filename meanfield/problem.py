@@ -364,21 +364,7 @@ class Problem:
             )
 
     def check_own_clock(self, what: str) -> None:
-        """Refuse functions of time, and layers whose times differ from the flow of attention.
-
-        Raises
-        ------
-        ValueError
-            But for the flow of layers that normalise after each.
-
-        Examples
-        --------
-        >>> import meanfield as mf
-        >>> late = mf.Problem(mf.Circle(), mf.linear(), layers=mf.Layers(0.0, placement="pre"))
-        >>> late.check_own_clock("merges")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ValueError: merges rest on the flow of attention, and the problem has layers: ...
-        """
+        """Refuse functions of time, and layers but the flow of those that normalise after each."""
         self._check_no_functions(f"{what} rest")
         if not self.layering.keeps_time:
             raise ValueError(
@@ -489,15 +475,7 @@ class Problem:
 
     @property
     def heads(self) -> tuple[HeadMatrices, ...] | None:
-        """Heads of its attention; of the built-in kernels the one that they are, None of others.
-
-        Examples
-        --------
-        >>> import meanfield as mf
-        >>> (head,) = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", -1.0)).heads
-        >>> head.multiples
-        (0.0, -1.0)
-        """
+        """Heads of its attention; of the built-in kernels the one that they are, None of others."""
         if isinstance(self.kernel, Attention):
             return self.kernel.matrices(self._d)
         beta = self.kernel.log_slope
@@ -510,14 +488,7 @@ class Problem:
 
     @property
     def normalization(self) -> Normalization:
-        """How weights are normalised, whether a kernel or heads make them.
-
-        Examples
-        --------
-        >>> import meanfield as mf
-        >>> mf.Problem(mf.Circle(), mf.linear(), mf.SA).normalization
-        'softmax'
-        """
+        """How weights are normalised, whether a kernel or heads make them."""
         return self.flow.normalization
 
     @property
