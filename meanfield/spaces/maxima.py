@@ -5,19 +5,26 @@ Loads compiled code: import it where it is used.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
-from meanfield.spaces.axial import maxima as axial
-from meanfield.spaces.circle import maxima as circle
 from meanfield.spaces.manifold import Manifold, of_space
-from meanfield.spaces.sphere import maxima as sphere
 
-# "axial" stands beside the tables: its harmonics need the dimension.
-_FIELDS = {"circle": circle.gaussian_fields, "sphere": sphere.gaussian_fields}
-_COUNTS = {"circle": circle.count_maxima, "sphere": sphere.count_maxima}
-_MAXIMA = {"circle": circle.maxima, "sphere": sphere.maxima}
-_BASINS = {"circle": circle.basins, "sphere": sphere.basins}
+_HOMES = {"circle": "circle", "sphere": "sphere"}
+
+
+def _home(space: Manifold, what: str, *, rings: bool = True) -> Any:
+    """Module of the space: compiled code of the others is not loaded."""
+    home = "axial" if rings and space.has_rings else of_space(_HOMES, space, what)
+    return import_module(f"meanfield.spaces.{home}.maxima")
+
+
+def _dimension(space: Manifold) -> tuple[int, ...]:
+    """What harmonics need beside coefficients: of axial measures the dimension."""
+    return (space.ambient,) if space.has_rings else ()
 
 
 def gaussian_fields(
@@ -27,25 +34,23 @@ def gaussian_fields(
 
     Degree 0 is 0.
     """
-    return of_space(_FIELDS, space, "random field")(variances, count, rng)
+    home = _home(space, "random field", rings=False)
+    return np.asarray(home.gaussian_fields(variances, count, rng))
 
 
 def count_maxima(space: Manifold, fields: ModalArray) -> IntArray:
     """Exact number of local maxima of each field, (count, ...) to (count,)."""
-    if space.has_rings:
-        return axial.count_maxima(space.ambient, fields)
-    return of_space(_COUNTS, space, "count of maxima")(fields)
+    home = _home(space, "count of maxima")
+    return np.asarray(home.count_maxima(*_dimension(space), fields))
 
 
 def maxima(space: Manifold, field: ModalArray) -> FloatArray:
     """All local maxima of a field, highest first."""
-    if space.has_rings:
-        return axial.maxima(space.ambient, field)
-    return of_space(_MAXIMA, space, "search for maxima")(field)
+    home = _home(space, "search for maxima")
+    return np.asarray(home.maxima(*_dimension(space), field))
 
 
 def basins(space: Manifold, field: ModalArray, points: FloatArray) -> IntArray:
     """Index into `maxima(space, field)` of the end of the gradient ascent from each point."""
-    if space.has_rings:
-        return axial.basins(space.ambient, field, points)
-    return of_space(_BASINS, space, "search for maxima")(field, points)
+    home = _home(space, "search for maxima")
+    return np.asarray(home.basins(*_dimension(space), field, points))

@@ -5,21 +5,26 @@ Of axial measures points are rings, and near by their polar angles: a ring is on
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.spaces import vector_neighbourhoods as vectors
-from meanfield.spaces.axial import neighbourhoods as axial
-from meanfield.spaces.circle import neighbourhoods as circle
 from meanfield.spaces.manifold import Geometry, of_space
-from meanfield.spaces.sphere import neighbourhoods as sphere
 
-_DENSE = {"axial": axial.dense, "circle": circle.dense, "sphere": sphere.dense}
-_LINKED = {"axial": axial.linked, "circle": circle.linked, "sphere": sphere.linked}
-# "vectors" stand beside the tables: their distances need the space.
+_HOMES = {"axial": "axial", "circle": "circle", "sphere": "sphere"}
 # A group whose mean vector is this short against its mass has no centre: uniform has none.
 _NO_CENTRE = 1e-9
+
+
+def _home(space: Geometry) -> tuple[Any, tuple[Geometry, ...]]:
+    """Module of the space, and what distances need: without a series the space itself."""
+    if not space.has_series:
+        return import_module("meanfield.spaces.vector_neighbourhoods"), (space,)
+    home = of_space(_HOMES, space, "neighbourhood")
+    return import_module(f"meanfield.spaces.{home}.neighbourhoods"), ()
 
 
 def dense(
@@ -32,9 +37,8 @@ def dense(
 
     Returns (n,).
     """
-    if not space.has_series:
-        return vectors.dense(space, points, mass, radius, threshold)
-    return of_space(_DENSE, space, "neighbourhood")(points, mass, radius, threshold)
+    home, distances = _home(space)
+    return np.asarray(home.dense(*distances, points, mass, radius, threshold))
 
 
 def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
@@ -43,9 +47,8 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
     Returns (n,): numbers 0, 1, ... of the groups: on the circle in the order of their angles in [0,
     2 pi), the group across 0 first; on the sphere in the order of their first points.
     """
-    if not space.has_series:
-        return vectors.linked(space, points, radius)
-    return of_space(_LINKED, space, "neighbourhood")(points, radius)
+    home, distances = _home(space)
+    return np.asarray(home.linked(*distances, points, radius))
 
 
 def mean_points(
