@@ -34,6 +34,9 @@ MOST_TOKENS = 10**10
 _WEIGHT_SUM_TOLERANCE = 1e-9
 # Degree times width at which heat has died out, e^{-37} = 1e-16.
 _NEGLIGIBLE = 8.6
+# A density may be negative by the rounding of its series, which a high peak leaves everywhere.
+_NEGATIVE_TOLERANCE = 1e-10
+_ROUNDING_OF_PEAK = 1e-13
 
 Component = tuple[float, Any, float]
 """Weight, centre and concentration of a von Mises-Fisher density in a mixture."""
@@ -444,3 +447,19 @@ def _checked_weights(weights: FloatArray, count: int) -> FloatArray:
     if abs(total - 1.0) > _WEIGHT_SUM_TOLERANCE:
         raise ValueError(f"weights sum to {total:.12g}, expected 1 within 1e-9.")
     return np.asarray(weights / total)
+
+
+def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") -> Density:
+    """Return the density itself, or say where and how much it is negative, and the remedy."""
+    positive_bound(density, remedy)
+    return density
+
+
+def positive_bound(density: Density, remedy: str) -> float:
+    """Bound above all values of a density, after the lowest was looked at."""
+    from meanfield.spaces.extremes import extremes
+
+    lowest, where, bound = extremes(density.manifold, density.coefficients)
+    if lowest < -max(_NEGATIVE_TOLERANCE, _ROUNDING_OF_PEAK * bound):
+        raise ValueError(f"density is negative: {lowest:.4g} at {np.round(where, 4)}. {remedy}.")
+    return bound

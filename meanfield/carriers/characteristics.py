@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
-from meanfield.carriers.carrier import Representation
+from meanfield.carriers.carrier import Representation, at_time
 from meanfield.carriers.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.carriers.options import MOST_NODES
 from meanfield.carriers.step_limits import (
@@ -30,7 +30,6 @@ from meanfield.carriers.step_limits import (
     longest,
     lost_digits,
 )
-from meanfield.carriers.time_dependent import at_time
 from meanfield.fields.interactions import AnyInteraction, Field, interaction_of
 from meanfield.fields.lost_digits import partition_cancels, partition_error_at
 from meanfield.fields.mean_field import Interaction, Symmetric

@@ -21,7 +21,7 @@ from meanfield.arrays import FloatArray, ModalArray, State
 from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.bases.grid import Grid
 from meanfield.carriers import step_limits
-from meanfield.carriers.carrier import Representation
+from meanfield.carriers.carrier import Representation, at_time
 from meanfield.carriers.options import usual_degree
 from meanfield.carriers.spectra import (
     EFOLDS,
@@ -32,7 +32,6 @@ from meanfield.carriers.spectra import (
     per_coefficient,
     visible,
 )
-from meanfield.carriers.time_dependent import at_time
 from meanfield.engines.partition import floored
 from meanfield.fields.interactions import AnyInteraction, interaction_of, transport
 from meanfield.fields.lost_digits import partition_error_of_density, series_noise

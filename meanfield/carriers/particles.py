@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
-from meanfield.carriers.carrier import Representation
+from meanfield.carriers.carrier import Representation, at_time
 from meanfield.carriers.options import DEFAULT_TOLERANCE
 from meanfield.carriers.step_limits import (
     FEATURES,
@@ -31,7 +31,6 @@ from meanfield.carriers.step_limits import (
     longest,
     lost_digits,
 )
-from meanfield.carriers.time_dependent import at_time
 from meanfield.engines.limits import check_tokens
 from meanfield.fields.interactions import attended
 from meanfield.fields.tokens import LARGEST_DIRECT_SUM, TokenField

@@ -14,8 +14,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.engines.limits import check_tokens
-from meanfield.laws.positivity import checked_positive
-from meanfield.measures import MOST_TOKENS, Component, Density, Measure
+from meanfield.measures import MOST_TOKENS, Component, Density, Measure, checked_positive
 from meanfield.spaces.configurations import check_shape, shape_points
 from meanfield.spaces.manifold import Manifold, check_mass
 from meanfield.spec import at_least, at_most, checked, describe

@@ -15,8 +15,7 @@ import numpy as np
 from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.engines.limits import available_memory
 from meanfield.laws.initial import PlainLaw
-from meanfield.laws.positivity import checked_positive
-from meanfield.measures import Density
+from meanfield.measures import Density, checked_positive
 from meanfield.spaces.manifold import of_space
 from meanfield.spec import checked, describe
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.laws.positivity import positive_bound
-from meanfield.measures import MOST_TOKENS, Density
+from meanfield.measures import MOST_TOKENS, Density, positive_bound
 from meanfield.spaces import Manifold
 from meanfield.spec import at_least, at_most, checked
 
