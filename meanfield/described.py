@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from meanfield.status import COMPLETED
 from meanfield.views import VIEWS, data_frame
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from meanfield.results.report import Report
 
 _RUN_AXES = {"run", "repetition"}
-_CASTS: dict[Any, Callable[[Any], Any]] = {"float": float, "int": int, "str": str}
+_CASTS: dict[Any, Callable[[Any], Any]] = {"float": float, "int": int, "str": str, "bool": bool}
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,57 @@ def attribute(default: Any = MISSING) -> Any:
     return field(default=default, metadata={"attribute": True})
 
 
+@dataclass(frozen=True)
+class Facts:
+    """Attributes of a result that say what was run, and how; the defaults where there are none.
+
+    >>> Facts.of({"beta": 2, "normalized": True, "platform": "Linux"}).normalization
+    'softmax'
+    """
+
+    title: str = ""
+    status: str = COMPLETED
+    manifold: str = ""
+    kernel: str = ""
+    heads: int = 0  # 0 of a kernel
+    beta: float = 0.0  # the largest beta |B|_2 of heads
+    normalization: str = ""
+    normalized: bool = False
+    strength: float = 1.0
+    diffusivity: float = 0.0  # scaled time
+    paper_time_factor: float = 1.0
+    growth_rate_max: float = 0.0  # scaled time; NaN where it has no closed form
+    initial: str = ""
+    # Parts beside attention, in words; empty for none.
+    mask: str = ""
+    terms: str = ""
+    functions: str = ""
+    layers: str = ""
+    frequencies: str = ""
+    stages: str = ""
+    symmetry: str = ""
+    requested_time_unit: str = "scaled"
+    config: str = ""  # the run file
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any]) -> Self:
+        """Facts among attributes; files before Sinkhorn's normalization say `normalized` alone."""
+        names = [each for each in fields(cls) if each.name in attributes]
+        known = {each.name: _CASTS[each.type](attributes[each.name]) for each in names}
+        if "normalized" in known:
+            known.setdefault("normalization", "softmax" if known["normalized"] else "none")
+        return cls(**known)
+
+
 class ResultBase:
     """Base of results: `print` and notebooks show their report."""
+
+    attributes: dict[str, Any]
+
+    @property
+    def facts(self) -> Facts:
+        """What was run, and how."""
+        return Facts.of(self.attributes)
 
     def report(self) -> Report:
         """Report, as commands show it: text, HTML, JSON, CSV, Markdown."""
@@ -92,17 +142,16 @@ class StudyResult(ResultBase):
 
     - kind, version: of their files, which have the attribute KIND_format_version.
     - derived: properties that are arrays.
-    - facts: attribute of files -> property or attribute of the result, where names differ.
+    - stored_as: attribute of files -> property or attribute of the result, where names differ.
     - required: further attributes that a file must have.
     """
 
     kind: ClassVar[str] = ""
     version: ClassVar[int] = 1
     derived: ClassVar[Mapping[str, Array]] = {}
-    facts: ClassVar[Mapping[str, str]] = {}
+    stored_as: ClassVar[Mapping[str, str]] = {}
     required: ClassVar[tuple[str, ...]] = ()
     plot: ClassVar[Callable[..., Any]]
-    attributes: dict[str, Any]
 
     @classmethod
     def described(cls) -> dict[str, Array]:
@@ -115,7 +164,7 @@ class StudyResult(ResultBase):
     def described_facts(cls) -> dict[str, str]:
         """Attributes of files, each with the attribute of the result that it is."""
         names = [each.name for each in fields(cls) if "attribute" in each.metadata]  # type: ignore[arg-type]
-        return {name: name for name in names} | {**cls.facts}
+        return {name: name for name in names} | {**cls.stored_as}
 
     def stored_facts(self) -> dict[str, Any]:
         """Attributes of files by name, without those that are None."""

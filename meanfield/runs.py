@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.described import ResultBase
+from meanfield.described import Facts, ResultBase
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
@@ -116,7 +116,7 @@ class Run(ResultBase):
     @property
     def status(self) -> str:
         """'completed', 'stopped: ' and the rule that ended it, 'running', or why it ended early."""
-        return str(self.attributes.get("status", COMPLETED))
+        return self.facts.status
 
     @property
     def finished(self) -> bool:
@@ -126,7 +126,7 @@ class Run(ResultBase):
     @property
     def unit(self) -> str:
         """Unit of time that was asked for: 'scaled', 'paper' or 'growth'."""
-        return str(self.attributes.get("requested_time_unit", "scaled"))
+        return self.facts.requested_time_unit
 
     @property
     def time(self) -> FloatArray:
@@ -177,19 +177,19 @@ class Run(ResultBase):
         return tuple(replace(event, time=event.time / length) for event in self.events)
 
     def _length_of(self, unit: str) -> float:
-        facts = self.attributes
-        factor, rate = (float(facts.get(k, 1.0)) for k in ("paper_time_factor", "growth_rate_max"))
-        if unit == "growth" and math.isnan(rate) and facts.get("layers"):
+        facts = self.facts
+        rate = facts.growth_rate_max
+        if unit == "growth" and math.isnan(rate) and facts.layers:
             raise ValueError("growth time is that of a flow, and layers have another clock.")
         if unit == "growth" and math.isnan(rate):
             # For heads with matrices it is computed at first use.
             rate = growth_rate_max(self.problem)
-        return unit_length(unit, factor, rate, float(facts.get("beta", 0.0)))
+        return unit_length(unit, facts.paper_time_factor, rate, facts.beta)
 
     @property
     def manifold(self) -> Manifold:
         """Manifold on which it ran."""
-        return named_space(str(self.attributes["manifold"]))
+        return named_space(self.facts.manifold)
 
     @cached_property
     def problem(self) -> Problem:
@@ -464,15 +464,14 @@ class Run(ResultBase):
         times = self.time if len(self.scaled_time) else np.zeros(1)
         unit = "" if self.unit == "scaled" else f" {self.unit} time"
         return (
-            f"Run({self.attributes.get('manifold', '')}, {len(self.scaled_time)} saved times from "
+            f"Run({self.facts.manifold}, {len(self.scaled_time)} saved times from "
             f"t = {times[0]:g} to {times[-1]:g}{unit}, {self.status})"
         )
 
 
 def stored_section(run: Run, name: str) -> dict[str, Any] | None:
     """Section of the run file that a run was made from, or None."""
-    tables: dict[str, Any] = tomllib.loads(str(run.attributes.get("config", "")))
-    return tables.get(name)
+    return tomllib.loads(run.facts.config).get(name)
 
 
 def stored_state(run: Run, save: int) -> Density | Measure:
@@ -503,6 +502,11 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "initial": problem.initial.name,
         **format_parts(problem),
     }
+
+
+def facts_of(problem: Problem) -> Facts:
+    """Facts of a problem."""
+    return Facts.of(problem_attributes(problem))
 
 
 def format_parts(problem: Problem) -> dict[str, str]:

@@ -23,7 +23,7 @@ from meanfield.figures.view import look
 from meanfield.figures.view.pack import coded_points, header_of, plain, quantised
 from meanfield.measures import Density
 from meanfield.observables.clusters import visible_counts
-from meanfield.runs import problem_attributes
+from meanfield.runs import facts_of
 from meanfield.simulation import Evolution
 from meanfield.snapshot import Snapshot
 
@@ -49,7 +49,7 @@ class LiveView:
     @property
     def header(self) -> dict[str, Any]:
         """Header of the view, before the first frame."""
-        facts = problem_attributes(self.evolution.problem)
+        facts = facts_of(self.evolution.problem)
         none, no_times = np.zeros((0, 0)), np.zeros(0)
         picture = ViewPicture(
             Frame("", facts, no_times, False, 0.0, ()),

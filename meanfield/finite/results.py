@@ -83,7 +83,7 @@ class Fluctuations(StudyResult):
         "covariance": _PAIRS,
         "relation": _PAIRS,
     }
-    facts = {name: name for name in (*_NUMBERS, "note", "layout", "tokens")}
+    stored_as = {name: name for name in (*_NUMBERS, "note", "layout", "tokens")}
     required = ("manifold", *_NUMBERS, "note")
 
     source: Problem | Callable[[], Problem]

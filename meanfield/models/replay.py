@@ -95,7 +95,7 @@ class Replay(StudyResult):
     """
 
     kind = "replay"
-    facts = {"model": "model", "beta": "beta"}
+    stored_as = {"model": "model", "beta": "beta"}
     required = ("model", "beta")
 
     model: str

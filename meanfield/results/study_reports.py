@@ -42,7 +42,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
             when += f", {0.5 * onset:.6g}: it ends before"
     runs, prefactor = study.distances.shape[1], study.prefactors[study.headline]
     pairs: list[tuple[str, Any]] = [
-        ("normalization", study.attributes.get("normalization", "")),
+        ("normalization", study.facts.normalization),
         ("scaled time", when),
         ("runs", runs),
     ]
@@ -90,9 +90,9 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
 def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Report:
     """Mean counts beside the linear law, the distributions; data by size, then time."""
     pairs = [
-        ("normalization", ensemble.attributes.get("normalization", "")),
+        ("normalization", ensemble.facts.normalization),
         ("runs", ensemble.counts.shape[1]),
-        ("representation", ensemble.attributes.get("representation", "")),
+        ("representation", ensemble.representation),
     ]
     blocks = [_means(ensemble), _distributions(ensemble), facts(pairs)]
     legend = "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean."
@@ -188,20 +188,19 @@ def described_report(result: StudyResult) -> Report:
     values = {one.name: getattr(result, name) for name, one in result.described().items()}
     heading = result.kind.replace("_", " ").capitalize()
     if "kernel" in result.attributes:
-        heading += f": {problem_words(result.attributes)}"
-    title = str(result.attributes.get("title", ""))
-    blocks = [*([title] if title else []), *blocks]
+        heading += f": {problem_words(result.facts)}"
+    blocks = [*filter(None, [result.facts.title]), *blocks]
     return Report(blocks, result.stored_facts() | values, result.columns, heading)
 
 
 def _report(study: Any, blocks: list[str], data: dict[str, Any]) -> Report:
     """Report under the title of a study, and how it ended where that was early."""
-    title, status = (str(study.attributes.get(name, "")) for name in ("title", "status"))
-    early = [facts([("ended", status)])] if status not in ("", COMPLETED) else []
+    status = study.facts.status
+    early = [facts([("ended", status)])] if status != COMPLETED else []
     heading = _HEADINGS[study.kind]
     if "kernel" in study.attributes:
-        heading += f": {problem_words(study.attributes)}"
-    blocks = [*([title] if title else []), *blocks, *early]
+        heading += f": {problem_words(study.facts)}"
+    blocks = [*filter(None, [study.facts.title]), *blocks, *early]
     return Report(blocks, data, study.columns, heading)
 
 

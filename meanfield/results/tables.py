@@ -19,7 +19,7 @@ from meanfield.problem import TERMS, Problem
 from meanfield.results.report import html_table
 from meanfield.results.sparklines import Sparkline, bars, curve
 from meanfield.results.words import problem_words
-from meanfield.runs import NO_RATES, Run, problem_attributes
+from meanfield.runs import NO_RATES, Run, facts_of
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.status import COMPLETED
@@ -100,15 +100,15 @@ def _paper(factor: float) -> str:
 
 def run_html(run: Run) -> str:
     """Table of a run: what was solved, when, what became of it, how well it was resolved."""
-    facts, times, name = run.attributes, run.time, f"{run.unit} time"
+    facts, times, name = run.facts, run.time, f"{run.unit} time"
     pairs: list[tuple[str, Any]] = []
-    if facts.get("title"):
-        pairs.append(("title", facts["title"]))
+    if facts.title:
+        pairs.append(("title", facts.title))
     pairs.append(("problem", problem_words(facts)))
     if not len(times):
         return html_table("Run", [*pairs, ("ended", run.status)])
     pairs += [
-        ("initial law", facts.get("initial")),
+        ("initial law", facts.initial),
         ("times", f"{len(times)} from {times[0]:g} to {times[-1]:g} ({name})"),
         ("representation", _representations(run)),
     ]
@@ -184,7 +184,7 @@ def _largest(run: Run) -> Pairs:
 def prediction_html(prediction: ClusterPrediction) -> str:
     """Table of a prediction: the answer, its laws, and linear theory."""
     pairs: list[tuple[str, Any]] = [
-        ("problem", problem_words(problem_attributes(prediction.problem))),
+        ("problem", problem_words(facts_of(prediction.problem))),
         ("tokens", prediction.format_tokens),
     ]
     if prediction.positions is None and prediction.message:
@@ -213,7 +213,7 @@ def prediction_html(prediction: ClusterPrediction) -> str:
 def state_html(state: StationaryState) -> str:
     """Table of a stationary state."""
     pairs = [
-        ("problem", problem_words(problem_attributes(state.problem))),
+        ("problem", problem_words(facts_of(state.problem))),
         ("symmetry", state.symmetry.name),
         ("order parameter", state.order_parameter),
         ("free energy above uniform", state.free_energy),

@@ -78,10 +78,10 @@ def document_problem(attributes: Mapping[str, Any]) -> Problem:
 
 def _from_run_file(run: Run) -> Problem:
     bare = document_problem(run.attributes)
-    if str(run.attributes.get("manifold", "")).startswith("axial:"):
+    if run.facts.manifold.startswith("axial:"):
         # The run file may have named the sphere.
         bare = bare.axial
-    elif run.attributes.get("manifold") == "sphere:2":
+    elif run.facts.manifold == "sphere:2":
         # Run files read the circle; this run had vectors.
         bare = replace(bare, manifold=run.manifold)
     table = stored_document(run.attributes).get("initial", {"name": "uniform"})
@@ -91,32 +91,31 @@ def _from_run_file(run: Run) -> Problem:
 
 
 def _from_attributes(run: Run) -> Problem:
-    facts = run.attributes
+    facts = run.facts
     parts = [
         name
         for name in ("terms", "functions", "layers", "stages", "frequencies")
-        if facts.get(name)
+        if getattr(facts, name)
     ]
     if parts:
         raise ValueError(
-            f"the run has {' and '.join(parts)} ({facts[parts[0]]}) that its file does not store: "
-            "make the problem again."
+            f"the run has {' and '.join(parts)} ({getattr(facts, parts[0])}) that its file does "
+            "not store: make the problem again."
         )
-    if facts.get("heads"):
+    if facts.heads:
         raise ValueError(
-            f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
+            f"the attention of the run has {facts.heads} heads, of which its file does not hold "
             "the matrices: make the problem again."
         )
-    name = str(facts.get("kernel", ""))
+    name = facts.kernel
     if name not in KERNELS:
         raise ValueError(
             f"the kernel of the run is {name!r}, a function of the user's own, of which its file "
             "holds the name alone: make the problem again."
         )
-    strength, diffusivity = float(facts["strength"]), float(facts.get("diffusivity", 0.0))
-    flow = Flow(bool(facts["normalized"]), strength, diffusivity)
-    first = _first_state(run, str(facts.get("initial", "")))
-    return Problem(run.manifold, KERNELS[name](float(facts["beta"])), flow, first)
+    flow = Flow(facts.normalized, facts.strength, facts.diffusivity)
+    first = _first_state(run, facts.initial)
+    return Problem(run.manifold, KERNELS[name](facts.beta), flow, first)
 
 
 def _first_state(run: Run, name: str) -> InitialLaw:

@@ -80,7 +80,7 @@ def write_result(target: Path | OutputFile, result: StudyResult) -> None:
 
     target: the file; one that is to be recognised is refused if another took its place.
     """
-    renamed = {*result.facts.values()}
+    renamed = {*result.stored_as.values()}
     attributes = {name: v for name, v in result.attributes.items() if name not in renamed}
     attributes |= result.stored_facts()
     write_study(target, result.kind, result.version, attributes, labelled_arrays(result))
@@ -89,7 +89,7 @@ def write_result(target: Path | OutputFile, result: StudyResult) -> None:
 def read_result(path: str | os.PathLike[str], kind: str) -> Any:
     """Result of a kind in a file, finished or not; FormatError if the file holds another."""
     cls = public(RESULT_KINDS[kind])
-    required = [name for name in cls.described_facts() if name not in cls.facts]
+    required = [name for name in cls.described_facts() if name not in cls.stored_as]
     with read_study(path, kind, cls.version, *required, *cls.required) as (file, attributes):
         return restored(cls, file, attributes)
 

@@ -51,7 +51,7 @@ class BifurcationDiagram(StudyResult):
     """
 
     kind = "bifurcation_diagram"
-    facts = {"nodes": "nodes"}
+    stored_as = {"nodes": "nodes"}
     required = ("config", "nodes")
 
     point: PhasePoint

@@ -166,8 +166,10 @@ class CollapseTimes(StudyResult):
             f"one cluster: runs that are one by t = {self.until:g}. Quartiles of the scaled time "
             "to one cluster.\nlaw: the last two clusters alone, from when two are left."
         )
-        normalization = self.attributes.get("normalization", "")
-        return [Rows(header, rows, below=legend), Rows((), [("normalization", normalization)])]
+        return [
+            Rows(header, rows, below=legend),
+            Rows((), [("normalization", self.facts.normalization)]),
+        ]
 
     plot = plot_method(
         "CollapseTimes.plot",

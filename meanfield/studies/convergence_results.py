@@ -71,7 +71,7 @@ class ConvergenceStudy(StudyResult):
 
     kind = "comparison"
     version = 2
-    facts = {"headline_time": "exponent_time"}
+    stored_as = {"headline_time": "exponent_time"}
 
     times: FloatArray = array("time", "time", unit="scaled time", increasing=0)
     tokens: FloatArray = array("tokens", kind="i", increasing=1, distinct=True)

@@ -51,7 +51,7 @@ class Ensemble(StudyResult):
 
     kind = "ensemble"
     # Files call the representation carrier.
-    facts = {"carrier": "representation"}
+    stored_as = {"carrier": "representation"}
     derived = {"shares": Array(("tokens", "time", "count"), "distribution")}
 
     times: FloatArray = array("time", "time", unit="onset time", increasing=0)

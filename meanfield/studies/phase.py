@@ -124,7 +124,7 @@ class PhaseDiagram(StudyResult):
     """
 
     kind = "phase_diagram"
-    facts = {name: name for name in ("manifold", "kernel", "normalized", "tricritical")}
+    stored_as = {name: name for name in ("manifold", "kernel", "normalized", "tricritical")}
     required = ("manifold", "kernel", "normalized", "tricritical")
 
     manifold: str

@@ -24,7 +24,7 @@ from meanfield.errors import list_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.spec import checked
-from meanfield.status import COMPLETED, is_finished
+from meanfield.status import is_finished
 from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Sweep(ResultBase):
     @property
     def status(self) -> str:
         """'completed', 'running', or why it ended early; members say how they ended themselves."""
-        return str(self.attributes.get("status", COMPLETED))
+        return self.facts.status
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ def test_rule_that_ended_a_run_is_named(config, cli):
     assert cli.err == f"{output} {rule}: nothing to do.\n"
     assert re.search(rf"^status +{rule}$", cli("info", output), re.M)
     assert cli.json("info", output)["status"] == rule
-    assert facts_title(load(output).attributes).endswith(f",  {rule}")
+    assert facts_title(load(output).facts).endswith(f",  {rule}")
 
 
 def test_stationary_run_says_so(config, cli):

@@ -28,7 +28,7 @@ from meanfield.figures.draw.prediction import _mean
 from meanfield.figures.draw.sphere import place_label, token_style
 from meanfield.figures.draw.style import facts_title, power_of_ten, shades
 from meanfield.figures.view.pack import quantised
-from meanfield.runs import problem_attributes
+from meanfield.runs import facts_of
 
 EAST, UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 LATE = np.array([0.0, 1.0, 1e60, 1e120])
@@ -73,11 +73,11 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
         (shades("viridis", 0.0, 1.0, 3), ["#440154", "#21918c", "#fde725"]),
         (check_suffix("figure.PNG"), ".png"),
         (
-            facts_title(problem_attributes(REPELLED)),
+            facts_title(facts_of(REPELLED)),
             r"circle,  exponential kernel,  $\beta = 9$,  USA,  strength $-1$",
         ),
         (
-            facts_title(problem_attributes(TURNED)),
+            facts_title(facts_of(TURNED)),
             r"circle,  1 head,  softmax,  $\beta |B| = 4.25$",
         ),
         (subtitle(TURNED), r"circle,  1 head,  $\beta |B| = 4.25$,  softmax"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import meanfield as mf
+from meanfield.described import Facts
 from meanfield.figures.data.overview import film_picture
 from meanfield.figures.data.prediction import dispersion_picture, prediction_picture
 from meanfield.figures.data.saved_times import Frame
@@ -127,7 +128,7 @@ def test_film_is_drawn_from_frames(mixed_circle: Run) -> None:
 def test_figure_of_numbers_that_no_run_made() -> None:
     """A picture would need a run beside it."""
     times = np.array([0.0, 1.0, 2.0])
-    frame = Frame("title", {"manifold": "circle"}, times, False, 0.5, ((1.0, "atoms"),))
+    frame = Frame("title", Facts(manifold="circle"), times, False, 0.5, ((1.0, "atoms"),))
     picture = EnergyPicture(frame, np.array([0.1, 0.2, 0.9]), None, {1: 1.0}, False)
     figure = new_figure((9.0, 8.0))
     draw_energy(picture, figure.subplots())
@@ -141,10 +142,12 @@ def test_figures_of_numbers_that_no_study_made() -> None:
     n, law = np.array([100.0, 1000.0]), np.array([0.5, 0.25])
     curve = TimeCurve(2.0, np.ones(2), np.zeros(2), law, -0.3, 0.01)
     compared = ComparisonPicture(
-        "", {}, "W_1", False, np.array([0.0, 1.0]), n, [], [curve], 2 * law, None
+        "", Facts(), "W_1", False, np.array([0.0, 1.0]), n, [], [curve], 2 * law, None
     )
     sizes, means, error = np.array([100]), np.array([[3.5]]), np.zeros((1, 1))
-    counted = EnsemblePicture("", {}, np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}])
+    counted = EnsemblePicture(
+        "", Facts(), np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}]
+    )
     figures = [new_figure((9.0, 8.0)) for _ in range(2)]
     draw_comparison(compared, figures[0])
     draw_ensemble(counted, figures[1])

@@ -108,7 +108,7 @@ def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
         smooth = np.array([is_smooth(run, i) or _is_smoothed(run, i) for i in saves])
         if smooth.any():
             carried = None
-            if run.attributes.get("heads") and angles.size:
+            if run.facts.heads and angles.size:
                 carried = _carried(run.time[saves], times, angles, smooth)
             edges, values = _interpolated(
                 run.time[saves], values, smooth, logarithmic, table, carried
@@ -263,7 +263,7 @@ def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArr
 
 def is_noisy(run: Run) -> bool:
     """True if tokens have noise of their own."""
-    return float(run.attributes.get("diffusivity", 0.0)) > 0.0
+    return run.facts.diffusivity > 0.0
 
 
 def _is_smoothed(run: Run, index: int) -> bool:

@@ -16,7 +16,7 @@ from meanfield.bases.coordinates import coordinates
 from meanfield.figures.data.saved_times import Frame, frame, is_logarithmic, part
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Measure
-from meanfield.runs import Run, problem_attributes
+from meanfield.runs import Run, facts_of
 
 USUAL_TOKENS = 1000
 """N where nobody says how many."""
@@ -68,10 +68,9 @@ def linearised_picture(
 ) -> FluctuationsPicture:
     """Picture of fluctuations without a run; raises as `fluctuations_picture`."""
     _check(fluctuations)
-    facts = problem_attributes(fluctuations.problem)
+    facts = facts_of(fluctuations.problem)
     times = fluctuations.times[fluctuations.resolved]
-    rate = float(facts["growth_rate_max"])
-    around = Frame("", facts, times, is_logarithmic(times), rate, ())
+    around = Frame("", facts, times, is_logarithmic(times), facts.growth_rate_max, ())
     return _picture(fluctuations, around, 1.0, particles, tokens)
 
 

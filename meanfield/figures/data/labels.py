@@ -82,7 +82,7 @@ def labels_picture(run: Run, limits: Limits = None) -> LabelsPicture:
 def _labelled(run: Run) -> LabelledDensity:
     """A labelled density of the run."""
     if "label_order" not in run.observables:
-        if run.attributes.get("mask") or run.attributes.get("frequencies"):
+        if run.facts.mask or run.facts.frequencies:
             raise ValueError(
                 "the run is one of tokens: this figure is of densities with labels, representation "
                 '"labelled".'

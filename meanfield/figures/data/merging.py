@@ -30,16 +30,16 @@ class MergingPicture:
 
 def merging_picture(made: MergingDiagram) -> MergingPicture:
     """Picture of a diagram, from memory or from a file."""
-    facts = made.attributes
-    flow = "SA" if facts.get("normalization", "softmax") == "softmax" else "USA"
+    facts, asked = made.facts, made.attributes
+    flow = "SA" if facts.normalization == "softmax" else "USA"
     words = [f"{made.tokens} tokens in $\\mathbb{{R}}^{{{made.dimension}}}$", flow]
-    if facts.get("motion") == "layers":
-        words.append(f"layers of step {facts.get('step', 0.1):g}")
-    plain = facts.get("matrices", repr(Head())) == repr(Head())
+    if asked.get("motion") == "layers":
+        words.append(f"layers of step {asked.get('step', 0.1):g}")
+    plain = asked.get("matrices", repr(Head())) == repr(Head())
     if not plain:
-        words.append(str(facts["matrices"]))
+        words.append(str(asked["matrices"]))
     words.append(f"{int(made.finished.min())} runs")
-    title = str(facts.get("title", "")) or "Share of pairs of tokens that have merged"
+    title = facts.title or "Share of pairs of tokens that have merged"
     curve = _curve(made) if plain and flow == "SA" else None
     return MergingPicture(",  ".join(words), title, made.times, made.betas, made.fraction, curve)
 

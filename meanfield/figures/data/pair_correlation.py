@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.described import Facts
 from meanfield.papers.pair_correlation import CLOSURES, pair_basis, second_moments_of
 from meanfield.papers.pair_correlation_study import PairCorrelation
-from meanfield.runs import problem_attributes
+from meanfield.runs import facts_of
 
 _ANGLES = 361
 # Times that have room beside each other, and degrees above which nothing is to be seen.
@@ -30,7 +30,7 @@ class Closed:
 class PairPicture:
     """Pair correlations psi (n_times, n_angles) and moments (n_times, n_degrees) at a few times."""
 
-    facts: dict[str, Any]  # manifold, kernel and flow
+    facts: Facts  # manifold, kernel and flow
     tokens: int
     runs: int
     times: FloatArray  # (n_times,): those shown, at most four
@@ -61,7 +61,7 @@ def pair_picture(correlations: PairCorrelation) -> PairPicture:
         moments = second_moments_of(psi_hat, correlations.tokens)[:, degrees]
         closures.append(Closed(name, psi_hat @ basis, moments))
     return PairPicture(
-        problem_attributes(correlations.problem),
+        facts_of(correlations.problem),
         correlations.tokens,
         correlations.runs,
         correlations.times[saves],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.runs import problem_attributes
+from meanfield.described import Facts
+from meanfield.runs import facts_of
 from meanfield.stationary.branches import Branch
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
@@ -28,7 +28,7 @@ class BifurcationPicture:
 
     point: PhasePoint  # what is marked
     pieces: Pieces  # the branch, see `Pieces`
-    facts: dict[str, Any]  # manifold, kernel and flow
+    facts: Facts  # manifold, kernel and flow
     symmetry: str  # of the states
     degree: int  # of the moment that is the order parameter
     has_energy: bool  # whether free energies are known
@@ -39,7 +39,7 @@ def bifurcation_picture(point: PhasePoint, branch: Branch) -> BifurcationPicture
     return BifurcationPicture(
         point,
         branch_pieces(branch),
-        problem_attributes(branch.problem) | {"diffusivity": 0.0},
+        replace(facts_of(branch.problem), diffusivity=0.0),
         branch.symmetry.name,
         branch.degree,
         bool(np.all(np.isfinite(branch.free_energy))),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.described import Facts
 from meanfield.figures.data.projections import Mollweide, Projection
 from meanfield.figures.data.sphere import pixels
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.runs import facts_of
 from meanfield.spaces.manifold import Manifold
 from meanfield.spectrum.stability import (
     critical_diffusivity,
@@ -33,7 +33,7 @@ _DOTS = 2000
 class RatesPicture:
     """Growth rates of the uniform state by degree."""
 
-    facts: dict[str, Any]  # manifold, kernel and flow
+    facts: Facts  # manifold, kernel and flow
     rates: FloatArray  # (degrees,): per scaled time
     dominant: int | None  # degree that grows fastest
     lines: list[str]  # what the thresholds mean, in words
@@ -42,7 +42,7 @@ class RatesPicture:
 def dispersion_picture(problem: Problem, max_degree: int | None = None) -> RatesPicture:
     """Dispersion relation of a problem, to a degree, else as far as it is interesting."""
     return RatesPicture(
-        problem_attributes(problem),
+        facts_of(problem),
         growth_rates(problem, max_degree),
         dominant_degree(problem),
         facts(problem),
@@ -122,7 +122,7 @@ class PredictionPicture:
     linear: CountLaw  # of the number of clusters
     corrected: CountLaw | None  # the better law, if it was asked for
     message: str  # what there is to say where no law is needed, else empty
-    facts: dict[str, Any]  # manifold, kernel and flow
+    facts: Facts  # manifold, kernel and flow
     rates: FloatArray  # (degrees,): growth rates, per scaled time
     dominant: int | None
     second: int | None
@@ -132,7 +132,7 @@ class PredictionPicture:
 
     @property
     def on_circle(self) -> bool:
-        return bool(self.facts["manifold"] == "circle")
+        return self.facts.manifold == "circle"
 
 
 def prediction_picture(prediction: ClusterPrediction) -> PredictionPicture:
@@ -143,7 +143,7 @@ def prediction_picture(prediction: ClusterPrediction) -> PredictionPicture:
         prediction.linear,
         prediction.corrected,
         prediction.message,
-        problem_attributes(problem),
+        facts_of(problem),
         growth_rates(problem),
         prediction.dominant_degree,
         prediction.second_degree,

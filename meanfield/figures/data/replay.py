@@ -34,7 +34,7 @@ def replay_picture(replay: Replay) -> ReplayPicture:
     heads = replay.heads.beta_fit.shape[2]
     facts = f"{texts}{len(replay.tokens)} tokens, {replay.depth} layers of {heads} heads"
     return ReplayPicture(
-        title=str(replay.attributes.get("title", "")) or f"{replay.model}, layer by layer",
+        title=replay.facts.title or f"{replay.model}, layer by layer",
         facts=facts,
         similarity=similarity * similarity.shape[1] / 2.0,
         cosine=replay.ladder.cosine.mean(axis=0),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.described import Facts
 from meanfield.events import successor
 from meanfield.measures import Density, Measure
 from meanfield.runs import KEEP_STATES, Run
@@ -103,7 +103,7 @@ class Frame:
     """Frame of every picture of a run: its title, its facts, its axis of time."""
 
     title: str  # may be empty
-    facts: dict[str, Any]  # manifold, kernel and flow, as the attributes of a run tell them
+    facts: Facts  # manifold, kernel and flow, as the attributes of a run tell them
     # (n,): saved times that the axis shows, or its two ends; in `unit`, as all times drawn.
     times: FloatArray
     logarithmic: bool  # whether it is an axis of log t
@@ -119,22 +119,22 @@ class Frame:
     @property
     def has_angles(self) -> bool:
         """True if points are angles, which have an axis beside time."""
-        return self.on_circle or str(self.facts.get("manifold")).startswith("axial")
+        return self.on_circle or self.facts.manifold.startswith("axial")
 
     @property
     def on_circle(self) -> bool:
-        return bool(self.facts.get("manifold", "circle") == "circle")
+        return self.facts.manifold in ("", "circle")
 
 
 def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
     """Frame of the pictures of a run; `limits` gives the ends of a logarithmic axis."""
-    facts = run.attributes
+    facts = run.facts
     return Frame(
-        str(facts.get("title", "")),
+        facts.title,
         facts,
         run.time[shown(run)] if limits is None else np.array(limits),
         limits is not None or is_logarithmic(run.time),
-        float(facts.get("growth_rate_max", 0.0)) * run.unit_length,
+        facts.growth_rate_max * run.unit_length,
         tuple(
             (event.time, successor(event))
             for event in run.events_in(run.unit)
@@ -144,9 +144,9 @@ def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
     )
 
 
-def counts_layers(facts: Mapping[str, Any]) -> bool:
+def counts_layers(facts: Facts) -> bool:
     """True if times are numbers of layers with a step other than 0."""
-    return "layers" in facts and not str(facts["layers"]).startswith(FLOW_OF)
+    return bool(facts.layers) and not facts.layers.startswith(FLOW_OF)
 
 
 def part(run: Run, indices: Sequence[int] | NDArray[np.int64]) -> Run:

@@ -52,9 +52,8 @@ def equal_clusters(run: Run) -> dict[int, float]:
     for the attractive exponential kernel; none for others. On the circle n = 1 ... dominant
     degree, on the sphere the n of `_SOLIDS`; of these, the numbers of clusters that the run had.
     """
-    facts = run.attributes
-    beta = float(facts.get("beta", 0.0))
-    kernel = facts.get("kernel") == "exponential" and not facts.get("heads")
+    facts, beta = run.facts, run.facts.beta
+    kernel = facts.kernel == "exponential" and not facts.heads
     if not kernel or beta <= 0 or not run.growth_rates.max() > 0:
         return {}
     similarities = _SOLIDS
@@ -114,10 +113,10 @@ def linear_regime(run: Run) -> NDArray[np.bool_]:
 
 def _differ(run: Run) -> bool:
     """True if positions under a mask start from different densities, and grow at other rates."""
-    if np.isnan(float(run.attributes.get("growth_rate_max", 0.0))):
+    if np.isnan(run.facts.growth_rate_max):
         return True
     first = next((measure for measure in run.measures if measure is not None), None)
-    if isinstance(first, Measure) and run.attributes.get("mask"):
+    if isinstance(first, Measure) and run.facts.mask:
         return True
     return isinstance(first, LabelledDensity) and bool(np.ptp(first.parts.real, axis=0).max() > 0.0)
 
@@ -187,7 +186,7 @@ def node_heights(tree: ClusterTree) -> FloatArray:
 
 def stored_tolerance(run: Run) -> float | None:
     """Tolerance of the run, from the run file's text; None for runs made in Python."""
-    if not run.attributes.get("config"):
+    if not run.facts.config:
         return None
     section = stored_section(run, "representation") or {}
     return float(section.get("tolerance", Options().step_tolerance))
@@ -231,7 +230,7 @@ def _energy_of(run: Run) -> EnergyPicture:
         run.observables["energy"][saves],
         None if count is None else count[saves],
         equal_clusters(run),
-        float(run.attributes.get("beta", 0.0)) < 0,
+        run.facts.beta < 0,
     )
 
 
@@ -295,7 +294,7 @@ def spectrum_picture(run: Run, limits: Limits = None) -> SpectrumPicture:
     """Picture of the moments; `limits` are the ends of their axis."""
     saves, (degrees, dominant) = shown(run), visible_degrees(run)
     sizes = run.sizes_by_degree()[saves][:, degrees]
-    if run.attributes.get("symmetry"):
+    if run.facts.symmetry:
         largest = sizes.max(axis=0)
         floor = max(_ROUNDING * float(largest.max()), NEGLIGIBLE)
         degrees = [l for l, size in zip(degrees, largest, strict=True) if size > floor]
@@ -369,7 +368,7 @@ def staircase_picture(run: Run) -> StaircasePicture:
         plateaus_of(run),
         merges,
         np.interp(np.log(merges), np.log(times), energy),
-        float(run.attributes.get("beta", 0.0)) < 0,
+        run.facts.beta < 0,
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.described import Facts
 from meanfield.studies.convergence import LABELS
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
@@ -49,7 +49,7 @@ class ComparisonPicture:
     """Distances of particle systems to the density."""
 
     title: str
-    facts: dict[str, Any]  # manifold, kernel and flow; empty if they are not known
+    facts: Facts  # manifold, kernel and flow, where they are known
     distance: str  # symbol of the distance, for mathtext
     grows: bool  # whether perturbations of uniform grow
     times: FloatArray
@@ -66,10 +66,10 @@ def comparison_picture(study: ConvergenceStudy) -> ComparisonPicture:
     chosen = [_time_curve(study, i, n) for i in _chosen_times(study)]
     sizes = [i for i in range(len(n)) if np.isfinite(study.mean_distance[i]).all()]
     floor = None
-    if study.attributes.get("manifold") == "sphere" and study.metric == "W1":
+    if study.facts.manifold == "sphere" and study.metric == "W1":
         floor = np.array([sample_floor(int(size)) for size in n])
     return ComparisonPicture(
-        str(study.attributes.get("title", "")), study.attributes, LABELS[study.metric],
+        study.facts.title, study.facts, LABELS[study.metric],
         study.growth_rate_max > 0, study.times, n,
         [_size_curve(study, i) for i in sizes], chosen,
         _BELOW * chosen[0].mean[0] * np.sqrt(n[0] / n), floor,
@@ -131,7 +131,7 @@ class EnsemblePicture:
     """Clusters of many runs: mean count (n_sizes, n_times), and its standard error."""
 
     title: str
-    facts: dict[str, Any]  # manifold, kernel and flow; empty if they are not known
+    facts: Facts  # manifold, kernel and flow, where they are known
     times: FloatArray  # (n_times,): in onset times
     tokens: NDArray[np.int64]  # (n_sizes,)
     mean: FloatArray
@@ -144,8 +144,8 @@ class EnsemblePicture:
 def ensemble_picture(ensemble: Ensemble) -> EnsemblePicture:
     """Picture of an ensemble, from memory or from a file."""
     return EnsemblePicture(
-        str(ensemble.attributes.get("title", "")) or "Clusters of random tokens",
-        ensemble.attributes, ensemble.times, ensemble.tokens, ensemble.mean_count,
+        ensemble.facts.title or "Clusters of random tokens",
+        ensemble.facts, ensemble.times, ensemble.tokens, ensemble.mean_count,
         np.nan_to_num(ensemble.standard_error),
         ensemble.predicted if np.isfinite(ensemble.predicted).any() else None,
         [

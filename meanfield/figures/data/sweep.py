@@ -103,7 +103,7 @@ def sweep_picture(
     if is_map and finite.size < arranged[0].size:
         fixed.append("grey: none" if name == "clusters" else "grey: not known")
     return SweepPicture(
-        title=str(sweep.attributes.get("title", "")) if title is None else title,
+        title=sweep.facts.title if title is None else title,
         facts=",  ".join([_when(sweep, time), *_problem(sweep), *fixed]),
         quantity=_quantity(name),
         x=x,
@@ -190,8 +190,8 @@ def _problem(sweep: Sweep) -> list[str]:
     runs: list[Run] = [run for run in sweep.observed if run is not None]
     flows = {"softmax": "SA", "none": "USA", "sinkhorn": "Sinkhorn"}
     texts = [
-        {str(run.attributes.get("manifold", "")) for run in runs},
-        {flows.get(str(run.attributes.get("normalization", "")), "") for run in runs},
+        {run.facts.manifold for run in runs},
+        {flows.get(run.facts.normalization, "") for run in runs},
     ]
     return [each for each_set in texts if len(each_set) == 1 for each in each_set if each]
 

@@ -35,9 +35,9 @@ class Wave:
 
 def predicted_wave(run: Run) -> Wave | None:
     """Wave of a run on the circle; None for a kernel, far from uniform, or if none turns."""
-    if not int(run.attributes.get("heads", 0)) or run.manifold.dimension > 1:
+    if not run.facts.heads or run.manifold.dimension > 1:
         return None
-    if run.attributes.get("stages") or run.attributes.get("layers"):
+    if run.facts.stages or run.facts.layers:
         return None
     try:
         problem = run.problem

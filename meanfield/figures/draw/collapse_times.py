@@ -26,8 +26,8 @@ def collapse_times_figure(
     with style():
         figure = new_figure(_SIZE, **options)
         axes = figure.subplots()
-        own = title or str(result.attributes.get("title", "")) or "Time to one cluster"
-        title_above(axes, own, facts_title(result.attributes) if result.attributes else "")
+        own = title or result.facts.title or "Time to one cluster"
+        title_above(axes, own, facts_title(result.facts) if result.facts.manifold else "")
         _survival(result, axes)
     return figure
 

@@ -47,7 +47,7 @@ def comparison_figure(study: ConvergenceStudy, **options: Any) -> Figure:
 def draw_comparison(picture: ComparisonPicture, figure: Figure) -> None:
     """Distances against time, and against the number of tokens."""
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
-    title_above(left, picture.title, facts_title(picture.facts) if picture.facts else "")
+    title_above(left, picture.title, facts_title(picture.facts) if picture.facts.manifold else "")
     _against_time(picture, left)
     _against_tokens(picture, right)
 

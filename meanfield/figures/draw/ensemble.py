@@ -35,7 +35,7 @@ def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
     *left, right = figure.subplots(1, 1 if alone and len(picture.times) == 1 else 2, squeeze=False)[
         0
     ]
-    subtitle = facts_title(picture.facts) if picture.facts else ""
+    subtitle = facts_title(picture.facts) if picture.facts.manifold else ""
     title_above(left[0] if left else right, picture.title, subtitle)
     for axes in left:
         (_means_in_time if alone else _means)(picture, axes)

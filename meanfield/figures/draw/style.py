@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,6 +15,7 @@ from matplotlib.style import context
 from matplotlib.text import Annotation
 from matplotlib.textpath import TextPath
 
+from meanfield.described import Facts
 from meanfield.figures.data.saved_times import Frame
 from meanfield.results.words import attention_words
 from meanfield.status import stop_rule
@@ -154,30 +154,24 @@ def _is_mathtext(text: str) -> bool:
     return True
 
 
-def facts_title(facts: Mapping[str, Any]) -> str:
+def facts_title(facts: Facts) -> str:
     """Manifold, kernel and flow on one line."""
     kernel_words, flow = attention_words(facts)
-    beta = float(facts.get("beta", 0.0))
-    parts = [str(facts.get("manifold", "")), kernel_words]
-    if facts.get("heads"):
+    parts = [facts.manifold, kernel_words]
+    if facts.heads:
         # The largest score of two tokens: heads have matrices, and beta alone says little.
-        parts += [flow, rf"$\beta |B| = {beta:.3g}$"]
+        parts += [flow, rf"$\beta |B| = {facts.beta:.3g}$"]
     else:
-        parts += [] if facts.get("kernel") == "linear" else [rf"$\beta = {beta:g}$"]
+        parts += [] if facts.kernel == "linear" else [rf"$\beta = {facts.beta:g}$"]
         parts.append(flow)
-    parts += [f"{facts['mask']} mask"] if facts.get("mask") else []
-    if facts.get("frequencies"):
-        law = str(facts["frequencies"]).replace(", centre=0.0", "")
-        parts.append(law.replace("GivenFrequencies()", "given frequencies"))
-    parts += [str(facts.get("terms", "")).replace("_", "-"), str(facts.get("layers", ""))]
-    parts.append(str(facts.get("stages", "")).partition(":")[0])
-    if float(facts.get("strength", 1.0)) != 1.0:
-        parts.append(f"strength ${float(facts['strength']):g}$")
-    if float(facts.get("diffusivity", 0.0)):
-        parts.append(f"diffusivity ${float(facts['diffusivity']):g}$")
-    rule = stop_rule(str(facts.get("status", "")))
-    parts += [f"stopped: {rule}"] if rule else []
-    parts.append(str(facts.get("symmetry", "")))
+    parts += [f"{facts.mask} mask"] if facts.mask else []
+    law = facts.frequencies.replace(", centre=0.0", "")
+    parts.append(law.replace("GivenFrequencies()", "given frequencies"))
+    parts += [facts.terms.replace("_", "-"), facts.layers, facts.stages.partition(":")[0]]
+    parts += [f"strength ${facts.strength:g}$"] if facts.strength != 1.0 else []
+    parts += [f"diffusivity ${facts.diffusivity:g}$"] if facts.diffusivity else []
+    rule = stop_rule(facts.status)
+    parts += [f"stopped: {rule}" if rule else "", facts.symmetry]
     return ",  ".join(part for part in parts if part.strip())
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 
+from meanfield.described import Facts
 from meanfield.figures.data.view import ViewPicture, view_picture
 from meanfield.figures.draw.style import DENSITY_COLOURS, facts_title
 from meanfield.figures.view.pack import pack
@@ -85,7 +86,7 @@ class View:
 
     def __repr__(self) -> str:
         times = self.picture.times
-        name = self.picture.frame.facts.get("manifold", "")
+        name = self.picture.frame.facts.manifold
         return f"View({name}, {len(times)} frames from t = {times[0]:g} to {times[-1]:g})"
 
     def _repr_html_(self) -> str:
@@ -104,7 +105,7 @@ def view(run: Run, frames: int | None = None, source: Mapping[str, str] | None =
     return View(view_picture(run, frames), origin)
 
 
-def look(facts: Mapping[str, Any]) -> dict[str, Any]:
+def look(facts: Facts) -> dict[str, Any]:
     """The problem in words, and the colours of figures, 256 of 3 bytes in base64."""
     colours = colormaps[DENSITY_COLOURS](np.arange(256), bytes=True)[:, :3]
     words = facts_title(facts).replace("\\beta", "\N{GREEK SMALL LETTER BETA}")

@@ -64,7 +64,7 @@ def header_of(picture: ViewPicture, source: Mapping[str, str]) -> dict[str, Any]
         "title": picture.frame.title,
         "source": dict(source),
         "shape": picture.shape,
-        "sphere": picture.frame.facts.get("manifold", "").partition(":")[0] != "space",
+        "sphere": picture.frame.facts.manifold.partition(":")[0] != "space",
         "unit": picture.frame.unit,
         "logarithmic": picture.frame.logarithmic,
         "times": picture.times.tolist(),
