@@ -213,16 +213,16 @@ def test_what_results_ask_for_is_there():
 
 def test_type_checkers_see_the_names_where_they_are():
     """An editor would complete other names than there are, or with other arguments."""
-    tree = ast.parse(Path(meanfield.__file__).read_text(encoding="utf-8"))
-    blocks = [node for node in tree.body if isinstance(node, ast.If)]
-    (block,) = (each for each in blocks if ast.unparse(each.test) == "TYPE_CHECKING")
+    tree = ast.parse(Path(meanfield.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     told = {
         alias.name: node.module
-        for node in block.body
+        for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     assert told == {name: f"meanfield.{module}" for name, module in HOMES.items()}
+    (listed,) = (node.value for node in tree.body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(listed) == sorted(HOMES)
 
 
 def loaded(code: str) -> set[str]:
