@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from meanfield.status import COMPLETED
 from meanfield.views import VIEWS, data_frame
 
@@ -110,6 +112,13 @@ class Facts:
         if "normalized" in known:
             known.setdefault("normalization", "softmax" if known["normalized"] else "none")
         return cls(**known)
+
+
+def grid_columns(axes: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+    """Columns of arrays over some axes: a row an entry, the last axis changing first."""
+    grids = np.meshgrid(*axes.values(), indexing="ij")
+    named = dict(zip(axes, grids, strict=True)) | values
+    return {name: np.ravel(column) for name, column in named.items()}
 
 
 class ResultBase:

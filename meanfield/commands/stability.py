@@ -14,6 +14,7 @@ from meanfield.commands.answers import answer
 from meanfield.commands.problem_options import problem_of
 from meanfield.problem import Problem
 from meanfield.results.report import Report, facts, flow_facts, table
+from meanfield.runs import problem_attributes
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
@@ -187,17 +188,9 @@ def spectrum(
 
 def heads_of(problem: Problem) -> dict[str, Any]:
     """JSON data of a problem with heads."""
-    attention = problem.attention
-    assert attention is not None
-    return {
-        "manifold": problem.manifold.name,
-        "kernel": "exponential",
-        "heads": len(attention.heads),
-        "normalization": attention.normalization,
-        "beta": problem.beta,
-        "diffusivity": attention.diffusivity,
-        "paper_time_factor": paper_time_factor(problem),
-    }
+    names = "manifold kernel heads normalization beta diffusivity paper_time_factor"
+    attributes = problem_attributes(problem)
+    return {name: attributes[name] for name in names.split()}
 
 
 def _draw(problem: Problem, operator: LinearOperator | None, options: argparse.Namespace) -> None:

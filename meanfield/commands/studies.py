@@ -20,8 +20,8 @@ from meanfield.runfile import Config
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import check_welcome, output_lock
 from meanfield.store.study_file import STUDY_COMMANDS, read_result
-from meanfield.studies.complete import AnyStudy, Follow, complete
-from meanfield.studies.study import Request, Runs
+from meanfield.studies.complete import AnyStudy, Follow, complete, study_pool
+from meanfield.studies.study import Execution, Request, Runs
 
 
 def study_request(
@@ -122,14 +122,14 @@ def pool(
         with scheduler_pool(options.scheduler, _say_above_bar) as executor:
             yield executor
         return
-    from meanfield.studies.executors.processes import worker_pool
+    execution = Execution(workers=worker_count(options, count))
 
-    workers = worker_count(options, count)
-    if workers > 1:
+    def compile_first() -> None:
         from meanfield.commands import compile
 
         compile.compile_for_workers(problem)
-    with worker_pool(workers, max(1, threads() // workers)) as local:
+
+    with study_pool(execution, count, compile_first) as local:
         yield local
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
-from meanfield.described import Array, StudyResult
+from meanfield.described import Array, StudyResult, grid_columns
 from meanfield.finite.functionals import Functional, bent, check_degrees, variation
 from meanfield.problem import Problem
 from meanfield.runs import Run
@@ -162,14 +162,12 @@ class Fluctuations(StudyResult):
     @property
     def columns(self) -> dict[str, Any]:
         """Sizes: a row a time and degree."""
-        sizes = [self.space.sizes_by_degree(row) for row in self.limit]
-        return {
-            "time": np.repeat(self.times, self.degree + 1),
-            "degree": np.tile(np.arange(self.degree + 1), len(self.times)),
-            "limit": np.ravel(sizes),
-            "variance": self.variance_by_degree.ravel(),
-            "shift": self.shift_by_degree.ravel(),
-        }
+        return grid_columns(
+            {"time": self.times, "degree": np.arange(self.degree + 1)},
+            limit=[self.space.sizes_by_degree(row) for row in self.limit],
+            variance=self.variance_by_degree,
+            shift=self.shift_by_degree,
+        )
 
     @cached_property
     def _coordinates(self) -> Coordinates:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.described import StudyResult, array, attribute
+from meanfield.described import StudyResult, array, attribute, grid_columns
 from meanfield.views import plot_method
 
 
@@ -91,12 +91,8 @@ class MergingDiagram(StudyResult):
     @property
     def columns(self) -> dict[str, Any]:
         """Means: a row a beta and time."""
-        return {
-            "beta": np.repeat(self.betas, len(self.times)),
-            "time": np.tile(self.times, len(self.betas)),
-            "fraction": self.fraction.ravel(),
-            "standard_error": self.standard_error.ravel(),
-        }
+        axes, error = {"beta": self.betas, "time": self.times}, self.standard_error
+        return grid_columns(axes, fraction=self.fraction, standard_error=error)
 
     plot = plot_method(
         "MergingDiagram.plot",

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.described import Rows, StudyResult, array, attribute
+from meanfield.described import Rows, StudyResult, array, attribute, grid_columns
 from meanfield.engines.threads import one_blas_thread
 from meanfield.laws.initial import from_points
 from meanfield.observables.clusters import Clusters, cluster_radius, clusters
@@ -144,11 +144,8 @@ class CollapseTimes(StudyResult):
     def columns(self) -> dict[str, Any]:
         """A row a run."""
         names = ("times", "pair_times", "angles", "masses", "predicted")
-        sizes, runs = self.times.shape
-        return {
-            "tokens": np.repeat(self.tokens, runs),
-            "run": np.tile(np.arange(runs), sizes),
-        } | {name: getattr(self, name).ravel() for name in names}
+        axes = {"tokens": self.tokens, "run": np.arange(self.runs)}
+        return grid_columns(axes, **{name: getattr(self, name) for name in names})
 
     def parts(self) -> list[Rows | str]:
         if not self.finished.all():

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.described import StudyResult, array, attribute
+from meanfield.described import StudyResult, array, attribute, grid_columns
 from meanfield.views import plot_method
 
 CONFIDENCE = 0.95
@@ -167,12 +167,9 @@ class ConvergenceStudy(StudyResult):
     @property
     def columns(self) -> dict[str, Any]:
         """Means: a row a size and time."""
-        return {
-            "tokens": np.repeat(self.tokens, len(self.times)),
-            "time": np.tile(self.times, len(self.tokens)),
-            "mean_distance": self.mean_distance.ravel(),
-            "standard_error": self.standard_error.ravel(),
-        }
+        axes = {"tokens": self.tokens, "time": self.times}
+        mean, error = self.mean_distance, self.standard_error
+        return grid_columns(axes, mean_distance=mean, standard_error=error)
 
     plot = plot_method(
         "ConvergenceStudy.plot",

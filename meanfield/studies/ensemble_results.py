@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.described import Array, StudyResult, array
+from meanfield.described import Array, StudyResult, array, grid_columns
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
@@ -133,12 +133,9 @@ class Ensemble(StudyResult):
     @property
     def columns(self) -> dict[str, Any]:
         """Means: a row a size and time."""
-        return {
-            "tokens": np.repeat(self.tokens, len(self.times)),
-            "time": np.tile(self.times, len(self.tokens)),
-            "mean_count": self.mean_count.ravel(),
-            "standard_error": self.standard_error.ravel(),
-        }
+        axes = {"tokens": self.tokens, "time": self.times}
+        mean, error = self.mean_count, self.standard_error
+        return grid_columns(axes, mean_count=mean, standard_error=error)
 
     plot = plot_method(
         "Ensemble.plot",
