@@ -250,7 +250,10 @@ class _Evolution:
             self._halvings, self._taken = 0, stepper
             events, last = carrier.events(stepper), self._stage_end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
-            self._repeats = False
+            if self._repeats:
+                # What states inside share was counted with the step.
+                stepper.dense_output(stepper.previous_time)
+                self._repeats = False
             return True
         # The step left what this representation resolves: take it again, with the next one
         # or refined, or shorter where nothing else is left, to come close to the limit.
@@ -273,7 +276,8 @@ class _Evolution:
         stepper = self._taken
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
-        return stepper.dense_output(clock)
+        # What goes on from the end of an interval is as accurate as a step.
+        return (stepper.shorter_step if time == self.interval.end else stepper.dense_output)(clock)
 
     def retake(self, step: float) -> None:
         """Take the step ahead again, with another first attempt."""

@@ -35,3 +35,5 @@ class LayerStepper:
         if time == self.time:
             return self.state
         raise ValueError(f"t = {time:g} lies inside a layer, expected a whole number of layers.")
+
+    shorter_step = dense_output

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import State
+from meanfield.schemes.interpolant import Interpolant
 from meanfield.schemes.stepper import INNER_ERROR, RightHandSide, Start, StepTooLong
 
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
@@ -37,7 +38,7 @@ class RungeKuttaStepper:
     ) -> None:
         import scipy.integrate  # only runs need it
 
-        self._make = getattr(scipy.integrate, method)
+        self._method, self._make = method, getattr(scipy.integrate, method)
         self._dtype = state.dtype
         self._rhs = _real(rhs, state.dtype, unit)
         self._unit, self._tolerance = unit, tolerance
@@ -47,6 +48,7 @@ class RungeKuttaStepper:
         # SciPy's steppers refer to themselves; without this their stages, many times the size
         # of the state, would wait for the garbage collector.
         weakref.finalize(self, vars(self._solver).clear)
+        self._interpolant: Interpolant | None = None
         self._spent = 0
 
     def _start(
@@ -82,7 +84,7 @@ class RungeKuttaStepper:
         if not np.isfinite(self._solver.h_abs):
             # The right-hand side is not finite here, and so is the step chosen from it.
             return False
-        self._solver.max_step = largest / self._unit
+        self._solver.max_step, self._interpolant = largest / self._unit, None
         before = self._solver.nfev
         with np.errstate(all="ignore"):
             self._solver.step()
@@ -90,11 +92,21 @@ class RungeKuttaStepper:
         return bool(self._solver.status != "failed")
 
     def dense_output(self, time: float) -> State:
-        """State inside the last step: a shorter step of its own, from where that one began.
+        """State inside the last step: interpolated, or by `shorter_step` where that is better.
 
-        As accurate as the ends of steps; the stepper's interpolant, one order lower, is up to
-        ten times less so.
+        The slopes of interpolants are evaluated once a step, at first.
         """
+        solver, clock = self._solver, time / self._unit
+        if clock == solver.t or self._method != "DOP853":
+            return self.shorter_step(time)
+        with np.errstate(all="ignore"):
+            if self._interpolant is None:
+                self._interpolant = Interpolant(solver)
+            state = self._interpolant(clock)
+        return self.shorter_step(time) if state is None else np.asarray(state.view(self._dtype))
+
+    def shorter_step(self, time: float) -> State:
+        """State inside the last step by a step of its own, from where that one began."""
         solver, time = self._solver, time / self._unit
         if time == solver.t:
             return self.state
