@@ -51,8 +51,9 @@ class Circle(Angles):
             first = int(np.flatnonzero(~np.isfinite(angles))[0])
             raise ValueError(f"point {first} is {angles[first]}, expected finite angles.")
         # Windings are kept while they cost no digits.
-        far = np.abs(angles) > _MANY_TURNS
-        return np.where(far, np.arctan2(np.sin(angles), np.cos(angles)), angles)
+        far, kept = np.abs(angles) > _MANY_TURNS, angles.copy()
+        kept[far] = np.arctan2(np.sin(angles[far]), np.cos(angles[far]))
+        return kept
 
     def vectors(self, points: FloatArray) -> FloatArray:
         return np.column_stack([np.cos(points), np.sin(points)])
