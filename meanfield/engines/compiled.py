@@ -1,22 +1,28 @@
 """Compiling with numba: one decorator with the defaults of this project, one notice.
 
-Kernels are compiled on first use and kept in numba's cache on disk, next to the source or in
-the user's cache folder. Only modules of kernels import this one, and they are imported where
-they are used: numba takes a third of a second to load.
+Kernels come from the wheel (`packaged`), else from numba's cache on disk, next to the source or in
+the user's cache folder, else they are compiled on first use. Only modules of kernels import this
+one, and they are imported where they are used: numba takes a third of a second to load.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numba
 from numba.core import event, types
-from numba.core.caching import FunctionCache
 from numba.extending import intrinsic as _intrinsic
+
+from meanfield.engines import packaged
+
+try:
+    from numba.core.caching import FunctionCache, NullCache
+except ImportError:
+    # Another numba: its usual cache is used, see `_keep`.
+    FunctionCache = NullCache = object  # type: ignore[assignment, misc]
 
 # Settings from the environment, which numba gives no types.
 _config: Any = numba.config
@@ -34,10 +40,21 @@ def njit(function: Any = None, /, **options: Any) -> Any:
         return kernel
     kernels.append(kernel)
     if cached:
-        # Where numba finds no folder it may write to, every process compiles again.
-        with contextlib.suppress(RuntimeError):
-            kernel._cache = KernelCache(function)
+        _keep(kernel)
     return _without_literals(kernel)
+
+
+def _keep(kernel: Any) -> None:
+    """Give a kernel the cache of this package, numba's usual one where its internals changed."""
+    try:
+        try:
+            kernel._cache = KernelCache(kernel.py_func)
+        except RuntimeError:
+            # Numba finds no folder that it may write to.
+            kernel._cache = PackagedCache(kernel.py_func)
+    except Exception:
+        with contextlib.suppress(RuntimeError):
+            kernel.enable_caching()
 
 
 kernels: list[Any] = []
@@ -46,33 +63,47 @@ kernels: list[Any] = []
 
 def not_compiled() -> list[str]:
     """Kernels that are neither compiled nor called by one that is."""
-    compiled = set[Any]()
-    for kernel in kernels:
-        if kernel.signatures:
-            _add_called(kernel.py_func, compiled)
+    called = [kernel.py_func for kernel in kernels if kernel.signatures]
+    compiled = set[Any]().union(*map(packaged.called_functions, called))
     missing = (kernel.py_func for kernel in kernels if kernel.py_func not in compiled)
     return sorted(f"{function.__module__}.{function.__name__}" for function in missing)
 
 
-def _add_called(function: Any, functions: set[Any]) -> None:
-    if function in functions:
-        return
-    functions.add(function)
-    for name in function.__code__.co_names:
-        # Kernels have a Python function, functions that write LLVM code a definition.
-        value = function.__globals__.get(name)
-        below = getattr(value, "py_func", None) or getattr(value, "_defn", None)
-        if below is not None:
-            _add_called(below, functions)
+def _packaged(function: Any, signature: Any, target_context: Any) -> Any:
+    """Kernel of the wheel, None if it has none that fits."""
+    # Damage and changes inside numba may raise any error.
+    with contextlib.suppress(Exception):
+        from numba.core.compiler import CompileResult
+
+        target_context.refresh()
+        data = packaged.load(function, signature, target_context.codegen())
+        if data is not None:
+            return CompileResult._rebuild(target_context, *data)
+    return None
+
+
+class PackagedCache(NullCache):
+    """Kernels of the wheel where nothing can be written."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self._function = function
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return _packaged(self._function, sig, target_context)
 
 
 class KernelCache(FunctionCache):
     """Numba's cache: what cannot be read counts as absent, what cannot be written is not kept.
 
-    A kernel is known by the files of all functions it calls, not only by its own.
+    A kernel is known by the content of all functions it calls, not only by its own file. What the
+    wheel carries comes first.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        kernel = _packaged(self._py_func, sig, target_context)
+        if kernel is not None:
+            return kernel
         try:
             return super().load_overload(sig, target_context)
         except Exception:
@@ -89,18 +120,12 @@ class KernelCache(FunctionCache):
                 # The index cannot be read: begin a new one.
                 self.flush()
                 super().save_overload(sig, data)
-        except OSError as error:
-            _say_once(f"compiled kernels cannot be kept in {self.cache_path}: {error.strerror}")
+        except Exception as error:
+            reason = getattr(error, "strerror", None) or error
+            _say_once(f"compiled kernels cannot be kept in {self.cache_path}: {reason}")
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        functions = set[Any]()
-        _add_called(self._py_func, functions)
-        files: dict[str, tuple[float, int]] = {}
-        for name in {function.__code__.co_filename for function in functions}:
-            with contextlib.suppress(OSError):
-                status = os.stat(name)
-                files[name] = (status.st_mtime, status.st_size)
-        return (*super()._index_key(sig, codegen), tuple(sorted(files.items())))
+        return (*super()._index_key(sig, codegen), packaged.content_key(self._py_func))
 
 
 def _without_literals(kernel: Any) -> Any:

@@ -1,0 +1,186 @@
+"""Compiled kernels inside a wheel: nothing is compiled after an installation where they fit.
+
+    kernels/x86-64-v3.zip     a pickle per kernel and signature, named by its key
+    kernels/x86-64-v3.json    versions that compiled it, and the SHA-256 of the archive
+
+A key is a hash of the signature and of `content_key`: the source files of a kernel and of all
+functions that it calls, and their global constants. Paths and times have no part in it, so the
+folder can be moved. An archive of other versions, for another processor or with another hash is
+ignored. Pickles run code: they are read only from this folder, which pip writes like the code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import zipfile
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from sysconfig import get_config_var
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+# Settings from the environment, which numba gives no types.
+_config: Any = numba.config
+FOLDER = Path(__file__).parent / "kernels"
+_AVX2 = "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse4.2 xsave"
+_AVX512 = f"{_AVX2} avx512f avx512bw avx512cd avx512dq avx512vl"
+LEVELS = {"x86-64-v4": _AVX512, "x86-64-v3": _AVX2}
+"""Levels of processors, best first, and their features in LLVM's names."""
+_OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML", "SLP_VECTORIZE")
+_CONSTANTS = (bool, int, float, complex, str, tuple, np.generic)
+
+
+def called_functions(function: Any) -> set[Any]:
+    """A kernel's Python function and all functions of its package that it calls."""
+    functions = {function}
+    todo = [function]
+    while todo:
+        below = _Content.of(todo.pop()).below - functions
+        functions |= below
+        todo += below
+    return functions
+
+
+def content_key(function: Any) -> str:
+    """Hash of the source of a kernel and of all it calls, without paths and times."""
+    contents = [_Content.of(called) for called in called_functions(function)]
+    parts = {content.text for content in contents}
+    for path in {content.path for content in contents}:
+        # Interpreters and archives have no such files.
+        with suppress(OSError):
+            status = os.stat(path)
+            parts.add(_file_hash(path, status.st_mtime_ns, status.st_size))
+    return sha256("\n".join(sorted(parts)).encode()).hexdigest()
+
+
+class _Content(NamedTuple):
+    """A function's file, its name, code and constants as text, and functions that it calls."""
+
+    path: str
+    text: str
+    below: frozenset[Any]
+
+    @staticmethod
+    @cache
+    def of(function: Any) -> _Content:
+        code, below = function.__code__, set[Any]()
+        text = f"{function.__module__}.{function.__qualname__} {code.co_code.hex()}"
+        for name, value in _globals(function).items():
+            # Kernels have a Python function, functions that write LLVM code a definition.
+            other = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+            if other is not None:
+                below.add(other)
+            elif isinstance(value, FunctionType) and _package(value) == _package(function):
+                below.add(value)
+            elif isinstance(value, np.ndarray):
+                text += f" {name} {value.dtype} {value.shape} {value.tobytes().hex()}"
+            elif isinstance(value, _CONSTANTS):
+                text += f" {name} {value!r}"
+        return _Content(code.co_filename, text, frozenset(below))
+
+
+def load(function: Any, signature: Any, codegen: Any) -> Any:
+    """Compiled kernel as numba pickled it, None if no archive has it for this machine.
+
+    Nor has any for a processor that NUMBA_CPU_NAME names.
+    """
+    if _config.CPU_NAME is not None:
+        return None
+    triple, _, features = codegen.magic_tuple()
+    archive = _archive(FOLDER, triple, features, _options())
+    if archive is None:
+        return None
+    try:
+        return pickle.loads(archive.read(_entry(function, signature)))
+    except KeyError:
+        return None
+
+
+def write(folder: Path, level: str, kernels: Iterable[Any], triple: str) -> None:
+    """Archive the kernels that this process has compiled for a level of processors."""
+    from numba.core.serialize import dumps
+
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for kernel in kernels:
+            for signature, compiled in kernel.overloads.items():
+                # The annotation is a listing for people, with paths.
+                data = dumps(compiled._replace(type_annotation="")._reduce())
+                entry = zipfile.ZipInfo(_entry(kernel.py_func, signature))
+                archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{level}.zip").write_bytes(stream.getvalue())
+    manifest = _environment(triple, _options()) | {"sha256": sha256(stream.getvalue()).hexdigest()}
+    (folder / f"{level}.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    _archive.cache_clear()
+
+
+def _package(function: Any) -> str:
+    return str(function.__module__).partition(".")[0]
+
+
+def _globals(function: Any) -> dict[str, Any]:
+    """Values of global and enclosing names in a function and in those defined inside it."""
+    codes, names = [function.__code__], set[str]()
+    for code in codes:
+        names |= {*code.co_names}
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    enclosed = {name: cell.cell_contents for name, cell in cells}
+    known = function.__globals__
+    return {name: known[name] for name in sorted(names & known.keys())} | enclosed
+
+
+@cache
+def _file_hash(path: str, modified: int, size: int) -> str:
+    return sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _entry(function: Any, signature: Any) -> str:
+    key = sha256(f"{content_key(function)} {tuple(signature)!r}".encode()).hexdigest()
+    return f"{function.__module__}.{function.__qualname__}/{key}"
+
+
+def _options() -> str:
+    """Settings of numba that change the code it writes."""
+    return " ".join(f"{name}={getattr(_config, name)!s}" for name in _OPTIONS)
+
+
+def _environment(triple: str, options: str) -> dict[str, str]:
+    """Everything but the source and the processor on which compiled kernels depend."""
+    packages = {name: version(name) for name in ("numba", "llvmlite", "rocket-fft")}
+    # Numba looks at these two numbers.
+    packages["numpy"] = ".".join(np.__version__.split(".")[:2])
+    return {
+        "python": str(get_config_var("SOABI")),
+        "target": triple,
+        "options": options,
+        **packages,
+    }
+
+
+@cache
+def _archive(folder: Path, triple: str, features: str, options: str) -> zipfile.ZipFile | None:
+    """Archive for the best level that the processor has; None if it does not fit or is damaged."""
+    there = set(features.split(","))
+    for level, needed in LEVELS.items():
+        path = folder / f"{level}.zip"
+        if not {f"+{feature}" for feature in needed.split()} <= there or not path.exists():
+            continue
+        with suppress(OSError, ValueError, zipfile.BadZipFile):
+            content = path.read_bytes()
+            manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+            expected = {"sha256": sha256(content).hexdigest()}
+            if manifest == _environment(triple, options) | expected:
+                return zipfile.ZipFile(BytesIO(content))
+    return None

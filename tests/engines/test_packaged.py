@@ -1,0 +1,265 @@
+"""Compiled kernels in a wheel: used where they fit, ignored where they do not."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+from llvmlite.binding import get_host_cpu_features, get_process_triple
+
+from meanfield.engines import compiled, packaged
+
+# A function calls a kernel of another module, and that takes a constant of a third one.
+SOURCES = {
+    "third": "FACTOR = 3.0\n",
+    "below": "from meanfield.engines.compiled import njit\nfrom third import FACTOR\n"
+    "@njit\ndef scaled(x):\n    return FACTOR * x\n",
+    "above": "from below import scaled\ndef shifted(x):\n    return scaled(x) + 1.0\n",
+}
+
+
+class Installation:
+    """Modules in a folder, imported from there, and an empty cache of numba's beside them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder.mkdir()
+        for name, source in SOURCES.items():
+            (folder / f"{name}.py").write_text(source)
+        self.folder, self.monkeypatch, self.caches = folder, monkeypatch, 0
+
+    def kernel(self) -> Any:
+        """Kernel as a new process would have it, without what another one has compiled."""
+        for name in SOURCES:
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        self.caches += 1
+        cache = self.folder / f"cache{self.caches}"
+        self.monkeypatch.setattr(numba.config, "CACHE_DIR", str(cache))
+        with self.monkeypatch.context() as patch:
+            patch.syspath_prepend(str(self.folder))
+            return compiled.njit(importlib.import_module("above").shifted)
+
+    def compilations(self, expected: float = 7.0) -> int:
+        """How often a new process compiles the kernel."""
+        kernel = self.kernel()
+        assert kernel(2.0) == expected
+        return sum(kernel.stats.cache_misses.values())
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
+    """Modules whose kernel was compiled in another folder, for any processor."""
+    monkeypatch.setattr(packaged, "LEVELS", {"any": ""})
+    monkeypatch.setattr(packaged, "FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    kernel = Installation(tmp_path / "first", monkeypatch).kernel()
+    kernel(2.0)
+    packaged.write(packaged.FOLDER, "any", [kernel], get_process_triple())
+    yield Installation(tmp_path / "second", monkeypatch)
+    for name in SOURCES:
+        sys.modules.pop(name, None)
+
+
+def test_kernels_can_be_moved(installed: Installation) -> None:
+    """A key with a path or a time would compile everything after an installation."""
+    assert installed.compilations() == 0
+
+
+def test_kernels_hold_no_paths(installed: Installation, tmp_path: Path) -> None:
+    """Names of folders of whoever made a wheel would be in it."""
+    with zipfile.ZipFile(packaged.FOLDER / "any.zip") as archive:
+        contents = [archive.read(name) for name in archive.namelist()]
+    assert contents
+    assert not [content for content in contents if str(tmp_path).encode() in content]
+
+
+def test_kernels_are_used_where_nothing_can_be_written(
+    installed: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container that may not write would compile at every start."""
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    assert isinstance(installed.kernel()._cache, compiled.PackagedCache)
+    assert installed.compilations() == 0
+
+
+def _manifest(**changes: str) -> Callable[[], None]:
+    def change() -> None:
+        path = packaged.FOLDER / "any.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return change
+
+
+def _damaged() -> None:
+    path = packaged.FOLDER / "any.zip"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def _replace(content: bytes) -> None:
+    (packaged.FOLDER / "any.zip").write_bytes(content)
+    _manifest(sha256=hashlib.sha256(content).hexdigest())()
+
+
+def _other_pickles() -> None:
+    """Archive with the right hash of a numba that stores something else."""
+    stream = BytesIO()
+    with (
+        zipfile.ZipFile(packaged.FOLDER / "any.zip") as old,
+        zipfile.ZipFile(stream, "w") as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, b"\x80\x04N.")
+    _replace(stream.getvalue())
+
+
+UNFIT: dict[str, Callable[[], Any]] = {
+    "numba": _manifest(numba="0.0"),
+    "llvmlite": _manifest(llvmlite="0.0"),
+    "numpy": _manifest(numpy="1.0"),
+    "rocket-fft": _manifest(**{"rocket-fft": "0.0"}),
+    "python": _manifest(python="cpython-30"),
+    "target": _manifest(target="riscv64-unknown-linux-gnu"),
+    "options": _manifest(options="OPT=0"),
+    "new fact": _manifest(fact="unknown"),
+    "hash": _manifest(sha256="0" * 64),
+    "damage": _damaged,
+    "no archive": lambda: _replace(b"text"),
+    "other pickles": _other_pickles,
+    "no pickles": lambda: (packaged.FOLDER / "any.zip").unlink(),
+    "no manifest": lambda: (packaged.FOLDER / "any.json").unlink(),
+    "empty manifest": lambda: (packaged.FOLDER / "any.json").write_bytes(b""),
+    "list as manifest": lambda: (packaged.FOLDER / "any.json").write_bytes(b"[]"),
+}
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_kernels_that_do_not_fit_are_ignored(installed: Installation, what: str) -> None:
+    """Code of another compiler or a damaged file would give wrong numbers, or a crash."""
+    UNFIT[what]()
+    packaged._archive.cache_clear()
+    assert installed.compilations() == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("CPU_NAME", "generic"), ("BOUNDSCHECK", 1), ("OPT", 0)]
+)
+def test_settings_of_numba_count(
+    installed: Installation, monkeypatch: pytest.MonkeyPatch, setting: str, value: Any
+) -> None:
+    """NUMBA_BOUNDSCHECK=1, to look for an error, would check nothing."""
+    monkeypatch.setattr(numba.config, setting, value)
+    assert installed.compilations() == 1
+
+
+def test_processor_must_have_the_features(
+    installed: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older processor would meet an illegal instruction."""
+    monkeypatch.setattr(packaged, "LEVELS", {"any": "time-travel"})
+    packaged._archive.cache_clear()
+    assert installed.compilations() == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "value"),
+    [
+        ("above", "+ 1.0", "+ 2.0", 8.0),
+        ("above", "\n", "\n# comment\n", 7.0),
+        ("below", "FACTOR * x", "FACTOR * x * 2.0", 13.0),
+        ("third", "3.0", "4.0", 9.0),
+    ],
+)
+def test_changed_source_is_compiled(
+    installed: Installation, module: str, old: str, new: str, value: float
+) -> None:
+    """Whoever edits an installed package would run the code from before."""
+    path = installed.folder / f"{module}.py"
+    path.write_text(path.read_text().replace(old, new))
+    assert installed.compilations(value) == 1
+
+
+@pytest.mark.parametrize("name", ["_rebuild", "_reduce"])
+def test_kernels_work_where_numba_pickles_otherwise(
+    installed: Installation, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The next numba, with other internals, would break the package."""
+    monkeypatch.delattr(f"numba.core.compiler.CompileResult.{name}")
+    packaged._archive.cache_clear()
+    if name == "_reduce":
+        (packaged.FOLDER / "any.zip").unlink()
+    assert installed.compilations() == 1
+
+
+WITHOUT = """\
+import numba.core.ccallback
+import numba.core.caching
+for name in {names}:
+    delattr(numba.core.caching, name)
+from meanfield.engines import compiled
+from meanfield.engines.elementary import exp2
+print(exp2(3.0), type(exp2._cache).__name__, len(compiled.compilations))
+"""
+
+
+def test_usual_cache_serves_where_that_of_numba_changed(tmp_path: Path) -> None:
+    """A numba without the classes that this package extends would not let it start."""
+    code = WITHOUT.format(names=["NullCache", "FunctionCache"])
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for compilations in (1, 0):
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+        )
+        assert run.stdout == f"8.0 FunctionCache {compilations}\n", run.stderr
+
+
+SUMS = """\
+import hashlib
+import sys
+from pathlib import Path
+import numpy as np
+from llvmlite.binding import get_process_triple
+from meanfield.engines import compiled, packaged
+packaged.FOLDER = Path(sys.argv[1])
+from meanfield.engines.fourier.recurrence import moments
+from meanfield.engines.pairs.circle import exponential_velocity_circle
+points = np.random.default_rng(0).uniform(-3.0, 3.0, 1000)
+results = moments(points, None, 31)[0], exponential_velocity_circle(points, None, 9.0, True)
+print(*(hashlib.sha256(result.tobytes()).hexdigest() for result in results))
+if sys.argv[2:]:
+    packaged.write(packaged.FOLDER, sys.argv[2], compiled.kernels, get_process_triple())
+else:
+    print(compiled.compilations)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", packaged.LEVELS)
+def test_results_are_those_of_a_fresh_compilation(tmp_path: Path, level: str) -> None:
+    """Two users of one version would have different last digits."""
+    features = get_host_cpu_features()
+    if not all(features.get(name) for name in packaged.LEVELS[level].split()):
+        pytest.skip(f"this processor cannot run {level}")
+
+    def run(*arguments: str, **target: str) -> str:
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "numba")} | target
+        command = [sys.executable, "-c", SUMS, str(tmp_path / "kernels"), *arguments]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    target = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    fresh = run(level, **target)
+    assert run() == fresh + "[]\n"
