@@ -86,11 +86,12 @@ def _linear_theory(prediction: ClusterPrediction) -> list[tuple[str, Any]]:
     time, factor = prediction.onset_time, paper_time_factor(prediction.problem)
     pairs: list[tuple[str, Any]] = [("dominant degree", prediction.dominant_degree)]
     if prediction.second_degree is not None:
-        ratio = f"{prediction.second_degree}, grows at {prediction.rate_ratio:.6g} of the rate"
+        degree, second = prediction.dominant_degree, prediction.second_degree
+        ratio = f"{second}, grows at {prediction.rate_ratio:.6g} of the rate"
         pairs.append(("second degree", ratio))
         needed = prediction.tokens_for_dominance
         text = f"{needed:.3g} tokens" if np.isfinite(needed) else "more than 1e308 tokens"
-        pairs.append(("10 to 1 dominance", f"needs {text}"))
+        pairs.append(("dominance", f"degree {degree} is ten times degree {second} from {text} on"))
     for name, value in (("onset time", time), ("formed by", prediction.formation_time)):
         text = f"{value:.6g} scaled time"
         if factor not in (0.0, 1.0):

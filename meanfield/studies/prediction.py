@@ -217,6 +217,12 @@ class ClusterPrediction(ResultBase):
     def answers(self) -> list[str]:
         """Sentences: what given tokens will do, if there are any; what random ones will do."""
         law = self.message or f"{self.law.summary()}{self._when()}"
+        enough = _enough_tokens(self.linear)
+        if not self.message and self.corrected is None and self.tokens < enough:
+            law = (
+                f"the linear law does not hold for {self.tokens} tokens, only from about {enough} "
+                "on: ask for runs (runs=100, on the command line --runs 100)"
+            )
         if self.positions is None:
             return [law]
         formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
@@ -238,7 +244,7 @@ class ClusterPrediction(ResultBase):
         if self.corrected is None:
             return f", formed by about {formed} (scaled time)"
         late = self.formation_time > self.counting_time
-        forming = f"; some still forming until about {formed}" if late else ""
+        forming = f"; the last clusters form by about {formed}" if late else ""
         return f", at {counted} (scaled time){forming}{self._lasting()}"
 
     def _lasting(self) -> str:
@@ -247,12 +253,12 @@ class ClusterPrediction(ResultBase):
         if number not in self.merge_times:
             return ""
         quarter, half, most = self.merge_times[number]
-        those = f"half of the runs with {number}"
+        those = f"half of the runs with {number} clusters"
         if not np.isfinite(half):
-            return f"; {those} last beyond t = {LATEST * self.counting_time:.3g}"
+            return f"; {those} keep them beyond t = {LATEST * self.counting_time:.3g}"
         last = f", three quarters by t = {most:.3g}" if np.isfinite(most) else ""
         others = f"a quarter by t = {quarter:.3g}{last}"
-        return f"; {those} merge two by t = {half:.3g} ({_MERGE_ACCURACY}; {others})"
+        return f"; {those} have fewer by t = {half:.3g} ({_MERGE_ACCURACY}; {others})"
 
     def __repr__(self) -> str:
         where = f"on the {self.problem.manifold.name}, {self.problem.zonal.kernel!r}"
@@ -373,7 +379,7 @@ def predict_clusters(
         except SimulationError as error:
             note = f"no corrected law: {error.reason}"
     note = "; ".join(filter(None, [note, unlike]))
-    enough = max(_FEWEST_TOKENS, math.ceil(_TOKENS_PER_CLUSTER * linear.mean))
+    enough = _enough_tokens(linear)
     if count < enough:
         few = f"the linear law holds from about {enough} tokens on"
         note = "; ".join(filter(None, [note, few]))
@@ -381,6 +387,11 @@ def predict_clusters(
         unknown = "where these tokens meet also depends on their noise until then, not known here"
         note = "; ".join(filter(None, [note, unknown]))
     return ClusterPrediction(own, count, linear, better, seed, positions, note, merges)
+
+
+def _enough_tokens(linear: CountLaw) -> int:
+    """Number of tokens from which on the linear law holds."""
+    return max(_FEWEST_TOKENS, math.ceil(_TOKENS_PER_CLUSTER * linear.mean))
 
 
 def _counted(

@@ -87,13 +87,13 @@ def test_nothing_that_grows_is_said(answer, shown, line):
 def test_table_has_the_facts_and_the_rows(shown):
     """A reader would miss the rival degree, or one of the laws."""
     out = shown(f"{CIRCLE} --tokens 1000")
-    sentence = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 55.1 (scaled time); some still"
-    lasting = "forming until about t = 59.5; half of the runs with 3 merge two by t = "
+    sentence = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 55.1 (scaled time); the last"
+    lasting = "clusters form by about t = 59.5; half of the runs with 3 clusters have fewer by t = "
     assert out.splitlines()[0].startswith(f"{sentence} {lasting}")
     for line in (
         "dominant degree    3",
         "second degree      4, grows at 0.879022 of the rate",
-        "10 to 1 dominance  needs 3.4e+16 tokens",
+        "dominance          degree 3 is ten times degree 4 from 3.4e+16 tokens on",
         "onset time         27.565 scaled time, 0.185732 paper time",
         "linear law         mean 3.0281 at the onset time, closed form",
         "corrected law      mean 2.7500 +- 0.25, 4 short runs",
