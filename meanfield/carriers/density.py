@@ -159,7 +159,7 @@ class DensityRepresentation(Representation):
             what = f"spectral tail {resolution.tail:.1e}"
         if what is None:
             return None
-        return step_limits.under_resolved(what, self.grid.max_degree, self.problem.flow.diffusivity)
+        return step_limits.under_resolved(what, self.grid.max_degree, self.problem)
 
     def partition_error(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""

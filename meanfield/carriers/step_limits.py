@@ -160,11 +160,13 @@ def noisy_series(noise: float, allowed: float, diffusivity: float) -> str:
     )
 
 
-def under_resolved(what: str, degree: int, diffusivity: float) -> str:
+def under_resolved(what: str, degree: int, problem: Problem) -> str:
     """Reason to end where a density of this degree does not show the measure."""
     # With diffusion nobody can take over.
-    other = 'take "characteristics", or "auto" with enough max_nodes'
-    if diffusivity:
+    other = 'take "characteristics"'
+    if not problem.time_functions:
+        other += ', or "auto" with enough max_nodes'
+    if problem.flow.diffusivity:
         other = "raise the diffusivity"
     return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
 

@@ -33,6 +33,7 @@ from meanfield.simulation import evolve
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max
 from meanfield.terms.frequencies import GivenFrequencies
 
+_NO_HAND_OVER = "no hand-over with functions of time: if clusters form, take characteristics"
 # A problem of a thousand modes is not printed whole.
 _LINE = 160
 _TRIAL_SECONDS = 1.0
@@ -179,6 +180,8 @@ def _size(config: Config, representation: Representation) -> str:
             more = "" if exact else " stored, more taken as needed"
             return f"{len(measure.labels)} labels{more}, degree {degree}{grows}"
         _, *others = carriers(problem, options)
+        if options.name == "auto" and problem.time_functions and not problem.flow.diffusivity:
+            grows += f"; {_NO_HAND_OVER}"
         then = f", then {' and '.join(others)}" if others else ""
         return f"degree {degree}{grows}{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")

@@ -5,7 +5,13 @@ import re
 import pytest
 
 import meanfield as mf
-from meanfield.carriers.step_limits import FEATURES, check_carries, check_movable, contraction_rate
+from meanfield.carriers.step_limits import (
+    FEATURES,
+    check_carries,
+    check_movable,
+    contraction_rate,
+    under_resolved,
+)
 
 
 @pytest.mark.parametrize("flow, beta, rate", [(mf.USA, -3.0, 1.0), (mf.Flow(True, -2.0), 5.0, 2.0)])
@@ -50,6 +56,16 @@ def test_what_a_carrier_lacks_is_refused_with_the_alternative(feature, problem, 
     check_carries(problem, "atoms", {feature})
     with pytest.raises(ValueError, match=f"^{re.escape(f'atoms cannot carry {message}')}$"):
         check_carries(problem, "atoms", FEATURES - {feature})
+
+
+@pytest.mark.parametrize(
+    ("beta", "remedy"), [(2.0, ', or "auto" with enough max_nodes'), (lambda t: 2.0 + t, "")]
+)
+def test_functions_of_time_are_not_sent_to_auto(beta, remedy):
+    """A run with "auto" ended with the advice to take "auto"."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta))
+    reason = under_resolved("spectral tail", 64, problem)
+    assert reason.endswith(f'raise max_degree, or take "characteristics"{remedy}')
 
 
 def test_kernels_beyond_the_manifold_are_refused():

@@ -218,6 +218,13 @@ def test_check_in_python_says_what_the_command_says(check):
         mf.check(problem, until=2.0, representation="density", tokens=30)
 
 
+def test_check_says_that_functions_of_time_end_hand_overs():
+    """A run to clusters would end under-resolved, though "auto" was asked for."""
+    found = mf.check(mf.Problem(mf.Circle(), mf.exponential(lambda t: 4.0 + t)), 0.1, save=2)
+    told = "; no hand-over with functions of time: if clusters form, take characteristics"
+    assert found["representation"].endswith(told)
+
+
 def test_check_in_python_takes_the_arguments_of_simulate():
     """A call of `simulate` could not be checked as it is, or its slips would be another's."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
