@@ -229,6 +229,12 @@ class Run(ResultBase):
         order = [space.order_parameter(moments) for moments in self.packed_moments()]
         return visible_counts(counts, np.array(order))
 
+    def separated_observables(self) -> dict[str, FloatArray]:
+        """Observables as exports have them: `clusters/count` as `cluster_counts`."""
+        counted = "clusters/count" in self.observables
+        own = {"clusters/count": self.cluster_counts()} if counted else {}
+        return self.observables | own
+
     @checked
     def index_of(self, time: float) -> int:
         """Index of a saved time, given in the run's `unit`, equal but for rounding.

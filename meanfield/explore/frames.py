@@ -93,9 +93,7 @@ class LiveView:
             name: observables[key].ravel() for name, key in _CURVES.items() if key in observables
         }
         if "clusters" in curves:
-            counts = visible_counts(curves["clusters"], curves["order parameter"])
-            # None until something has separated, as in views.
-            curves["clusters"] = np.nan_to_num(counts)
+            curves["clusters"] = visible_counts(curves["clusters"], curves["order parameter"])
         return {name: plain(values)[0] for name, values in curves.items()}
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import xarray
 
 _LONG_NAMES = {name: entry.long_name for name, entry in OBSERVABLES.items()} | {
-    "clusters/count": "number of clusters, 1 also where nothing has separated: see cluster_counts",
+    "clusters/count": "number of clusters, NaN where nothing has separated",
     "clusters/mass": "mass of each cluster, largest first",
     "clusters/centre": "mean angle of each cluster",
     "label_order": "order parameter |int x dmu_j| of each label",
@@ -89,7 +89,7 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
         ),
     }
     coordinates: dict[str, Any] = {"time": time}
-    for name, values in run.observables.items():
+    for name, values in run.separated_observables().items():
         entries = Axis("cluster") if name.startswith("clusters/") else entry_axis(name)
         entries = Axis("label") if name == "label_order" else entries
         axes = ("time", entries.name, *space.point_axes)[: values.ndim]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from meanfield.finite.results import Fluctuations
 
 _MOST_SAVES = 12
-_COUNT = "clusters/count"
 
 
 def run_report(run: Run) -> Report:
     """Facts, observables at a few saved times, events, fluctuations at the end."""
-    single = {name: values for name, values in run.observables.items() if values.ndim == 1}
+    observables = run.separated_observables() if len(run.scaled_time) else run.observables
+    single = {name: values for name, values in observables.items() if values.ndim == 1}
     columns = {time_name(run.unit): run.time, **dict(sorted(single.items()))}
     pairs = [*problem_facts(run.attributes), ("saved times", len(run.scaled_time))]
     if len(run.scaled_time):
@@ -38,10 +38,9 @@ def run_report(run: Run) -> Report:
     blocks = [facts(pairs)]
     if len(run.scaled_time):
         picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _MOST_SAVES).astype(int))
-        shown_columns = columns | {_COUNT: run.cluster_counts()}
-        rows = [[_format_cell(values[i]) for values in shown_columns.values()] for i in picked]
-        names = [name.removesuffix("/count").replace("_time", " time") for name in shown_columns]
-        blocks.append(table(names, rows, below=_legend(shown_columns)))
+        rows = [[_format_cell(values[i]) for values in columns.values()] for i in picked]
+        names = [name.removesuffix("/count").replace("_time", " time") for name in columns]
+        blocks.append(table(names, rows, below=_legend(columns)))
         blocks += _happened(run)
     if run.fluctuations is not None:
         blocks.append(fluctuations_text(run.fluctuations, run.unit_length))
@@ -53,7 +52,7 @@ def run_report(run: Run) -> Report:
         **run.attributes,
         "time": run.time,
         "scaled_time": run.scaled_time,
-        "observables": run.observables,
+        "observables": observables,
         "fluctuations": _fluctuations_json(run.fluctuations, run.unit_length),
         **event_summary_json(run.events_in(run.unit)),
     }

@@ -37,7 +37,7 @@ def test_text_holds_facts_and_a_table(output, cli):
     assert rows[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
     # Header, twelve times, and two lines on what a cluster is.
     assert len(rows) == 15 and [float(x) for x in (rows[1][0], rows[12][0])] == [0.0, 2.0]
-    # A nearly uniform density would be told as one cluster; programs get the rule's 1.
+    # A nearly uniform density would be told as one cluster.
     assert rows[1][:2] == ["0", "-"]
     assert '"-" while nothing has separated' in table and "What counts as a cluster" in table
     # An empty table of events would make the user wonder.
@@ -52,6 +52,8 @@ def test_csv_holds_every_row_with_all_digits(output, cli):
     assert [float(row["time"]) for row in rows] == run.time.tolist()
     for name in ("energy", "entropy", "order_parameter"):
         assert [float(row[name]) for row in rows] == run.observables[name].tolist()
+    # Nearly uniform is no cluster, though the file has the rule's 1.
+    assert rows[0]["clusters/count"] == "nan" and run.observables["clusters/count"][0] == 1.0
 
 
 def test_json_is_one_object_with_everything(output, cli):
@@ -59,7 +61,7 @@ def test_json_is_one_object_with_everything(output, cli):
     answer, run = cli.json("info", output), load(output)
     assert answer["time"] == run.time.tolist()
     assert answer["observables"]["energy"] == run.observables["energy"].tolist()
-    assert answer["observables"]["clusters/count"][0] == 1.0
+    assert answer["observables"]["clusters/count"][0] is None
     assert (answer["status"], answer["beta"], answer["normalized"]) == ("completed", 4.0, False)
     assert 'title = "small"' in answer["config"]
 

@@ -50,7 +50,10 @@ def test_dataset_holds_the_numbers_of_the_run(path):
     assert dataset.sizes["time"] == 6 and dataset.sizes["degree"] == run.moments.shape[1]
     assert np.array_equal(dataset.time, run.time)
     assert np.array_equal(dataset.moments, run.moments) and dataset.moments.dtype == complex
-    for name, values in run.observables.items():
+    # Nearly uniform is no cluster.
+    observables = run.observables | {"clusters/count": run.cluster_counts()}
+    assert np.isnan(dataset.clusters_count[0])
+    for name, values in observables.items():
         assert np.array_equal(dataset[name.replace("/", "_")], values, equal_nan=True)
     for name, values in run.diagnostics.items():
         assert np.array_equal(dataset[f"diagnostics_{name}"], values, equal_nan=True)

@@ -199,7 +199,7 @@ class EnergyPicture:
     frame: Frame
     # (n,): as a share of that of one cluster; of uniform where the kernel is repulsive.
     energy: FloatArray
-    # (n,): number of clusters, if it was observed; 0 where nothing has separated.
+    # (n,): number of clusters, if it was observed; NaN where nothing has separated.
     count: FloatArray | None
     levels: dict[int, float]  # energies of so many equal clusters
     repulsive: bool  # whether beta is negative
@@ -222,9 +222,7 @@ def check_energy(run: Run) -> None:
 
 def _energy_of(run: Run) -> EnergyPicture:
     saves = shown(run)
-    # None yet is drawn as 0.
-    counted = "clusters/count" in run.observables
-    count = np.nan_to_num(run.cluster_counts()) if counted else None
+    count = run.cluster_counts() if "clusters/count" in run.observables else None
     return EnergyPicture(
         frame(run),
         run.observables["energy"][saves],

@@ -239,7 +239,7 @@ def _count_on_twin(frame: Frame, count: FloatArray, axes: Axes) -> None:
     twin = _twin(axes, "clusters")
     twin.step(frame.times, count, where="mid", color=COUNT, linewidth=1.2)
     twin.fill_between(frame.times, count, step="mid", color=COUNT, alpha=0.15, linewidth=0)
-    twin.set_ylim(0, max(float(np.nanmax(count)), 1.0) * 1.15)
+    twin.set_ylim(0, float(np.nanmax([1.0, *count])) * 1.15)
     twin.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
 
 

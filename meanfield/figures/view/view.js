@@ -586,7 +586,7 @@ class View {
     caption.replaceChildren(...names.map((name) => {
       const entry = document.createElement("span"), mark = document.createElement("i");
       mark.style.background = `var(${paintOf(name)})`;
-      entry.append(mark, name === "clusters" ? `clusters (0 to ${counts})` : name);
+      entry.append(mark, name === "clusters" ? `clusters (at most ${counts}; gap: none separate)` : name);
       return entry;
     }), `against ${this.unit()}${this.header.events.length ? "; ticks above: events" : ""}`);
     names.forEach((name) => {
