@@ -690,7 +690,7 @@ class Problem:
         parts.append(repr(self.initial))
         if self.own_terms:
             terms = [each.name for each in self.own_terms]
-            parts[1] = f"[{', '.join(terms if self.kernel == _STILL else [parts[1], *terms])}]"
+            parts[1] = f"[{', '.join(terms if self.kernel == STILL else [parts[1], *terms])}]"
         values |= {name: getattr(self, name) for name in ("layers", "frequencies")}
         for name in (*TERMS, "layers", "frequencies"):
             if values[name] is not None:
@@ -711,7 +711,7 @@ def _sinkhorn(kernel: Kernel, flow: Flow) -> Attention:
 
 
 _FLOW = Layers(step=0.0)
-_STILL = Attention([Head(value=0.0)], "none", beta=0.0)
+STILL = Attention([Head(value=0.0)], "none", beta=0.0)
 """Attention that moves nothing."""
 
 
@@ -740,4 +740,4 @@ def _sorted(
         raise ValueError(
             f"Problem: got {len(attention)} attentions: give all heads to one, mf.Attention([...])."
         )
-    return (attention or [_STILL])[0], feed_forward, drift, tuple(own)
+    return (attention or [STILL])[0], feed_forward, drift, tuple(own)

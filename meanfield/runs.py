@@ -23,7 +23,7 @@ from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import visible_counts
-from meanfield.problem import TERMS, Problem
+from meanfield.problem import STILL, TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
 from meanfield.spec import checked
@@ -496,7 +496,7 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
     has_rates = alone.is_isotropic and not alone.terms and problem.layering.keeps_time
     return {
         "manifold": problem.manifold.name,
-        "kernel": "exponential" if of else problem.own_kernel.name,
+        "kernel": _kernel_name(problem),
         "heads": len(of.heads) if of else 0,
         "normalization": problem.normalization,
         "beta": problem.beta,
@@ -508,6 +508,13 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "initial": problem.initial.name,
         **format_parts(problem),
     }
+
+
+def _kernel_name(problem: Problem) -> str:
+    """Name of the kernel; "none" of own terms without attention."""
+    if problem.own_terms and problem.attention == STILL:
+        return "none"
+    return "exponential" if problem.attention else problem.own_kernel.name
 
 
 def facts_of(problem: Problem) -> Facts:

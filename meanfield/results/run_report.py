@@ -154,7 +154,7 @@ def _happened(run: Run) -> list[str]:
 def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Facts of the problem, its status and its origin."""
     facts = {"normalization": _older_normalization(attributes), **attributes}
-    if attributes.get("heads"):
+    if attributes.get("heads") and attributes.get("kernel") != "none":
         facts["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
     else:
         facts.pop("heads", None)

@@ -16,7 +16,14 @@ def attention_words(facts: Facts) -> tuple[str, str]:
     ('2 heads', 'Sinkhorn')
     >>> attention_words(Facts(heads=1, normalization="none"))
     ('1 head', 'not normalised')
+
+    Terms without attention have the kernel "none", and no words:
+
+    >>> attention_words(Facts(heads=1, kernel="none"))
+    ('', '')
     """
+    if facts.kernel == "none":
+        return "", ""
     if facts.heads:
         normalized = facts.normalization or "softmax"
         return f"{facts.heads} head{'s' if facts.heads > 1 else ''}", _OF_HEADS[normalized]
@@ -27,11 +34,16 @@ def problem_words(facts: Facts) -> str:
     """Manifold, kernel and flow in one line."""
     kernel_words, flow = attention_words(facts)
     parts = [facts.manifold, kernel_words]
-    if facts.kernel != "linear":
-        parts.append(f"beta = {facts.beta:g}")
+    if facts.kernel not in ("linear", "none"):
+        parts.append(f"beta{at_start(facts)} = {facts.beta:g}")
     parts.append(flow)
     parts += [f"strength {facts.strength:g}"] if facts.strength != 1.0 else []
     parts += [f"diffusivity {facts.diffusivity:g}"] if facts.diffusivity else []
     parts += [f"{facts.mask} mask"] if facts.mask else []
     others = (facts.terms, facts.layers, facts.frequencies, facts.stages)
-    return ", ".join([*parts, *filter(None, others)])
+    return ", ".join(filter(None, [*parts, *others]))
+
+
+def at_start(facts: Facts) -> str:
+    """Argument of beta, which facts have of time 0, where it is a function of time."""
+    return "(0)" if "kernel" in facts.functions else ""

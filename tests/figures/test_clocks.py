@@ -30,6 +30,12 @@ def test_layers_have_no_growth_times_and_are_named() -> None:
         run.time_in("growth")
 
 
+def test_functions_of_time_have_no_growth_times() -> None:
+    """The rate of time 0 would measure all later times."""
+    rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 5.0 + t), mf.SA, LAW)
+    assert frame(mf.simulate(rising, until=1.0, save=2)).growth_rate == 0.0
+
+
 def test_flow_of_post_has_the_clock_of_the_flow() -> None:
     """It is the same flow."""
     shown = frame(_run(layers=mf.Layers(step=0.0)))

@@ -34,7 +34,17 @@ EAST, UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 LATE = np.array([0.0, 1.0, 1e60, 1e120])
 RISING = np.array([0.1, 0.1, 0.3, 0.9, 1.0])
 UNIFORM = mf.Density(mf.Circle(), [1.0])
+
+
+class Still:
+    """Term of a user's own that moves nothing."""
+
+    def field(self, measure: Any, x: Any, time: float) -> mf.VectorField:
+        return mf.VectorField(0.0 * x, np.zeros(len(x)))
+
+
 REPELLED = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow("none", strength=-1.0))
+STEEPENING = mf.Problem(mf.Circle(), mf.exponential(lambda t: 2.0 + t), mf.USA)
 TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=4.25))
 
 
@@ -79,6 +89,14 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
         (
             facts_title(facts_of(TURNED)),
             r"circle,  1 head,  softmax,  $\beta |B| = 4.25$",
+        ),
+        (
+            facts_title(problem_attributes(STEEPENING)),
+            r"circle,  exponential kernel,  $\beta(0) = 2$,  USA",
+        ),
+        (
+            facts_title(problem_attributes(mf.Problem(mf.Circle(), [Still()]))),
+            "circle,  Still",
         ),
         (subtitle(TURNED), r"circle,  1 head,  $\beta |B| = 4.25$,  softmax"),
     ],

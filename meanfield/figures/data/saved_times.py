@@ -129,12 +129,14 @@ class Frame:
 def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
     """Frame of the pictures of a run; `limits` gives the ends of a logarithmic axis."""
     facts = run.facts
+    # The rate of time 0 says nothing of later times where it changes.
+    rate = 0.0 if facts.functions else facts.growth_rate_max
     return Frame(
         facts.title,
         facts,
         run.time[shown(run)] if limits is None else np.array(limits),
         limits is not None or is_logarithmic(run.time),
-        facts.growth_rate_max * run.unit_length,
+        rate * run.unit_length,
         tuple(
             (event.time, successor(event))
             for event in run.events_in(run.unit)

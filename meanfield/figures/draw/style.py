@@ -17,7 +17,7 @@ from matplotlib.textpath import TextPath
 
 from meanfield.described import Facts
 from meanfield.figures.data.saved_times import Frame
-from meanfield.results.words import attention_words
+from meanfield.results.words import at_start, attention_words
 from meanfield.status import stop_rule
 
 INK = "#22262b"
@@ -157,13 +157,13 @@ def _is_mathtext(text: str) -> bool:
 def facts_title(facts: Facts) -> str:
     """Manifold, kernel and flow on one line."""
     kernel_words, flow = attention_words(facts)
-    parts = [facts.manifold, kernel_words]
-    if facts.heads:
+    start, parts = at_start(facts), [facts.manifold, kernel_words]
+    if facts.heads and kernel_words:
         # The largest score of two tokens: heads have matrices, and beta alone says little.
-        parts += [flow, rf"$\beta |B| = {facts.beta:.3g}$"]
+        parts += [flow, rf"$\beta{start} |B| = {facts.beta:.3g}$"]
     else:
-        parts += [] if facts.kernel == "linear" else [rf"$\beta = {facts.beta:g}$"]
-        parts.append(flow)
+        own = kernel_words and facts.kernel != "linear"
+        parts += [rf"$\beta{start} = {facts.beta:g}$" if own else "", flow]
     parts += [f"{facts.mask} mask"] if facts.mask else []
     law = facts.frequencies.replace(", centre=0.0", "")
     parts.append(law.replace("GivenFrequencies()", "given frequencies"))
