@@ -160,6 +160,14 @@ def test_a_title_is_text(sphere):
     assert "<b>" not in page
 
 
+def test_a_failed_run_says_so(sphere):
+    """A picture of an under-resolved run would look like that of a complete one."""
+    status = "under-resolved at t = 5.6: spectral tail"
+    failed = replace(sphere, attributes={**sphere.attributes, "status": status})
+    assert opened(failed.view(frames=2).html)[0]["status"] == status
+    assert opened(sphere.view(frames=2).html)[0]["status"] == ""
+
+
 def test_a_widget_holds_the_same(sphere):
     """Where anywidget is installed."""
     pytest.importorskip("anywidget")

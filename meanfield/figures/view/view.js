@@ -125,6 +125,13 @@ class View {
     element.append(root);
     const find = (query) => root.querySelector(query);
     find("h1").textContent = header.title || header.facts || "A run";
+    if (header.status) {
+      const status = document.createElement("small");
+      // What happened and when; the reason in full is a hint.
+      status.textContent = ` (${header.status.split(":")[0]})`;
+      status.title = header.status;
+      find("h1").append(status);
+    }
     find(".facts").textContent = header.title ? header.facts : "";
     find(".facts").hidden = !header.title;
     find(".notes").textContent = [...source, ...(header.notes || [])].join(" \u00b7 ");
@@ -137,6 +144,11 @@ class View {
     this.clock = find("output");
     this.shapeButton = find("button.shape");
     this.boxes = { points: find(".points"), grid: find(".grid"), logarithmic: find(".log") };
+    if (this.frames.length && !this.frames.some((frame) => frame.points.length)) {
+      this.boxes.points.disabled = true;
+      this.boxes.points.checked = false;
+      this.boxes.points.nextSibling.textContent = " tokens (the run stores none)";
+    }
     this.shapeButton.hidden = !this.shapes[1];
     this.boxes.logarithmic.checked = this.state.logarithmic;
     this.history.hidden = !(header.values && header.shape !== "globe") && !header.shares;
