@@ -276,8 +276,8 @@ class _Evolution:
         stepper = self._taken
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
-        # What goes on from the end of an interval is as accurate as a step.
-        return (stepper.shorter_step if time == self.interval.end else stepper.dense_output)(clock)
+        # What goes on from the end of a stage is as accurate as a step.
+        return (stepper.shorter_step if time == self._stage_end else stepper.dense_output)(clock)
 
     def retake(self, step: float) -> None:
         """Take the step ahead again, with another first attempt."""

@@ -91,11 +91,11 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
             r"circle,  1 head,  softmax,  $\beta |B| = 4.25$",
         ),
         (
-            facts_title(problem_attributes(STEEPENING)),
+            facts_title(facts_of(STEEPENING)),
             r"circle,  exponential kernel,  $\beta(0) = 2$,  USA",
         ),
         (
-            facts_title(problem_attributes(mf.Problem(mf.Circle(), [Still()]))),
+            facts_title(facts_of(mf.Problem(mf.Circle(), [Still()]))),
             "circle,  Still",
         ),
         (subtitle(TURNED), r"circle,  1 head,  $\beta |B| = 4.25$,  softmax"),
