@@ -70,14 +70,10 @@ class Verified:
         """
         largest = float(np.max(np.abs(error)))
         record = {
-            "section": section,
-            "what": what,
-            "error": largest,
-            "tolerance": float(tolerance),
-            "test": self.test,
-            "found": None if found is None else float(found),
+            "section": section, "what": what, "error": largest, "tolerance": float(tolerance),
+            "test": self.test, "found": None if found is None else float(found),
             "curve": None if curve is None else [[float(x) for x in axis] for axis in curve],
-        }
+        }  # fmt: skip
         write_down("MEANFIELD_VERIFICATION", record)
         assert largest <= tolerance, f"{what}: error {largest:.3g}, tolerance {tolerance:.3g}"
 

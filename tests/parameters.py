@@ -75,6 +75,18 @@ def together(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[...
     return decorate
 
 
+def refused(
+    message: str,
+    call: Callable[..., object],
+    *arguments: Any,
+    error: type[BaseException] = ValueError,
+    **options: Any,
+) -> None:
+    """Check that a call raises an error, in whose message the pattern is found."""
+    with pytest.raises(error, match=message):
+        call(*arguments, **options)
+
+
 def _cell(value: Any, several: bool) -> Any:
     """Value, or several, with marks."""
     if isinstance(value, type(pytest.param())):

@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,45 +93,37 @@ def json_keys(command: str) -> set[str]:
     return {key for key in named if not key.startswith("-")}
 
 
-def test_commands_page_has_the_keys_of_stability_json():
+PROBLEM = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
+HEADS = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
+
+
+def predicted(tokens: Any, strength: float) -> dict[str, Any]:
+    """What `predict` tells."""
+    problem = replace(PROBLEM, flow=meanfield.Flow("none", strength=strength))
+    found = meanfield.predict_clusters(problem, tokens, samples=2, corrected=False)
+    return prediction_report(found).data
+
+
+def compared() -> meanfield.ConvergenceStudy:
+    """Small study."""
+    return meanfield.convergence_study(PROBLEM, 1.0, save=2, tokens=(2, 3), runs=2)
+
+
+@pytest.mark.parametrize(
+    "command, promised",
+    [
+        ("stability", lambda: analysis(PROBLEM, tokens=10) | spectrum(PROBLEM, None)
+         | heads_of(meanfield.Problem(meanfield.Circle(), HEADS))),
+        ("compare", lambda: comparison_report(compared(), "study.h5").data),
+        ("ensemble", lambda: ensemble_report(meanfield.ensemble(PROBLEM, tokens=10, runs=1),
+                                             "made.h5").data),
+        ("predict", lambda: predicted(np.array([0.0, 3.0]), 1.0) | predicted(10, -1.0)),
+        ("info", lambda: provenance_report({}, "").data),
+    ],
+)  # fmt: skip
+def test_commands_page_has_the_keys_of_json(command, promised):
     """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
-    turned = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
-    heads = heads_of(meanfield.Problem(meanfield.Circle(), turned))
-    promised = analysis(problem, tokens=10) | spectrum(problem, None) | heads
-    assert json_keys("stability") == set(promised)
-
-
-def test_commands_page_has_the_keys_of_compare_json():
-    """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
-    study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), runs=2)
-    assert json_keys("compare") == set(comparison_report(study, "study.h5").data)
-
-
-def test_commands_page_has_the_keys_of_ensemble_json():
-    """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
-    made = meanfield.ensemble(problem, tokens=10, runs=1)
-    assert json_keys("ensemble") == set(ensemble_report(made, "made.h5").data)
-
-
-def test_commands_page_has_the_keys_of_predict_json():
-    """A script would look for a key that is not there."""
-    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
-    options: dict[str, Any] = {"samples": 2, "corrected": False}
-    given = meanfield.predict_clusters(problem, np.array([0.0, 3.0]), **options)
-    still = meanfield.Problem(
-        problem.manifold, problem.kernel, meanfield.Flow("none", strength=-1.0)
-    )
-    none = meanfield.predict_clusters(still, 10, **options)
-    keys = set(prediction_report(given).data) | set(prediction_report(none).data)
-    assert json_keys("predict") == keys
-
-
-def test_commands_page_has_the_keys_of_provenance():
-    """A script would look for a key that is not there."""
-    assert json_keys("info") == set(provenance_report({}, "").data)
+    assert json_keys(command) == set(promised())
 
 
 @pytest.mark.parametrize("kind", ["comparison", "ensemble"])

@@ -43,11 +43,9 @@ PAGES = [
 # What takes seconds, by a pattern a page: every day the options of such commands are read, and such
 # blocks of Python are left out; what they show has sharper tests of its own.
 LONG = {
-    "commands.md": "ensemble nine",
-    "getting-started.md": "--runs",
-    "how-to-choose.md": "noisy",
+    "commands.md": "ensemble nine", "getting-started.md": "--runs", "how-to-choose.md": "noisy",
     "numerics.md": "two_cluster_time|sph_harm_y",
-}
+}  # fmt: skip
 CASES = [(name, True) for name in PAGES if name not in LONG] + [
     pytest.param(name, whole, marks=pytest.mark.slow if whole else ())
     for name in LONG

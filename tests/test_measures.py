@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused, together
 
 import meanfield as mf
 
@@ -38,32 +39,26 @@ def test_moments_of_a_density_are_its_coefficients():
     assert np.array_equal(density.moments(4), [1.0, 0.1j, 0.2, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("weights", [[0.5], [[0.5, 0.5]], [0.2, 0.3, 0.5]])
-def test_weights_of_wrong_shape_are_refused(weights):
-    """One weight a point."""
-    with pytest.raises(ValueError, match=r"weights have shape .*, expected \(2,\), one a point"):
-        mf.Measure(CIRCLE, [0.0, 1.0], weights)
+SHAPE, NEGATIVE = r"weights have shape .*, expected \(2,\), one a", "must be finite and not negati"
 
 
-@pytest.mark.parametrize("weights", [[-0.5, 1.5], [np.nan, 1.0], [np.inf, 0.0]])
-def test_weights_that_are_no_masses_are_refused(weights):
+@together(
+    "points, weights, message",
+    [
+        ([0.0, 1.0], [0.5], SHAPE),
+        ([0.0, 1.0], [[0.5, 0.5]], SHAPE),
+        ([0.0, 1.0], [0.2, 0.3, 0.5], SHAPE),
+        ([0.0, 1.0], [-0.5, 1.5], NEGATIVE),
+        ([0.0, 1.0], [np.nan, 1.0], NEGATIVE),
+        ([0.0, 1.0], [np.inf, 0.0], NEGATIVE),
+        # Beyond 1e-9 it is a mistake, not rounding; the sum is named.
+        ([0.0, 1.0], [0.5, 0.50000001], "weights sum to 1.00000001, expected 1 within 1e-9"),
+        ([0.0, np.inf], None, "point 1 is inf"),
+    ],
+)
+def test_what_is_no_measure_is_refused(points, weights, message):
     """Negative mass has no mean field that means anything."""
-    with pytest.raises(ValueError, match="weights must be finite and not negative"):
-        mf.Measure(CIRCLE, [0.0, 1.0], weights)
-
-
-def test_weights_that_do_not_sum_to_one_are_refused():
-    """Beyond 1e-9 it is a mistake, not rounding; the sum is named."""
-    with pytest.raises(ValueError, match="weights sum to 1.00000001, expected 1 within 1e-9"):
-        mf.Measure(CIRCLE, [0.0, 1.0], [0.5, 0.50000001])
-
-
-def test_points_are_checked():
-    """The manifold's own check is called."""
-    with pytest.raises(ValueError, match="point 1 is inf"):
-        mf.Measure(CIRCLE, [0.0, np.inf])
-    with pytest.raises(ValueError, match="expected the mass 1"):
-        mf.Density(CIRCLE, [2.0])
+    refused(message, mf.Measure, CIRCLE, points, weights)
 
 
 def test_measures_show_what_they_are():
@@ -109,8 +104,7 @@ def test_smoothed_point_is_a_wrapped_normal():
 def test_points_have_no_density_without_a_width():
     """A histogram, or zero, would be taken for a density."""
     tokens = mf.Measure(mf.Circle(), [0.0, 1.0])
-    with pytest.raises(ValueError, match="2 points have no density. Give width=, the angle"):
-        tokens(0.0)
+    refused("2 points have no density. Give width=, the angle", tokens, 0.0)
     for width in (0.0, 1e-9, np.nan):
         with pytest.raises(
             ValueError, match=r"width must be (an angle in radians, .*|a finite number, )got"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import refused
 from run_folder import Folder
 
 import meanfield as mf
@@ -23,18 +24,15 @@ def folder(tmp_path: Path) -> Folder:
 def test_existing_output_is_kept(folder):
     """A run would be destroyed by the next one."""
     folder.run(stop_after=1)
-    with pytest.raises(OutputError, match="exists: use --overwrite to replace it or --resume"):
-        folder.run()
+    refused("exists: use --overwrite to replace it or --resume", folder.run, error=OutputError)
 
 
 def test_one_cluster_ends_the_run(folder):
     """The run would go on after everything has happened, or stop at several clusters."""
     overrides = [
-        "representation.name=particles",
-        "representation.tokens=1000",
-        "problem.beta=1",
+        "representation.name=particles", "representation.tokens=1000", "problem.beta=1",
         "time.stop=one_cluster",
-    ]
+    ]  # fmt: skip
     overrides += ["initial={name='von_mises_fisher', concentration=1.0}", "time.save=41"]
     times = folder.run(*overrides)
     run = load(folder.output)

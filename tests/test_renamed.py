@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -82,8 +83,7 @@ def test_old_key_beside_that_of_today_is_refused(path):
     """One of two numbers would be dropped silently."""
     path.write_text(TEXT + "compare = { runs = 3, repetitions = 4 }\n")
     match = r"x\.toml: \[compare\] repetitions is an old name of runs: give runs alone"
-    with pytest.raises(ConfigError, match=match):
-        load_config(path)
+    refused(match, load_config, path, error=ConfigError)
 
 
 def test_later_old_key_takes_the_place_of_the_file_s(path):

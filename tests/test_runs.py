@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -83,10 +84,8 @@ def test_density_at_a_saved_time_whatever_carries_it():
         (replace(made, measures=(None,) * 5), {}, "the state at t = 2 was not kept"),
         (replace(made, scaled_time=np.zeros(0)), {}, "the run has no saved times"),
     ):
-        with pytest.raises(ValueError, match=message):
-            run.density(at, **options)
-    with pytest.raises(TypeError, match="points is missing: give a number or an array of them"):
-        made.density()
+        refused(message, run.density, at, **options)
+    refused("points is missing: give a number or an array of them", made.density, error=TypeError)
 
 
 @pytest.mark.parametrize("name", ["circle", "sphere"])
@@ -215,12 +214,9 @@ def test_rows_are_padded(rows, expected):
 ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear(), mf.USA)) | {"status": RUNNING}
 # What ends a file that is not all there -> how its status begins.
 DISTURBANCES: list[tuple[BaseException, str]] = [
-    (KeyboardInterrupt(), "interrupted"),
-    (GeneratorExit(), "interrupted"),
-    (ValueError("no"), "failed"),
-    (MemoryError(), "failed"),
-    (SystemExit(1), "failed"),
-]
+    (KeyboardInterrupt(), "interrupted"), (GeneratorExit(), "interrupted"),
+    (ValueError("no"), "failed"), (MemoryError(), "failed"), (SystemExit(1), "failed"),
+]  # fmt: skip
 REASONS = [
     "under-resolved: spectral tail 1e-3 above 1e-8",
     "the step became too small: the tolerance cannot be reached, raise it",
@@ -273,12 +269,9 @@ def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
 def recorded(path: Path, error: BaseException | None) -> str:
     """Status of a run file that ended so."""
     stream = record(
-        OutputFile(path),
-        snapshots(error),
-        attributes=ATTRIBUTES,
-        growth_rates=np.zeros(3),
+        OutputFile(path), snapshots(error), attributes=ATTRIBUTES, growth_rates=np.zeros(3),
         observe=lambda snapshot: {"energy": np.array(snapshot.time)},
-    )
+    )  # fmt: skip
     try:
         list(stream)
     except BaseException as caught:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
@@ -18,6 +19,7 @@ from meanfield.spec import checked
 from meanfield.terms.flows import Flow
 
 C, K = mf.Circle(), mf.exponential(beta=9.0)
+P = mf.Problem(C, K, mf.USA)
 
 
 @checked
@@ -68,8 +70,7 @@ def test_good_arguments_come_through_as_the_function_wants_them():
 )
 def test_wrong_arguments_are_told(given, options, error, message):
     """Somewhere far away NumPy would say something that nobody understands."""
-    with pytest.raises(error, match="^studied: .*" + message):
-        studied(*given, **options)
+    refused("^studied: .*" + message, studied, *given, **options, error=error)
 
 
 def test_unknown_annotations_are_no_check():
@@ -78,19 +79,15 @@ def test_unknown_annotations_are_no_check():
     @checked
     def open_to(anything: set[int]) -> None: ...
 
-    with pytest.raises(NotImplementedError, match=r"no kind is known for set\[int\]"):
-        open_to({1})
+    refused(r"no kind is known for set\[int\]", open_to, {1}, error=NotImplementedError)
 
 
 def test_signatures_survive():
     """`help()` would show *args instead of the names."""
     assert list(inspect.signature(studied).parameters)[:2] == ["flow", "times"]
     assert list(inspect.signature(mf.Problem).parameters)[:4] == [
-        "manifold",
-        "kernel",
-        "flow",
-        "initial",
-    ]
+        "manifold", "kernel", "flow", "initial",
+    ]  # fmt: skip
     assert studied.__doc__ == "Say what came through."
 
 
@@ -114,8 +111,7 @@ PROBLEMS: list[tuple[Any, str]] = [
 def test_problem_says_what_it_wants():
     """The mistake would surface in the middle of a run."""
     for given, message in PROBLEMS:
-        with pytest.raises(TypeError, match="^Problem: .*" + message):
-            mf.Problem(*given)
+        refused("^Problem: .*" + message, mf.Problem, *given, error=TypeError)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +120,7 @@ def test_problem_says_what_it_wants():
 )
 def test_names_that_are_not_there_come_with_the_nearest(name, meant):
     """Own tokens could not be found from Python."""
-    with pytest.raises(AttributeError, match=f"attribute '{name}'; did you mean {meant}?"):
-        getattr(mf, name)
+    refused(f"attribute '{name}'; did you mean {meant}?", getattr, mf, name, error=AttributeError)
     assert not hasattr(mf, "_wrapped")
 
 
@@ -160,17 +155,10 @@ PARAMETERS = [
 ]
 # Values that hardly any parameter takes, and the words of annotations that do.
 ODD = [
-    (object(), ""),
-    ("1", "str Functional"),
-    (1j, ""),
-    ([None], "Iterable"),
-    ({"a": 1}, "Mapping"),
-    (mf.Circle, ""),
-    (len, "Call Progress ProblemAt Own Functional"),
-    (np.True_, "bool"),
-    (10.5, "float"),
-    (np.array([["a"], ["b"]]), "Iterable"),
-]
+    (object(), ""), ("1", "str Functional"), (1j, ""), ([None], "Iterable"), ({"a": 1}, "Mapping"),
+    (mf.Circle, ""), (len, "Call Progress ProblemAt Own Functional"), (np.True_, "bool"),
+    (10.5, "float"), (np.array([["a"], ["b"]]), "Iterable"),
+]  # fmt: skip
 INTERNAL = "object has no attribute|ufunc|broadcast|unpack|subscriptable|__init__|positional"
 
 
@@ -273,10 +261,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.sampled(100, 0, -1), "max_degree must be at least 0, got -1"),
     (lambda: mf.sample_tokens(LAW.build(C), 10, -1), "rng must be at least 0, got -1"),
     (lambda: mf.sample_tokens(LAW.build(C), -1, 0), "count must be at least 0, got -1"),
-    (
-        lambda: mf.growth_rates(mf.Problem(C, K, mf.USA), -1),
-        "max_degree must be at least 0, got -1",
-    ),
+    (lambda: mf.growth_rates(P, -1), "max_degree must be at least 0, got -1"),
     (lambda: mf.switching_threshold(1, 1), r"such as mf.Circle\(\) or mf.Sphere\(\), got 1 \(int"),
     (lambda: mf.switching_threshold(C, 0), "degree must be at least 1, got 0"),
     (lambda: mf.Sphere(1.5), "ambient must be an integer, got 1.5"),
@@ -284,10 +269,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.wasserstein([0.0], [1.0]), r"first must be weighted points, .*, got \[0.0\] \(l"),
     (lambda: mf.from_points(np.linspace(0, 359, 60)), "like degrees, the largest is 359: .*rad"),
     (lambda: mf.Measure(C, np.ones((50, 768))), r"tokens of R\^768 live on mf.Sphere"),
-    (
-        lambda: mf.Measure(mf.Sphere(), np.ones((9, 8))),
-        r"shape \(9, 8\), .* live on mf.Sphere\(8\)",
-    ),
+    (lambda: mf.Measure(mf.Sphere(), np.ones((9, 8))),
+     r"shape \(9, 8\), .* live on mf.Sphere\(8\)"),
     (lambda: mf.zonal(math.exp), r"takes single numbers only, .*np.exp\(s\) for math.exp"),
     (lambda: mf.zonal(lambda s: s if s > 0 else 0), r"np.where\(s > 0, s, 0\) for s if s > 0"),
     (lambda: mf.zonal(lambda s: 1.0), r"gave shape \(\) for .*: write a constant as 0 \* s \+ 1"),
@@ -306,22 +289,15 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: LAW.build(C).moments(10**12), "max_degree must be at most 1048576, got 1000000000000"),
     (lambda: mf.Measure(C, [1]).moments(10**12), "max_degree must be at most 1048576, got 100"),
     (lambda: mf.Measure(C, [1]).moments(-1), "max_degree must be at least 0, got -1"),
-    (
-        lambda: mf.sobolev_distance(LAW.build(C), LAW.build(C), 10**12),
-        "max_degree must be at most 1048576, got 10",
-    ),
-    (
-        lambda: mf.perturbed_uniform([[10**9, 0, 0.1]]).build(mf.Sphere()),
-        "degree of a mode must be at most 2047, got 1000000000",
-    ),
+    (lambda: mf.sobolev_distance(LAW.build(C), LAW.build(C), 10**12),
+     "max_degree must be at most 1048576, got 10"),
+    (lambda: mf.perturbed_uniform([[10**9, 0, 0.1]]).build(mf.Sphere()),
+     "degree of a mode must be at most 2047, got 1000000000"),
     (lambda: mf.sampled(10**13), "tokens must be at most 10000000000, got 10000000000000"),
     (lambda: mf.sample_tokens(LAW.build(C), 10**15, 0), "count must be at most 10000000000, g"),
-    (
-        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, tokens=10**13),
-        "tokens must be at most 10000000000, got",
-    ),
+    (lambda: mf.simulate(P, 1, tokens=10**13), "tokens must be at most 10000000000, got"),
     (lambda: mf.switching_threshold(C, 10**7), "degree must be at most 1048576, got 10000000"),
-    (lambda: mf.Problem(C, K, mf.USA).initial_measure(3), r"initial_measure: 3 \(int\) is one arg"),
+    (lambda: P.initial_measure(3), r"initial_measure: 3 \(int\) is one arg"),
     (lambda: LAW.build(C)(0.1, 0.2), r"__call__: 0.2 \(float\) is one .*; by name there are width"),
     (lambda: K.attention(np.pi), r"s must be similarities <x, y> in \[-1, 1\], .* got 3"),
     (lambda: K.potential("x"), r"potential: s must be an array .* or a number, got 'x' \(str"),
@@ -329,78 +305,39 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: K.attention_multipliers(C, 3), r"dimension must be an integer, got Circle\(\)"),
     (lambda: K.attention_multipliers(1, -2), "max_degree must be at least 0, got -2"),
     (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
-    (
-        lambda: mf.predict_clusters(mf.Problem(C, K, mf.USA), "100"),
-        "tokens must be an integer or an arr",
-    ),
+    (lambda: mf.predict_clusters(P, "100"), "tokens must be an integer or an arr"),
     (lambda: mf.ensemble(mf.Problem, runs=3), r"got the class Problem; write Problem\(...\), with"),
-    (
-        lambda: mf.stationary_state(mf.Problem(C, K, mf.USA), 2.5),
-        "symmetry must be an integer, got 2.5",
-    ),
+    (lambda: mf.stationary_state(P, 2.5), "symmetry must be an integer, got 2.5"),
     (lambda: mf.load("x.h5", "al"), "states must be 'all', 'last' or 'none', got 'al' .*all'"),
     (lambda: mf.ensemble(lambda: 3), r"problem\(\) must give a problem, .*, got 3 \(int"),
     (lambda: mf.phase_diagram(lambda b: 3, [1]), r"problem_at\(beta\) must give a problem"),
     (lambda: mf.Problem(C, K, mf.USA, mf.Law("m", lambda m: 3)).initial_measure(), "'m' must give"),
-    (
-        lambda: mf.growth_rates(mf.Problem(C, K, mf.USA), 10**9),
-        "max_degree must be at most 1048576, got",
-    ),
-    (
-        lambda: mf.mean_clusters(mf.Problem(C, K, mf.USA), 9, time=-1),
-        "time must be at least 0, got -1",
-    ),
+    (lambda: mf.growth_rates(P, 10**9), "max_degree must be at most 1048576, got"),
+    (lambda: mf.mean_clusters(P, 9, time=-1), "time must be at least 0, got -1"),
     (lambda: mf.von_mises_fisher(9, mean=[0, 0, 1]).build(C), r"mean = \(0.0, .* must be an angle"),
     (lambda: mf.von_mises_fisher(9, mean=1.0).build(mf.Sphere()), "must be a vector .* the sphere"),
-    (
-        lambda: mf.wasserstein(LAW.build(C), LAW.build(C), tolerance=-1),
-        "tolerance must be at least",
-    ),
+    (lambda: mf.wasserstein(LAW.build(C), LAW.build(C), tolerance=-1),
+     "tolerance must be at least"),
     (lambda: mf.simulate(C, until=1), r"problem must be a problem, .*, got Circle\(\)"),
-    (
-        lambda: mf.simulate(mf.Problem(C, K, mf.USA), until="1"),
-        r"until must be a number, got '1' \(str",
-    ),
-    (
-        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, tokens=10.5),
-        "tokens must be an integer, got 10.5",
-    ),
-    (
-        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, tolerence=1),
-        r"did you mean tolerance\? Known: pr",
-    ),
-    (
-        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, stop=3),
-        "stop must be 'one_cluster' or a functi",
-    ),
-    (
-        lambda: mf.simulate(mf.Problem(C, K, mf.USA), 1, observables=3),
-        "must be a list or a dictionary",
-    ),
+    (lambda: mf.simulate(P, until="1"), r"until must be a number, got '1' \(str"),
+    (lambda: mf.simulate(P, 1, tokens=10.5), "tokens must be an integer, got 10.5"),
+    (lambda: mf.simulate(P, 1, tolerence=1), r"did you mean tolerance\? Known: pr"),
+    (lambda: mf.simulate(P, 1, stop=3), "stop must be 'one_cluster' or a functi"),
+    (lambda: mf.simulate(P, 1, observables=3), "must be a list or a dictionary"),
     (lambda: mf.observable(len, "a"), "observable: name must be a string, got the function len"),
     (lambda: mf.from_points("a.npy"), r"got 'a.npy' \(str\); np.load\(path\) reads a file"),
     (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
-    (
-        lambda: mf.simulate(mf.Problem(mf.Euclidean(64), mf.zonal(np.exp), mf.USA, ROWS), 1.0),
-        "kernel 'zonal' is no head of attention on space:64, expected mf.exponential, .* Own ker",
-    ),
-    (
-        lambda: mf.zonal(np.exp, beta=lambda t: 2 + t),
-        "beta .*; functions of time are for mf.Attention, mf.Head, mf.exponential, mf.Flow and mf",
-    ),
-    (
-        lambda: mf.Attention([mf.RandomHead()], beta=1.0),
-        r"heads \[0\] .*RandomHead.*; mf.merging_diagram alone draws .*, as mf.Head\(score=",
-    ),
-    (
-        lambda: mf.ensemble(mf.Problem(C, K, mf.USA), executor=Client()),
-        r"executor must be an executor, .*; client.get_executor\(\) makes one",
-    ),
-    (
-        lambda: mf.wasserstein(TOKENS, TOKENS),
-        "no Wasserstein distance is known on the sphere:64. .* mf.maximum_mean_discrepancy",
-    ),
-]
+    (lambda: mf.simulate(mf.Problem(mf.Euclidean(64), mf.zonal(np.exp), mf.USA, ROWS), 1.0),
+     "kernel 'zonal' is no head of attention on space:64, expected mf.exponential, .* Own ker"),
+    (lambda: mf.zonal(np.exp, beta=lambda t: 2 + t),
+     "beta .*; functions of time are for mf.Attention, mf.Head, mf.exponential, mf.Flow and mf"),
+    (lambda: mf.Attention([mf.RandomHead()], beta=1.0),
+     r"heads \[0\] .*RandomHead.*; mf.merging_diagram alone draws .*, as mf.Head\(score="),
+    (lambda: mf.ensemble(P, executor=Client()),
+     r"executor must be an executor, .*; client.get_executor\(\) makes one"),
+    (lambda: mf.wasserstein(TOKENS, TOKENS),
+     "no Wasserstein distance is known on the sphere:64. .* mf.maximum_mean_discrepancy"),
+]  # fmt: skip
 
 
 def test_mistakes_of_newcomers_are_told():

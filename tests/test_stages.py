@@ -44,10 +44,8 @@ def test_poisson_densities_have_the_sum_of_strengths_for_time(name):
     radius = 0.2
     law = mf.perturbed_uniform([[k, 2 * radius**k, 0.0] for k in range(1, 24)])
     stages = [
-        mf.Stage(0.37),
-        mf.Stage(0.9, flow=mf.Flow(True, -2.0)),
-        mf.Stage(flow=mf.Flow("none")),
-    ]
+        mf.Stage(0.37), mf.Stage(0.9, flow=mf.Flow(True, -2.0)), mf.Stage(flow=mf.Flow("none")),
+    ]  # fmt: skip
     problem = mf.Problem(
         mf.Circle(), mf.linear(), mf.Flow("none", strength=3.0), law, stages=stages
     )
@@ -112,20 +110,13 @@ def test_what_a_later_stage_takes_apart_does_not_become_one():
 
 
 NOISY = mf.Problem(
-    mf.Circle(),
-    mf.exponential(2.0),
-    mf.Flow(True, 1.0, 0.1),
-    LAW,
+    mf.Circle(), mf.exponential(2.0), mf.Flow(True, 1.0, 0.1), LAW,
     stages=[mf.Stage(end=0.5), mf.Stage(flow=mf.SA)],
-)
+)  # fmt: skip
 LAYERED = mf.Problem(
-    mf.Sphere(4),
-    mf.exponential(2.0),
-    mf.SA,
-    mf.normal_tokens(6),
-    layers=mf.Layers(0.3, 4, "pre"),
+    mf.Sphere(4), mf.exponential(2.0), mf.SA, mf.normal_tokens(6), layers=mf.Layers(0.3, 4, "pre"),
     stages=[mf.Stage(end=2.0), mf.Stage(flow=mf.Flow(True, -1.0))],
-)
+)  # fmt: skip
 CASES: dict[str, tuple[mf.Problem, dict[str, Any]]] = {
     "density": (switched(), {}),
     "density with noise": (NOISY, {}),

@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 WINGS = (
-    "certificates",
-    "explore",
-    "finite",
-    "models",
-    "papers",
-    "stationary",
-    "transport",
+    "certificates", "explore", "finite", "models", "papers", "stationary", "transport",
     "verification",
-)
+)  # fmt: skip
 
 WITHOUT = """
 import sys
