@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.papers.hardmax import (
@@ -71,7 +72,6 @@ def test_a_mean_off_the_hull_of_tied_tokens_is_no_solution():
 
 def test_refusals():
     """One line each."""
-    with pytest.raises(ValueError, match=r"no largest score"):
-        full_support_velocity(mf.Euclidean(2), np.ones((1, 2)))
+    refused(r"no largest score", full_support_velocity, mf.Euclidean(2), np.ones((1, 2)))
     with pytest.raises(ValueError, match=r"score\^T x is 0 at point 1"):
         full_support_velocity(mf.Sphere(3), np.eye(3), score=[1.0, 0.0, 1.0])

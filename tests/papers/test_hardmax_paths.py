@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 from scipy.linalg import expm
 from scipy.spatial import ConvexHull
 
@@ -20,11 +21,9 @@ def third(x: float, y: float = 0.0) -> np.ndarray:
 def test_softmax_approaches_the_corner():
     """Tokens of the package at finite beta as printed; the limit is their last row."""
     printed = {
-        (3.0, 0.0): (0.0, 0.537529),
-        (10.0, 1e-3): (0.379910, 0.603493),
-        (30.0, 1e-6): (0.475191, 0.625112),
-        (100.0, 0.1): (0.668908, 0.632120),
-    }
+        (3.0, 0.0): (0.0, 0.537529), (10.0, 1e-3): (0.379910, 0.603493),
+        (30.0, 1e-6): (0.475191, 0.625112), (100.0, 0.1): (0.668908, 0.632120),
+    }  # fmt: skip
     for (beta, delta), expected in printed.items():
         problem = mf.Problem(
             mf.Euclidean(2),
@@ -54,14 +53,11 @@ def test_three_solutions_begin_on_the_ridge():
 @pytest.mark.parametrize(
     ("space", "seed", "slides"),
     [
-        (mf.Circle(), 3, False),
-        (mf.Sphere(4), 5, False),
-        (mf.Euclidean(3), 3, False),
-        (mf.Sphere(4), 1, True),
-        (mf.Euclidean(3), 1, True),
+        (mf.Circle(), 3, False), (mf.Sphere(4), 5, False), (mf.Euclidean(3), 3, False),
+        (mf.Sphere(4), 1, True), (mf.Euclidean(3), 1, True),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_events_and_paths_against_small_steps(space, seed, slides):
     """Euler with the argmax of every step, whose error falls as the step: it slides by chatter."""
     rng, d, steps = np.random.default_rng(seed), space.ambient, 4000
@@ -171,5 +167,4 @@ def test_tokens_at_rest_have_rates_of_rounding():
 
 def test_no_times_are_refused():
     """Empty lists have a line of their own."""
-    with pytest.raises(ValueError, match="save holds no times"):
-        mf.hardmax(mf.Circle(), [0.0, 1.0], until=1.0, save=[])
+    refused("save holds no times", mf.hardmax, mf.Circle(), [0.0, 1.0], until=1.0, save=[])

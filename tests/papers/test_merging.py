@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.papers import merging
@@ -124,7 +124,5 @@ def test_random_values_are_transposed_scores():
 def test_what_cannot_be_made_is_refused(change, message):
     """In one line."""
     given = {"betas": [1.0], "times": [1.0], "runs": 2} | change
-    with pytest.raises((ValueError, TypeError), match=message):
-        mf.merging_diagram(**given)
-    with pytest.raises(ValueError, match="score 'gauss' is not known"):
-        RandomHead("gauss")
+    refused(message, mf.merging_diagram, **given, error=(ValueError, TypeError))
+    refused("score 'gauss' is not known", RandomHead, "gauss")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -40,14 +40,9 @@ def first_meeting(measure: mf.Measure, beta: float, normalized: bool, until: flo
 
     meeting.terminal = True
     run = solve_ivp(
-        rhs,
-        (0.0, until),
-        measure.points.ravel(),
-        method="Radau",
-        rtol=1e-7,
-        atol=1e-10,
+        rhs, (0.0, until), measure.points.ravel(), method="Radau", rtol=1e-7, atol=1e-10,
         events=meeting,
-    )
+    )  # fmt: skip
     return float(run.t_events[0][0])
 
 
@@ -198,29 +193,16 @@ def test_repr_says_who_and_when():
 @together(
     "call, error, message",
     [
-        (
-            lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0])),
-            ValueError,
-            "at least two clusters, got 1",
-        ),
-        (
-            lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0]), 0.0),
-            ValueError,
-            "gap must lie between 0 and pi, got 0",
-        ),
-        (
-            lambda: next_merge_estimate(problem(SPHERE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0])),
-            ValueError,
-            "clusters live on the circle, the problem on the sphere",
-        ),
-        (
-            lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Density(CIRCLE, [1.0])),
-            TypeError,
-            "measure must be weighted points, .*, got Density",
-        ),
+        (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0])), ValueError,
+         "at least two clusters, got 1"),
+        (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0]), 0.0),
+         ValueError, "gap must lie between 0 and pi, got 0"),
+        (lambda: next_merge_estimate(problem(SPHERE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0])),
+         ValueError, "clusters live on the circle, the problem on the sphere"),
+        (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Density(CIRCLE, [1.0])), TypeError,
+         "measure must be weighted points, .*, got Density"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_merge_is_refused(call, error, message):
     """One cluster, no gap, another manifold, a density."""
-    with pytest.raises(error, match=message):
-        call()
+    refused(message, call, error=error)

@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -213,8 +213,7 @@ def test_random_features_vary_as_told():
             assert abs(squares.mean() - told) <= 4 * squares.std() / math.sqrt(draws)
     assert positive_variance(5.0, 1.0, 1) == pytest.approx(math.expm1(20.0), rel=1e-13)
     for bad in (0.0, -1.0):
-        with pytest.raises(ValueError, match="random features are of beta above 0"):
-            trigonometric_variance(bad, 0.0, 1)
+        refused("random features are of beta above 0", trigonometric_variance, bad, 0.0, 1)
 
 
 def test_moments_determine_tokens():
@@ -323,10 +322,8 @@ def test_the_degree_in_use_is_rounding():
         (lambda: mf.truncation(USA5, error=0.0), "error must be above 0, got 0"),
         (lambda: mf.truncation(USA5, error=1e-310), "error must be at least 2.2"),
         (lambda: mf.truncation(USA5, -1), "degree must be at least 0, got -1"),
-        (
-            lambda: mf.truncation(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)),
-            "nothing bounds the degrees of an own kernel",
-        ),
+        (lambda: mf.truncation(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)),
+         "nothing bounds the degrees of an own kernel"),
         (
             lambda: mf.truncation(
                 mf.Problem(mf.Euclidean(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
@@ -345,11 +342,10 @@ def test_the_degree_in_use_is_rounding():
         (lambda: mf.truncation(USA5).flow_error([0.5, -1.0]), "time must not be negative, got -1"),
         (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_bound_is_refused(make, message):
     """A number would be told that nothing certifies."""
-    with pytest.raises(ValueError, match=message):
-        make()
+    refused(message, make)
 
 
 TOKENS = mf.from_points(np.eye(3))
