@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import refused, together
 
 from meanfield.arrays import FloatArray
 from meanfield.stationary.bordered import ContinuationError, CurvePoint, System, first_point
@@ -49,29 +50,21 @@ def once_around(point: CurvePoint) -> bool:
     return bool(point.state[0] > 0.5 and point.parameter < 0)
 
 
-def test_both_folds_of_a_circle_are_exact():
-    """A continuation in p alone would end at the first fold."""
+def test_circle_is_followed_exactly():
+    """A continuation in p alone ends at the first fold; points are corrected, tangents unit."""
     curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
     np.testing.assert_allclose(located(curve, "fold"), [[0, 1], [0, -1]], atol=ROUNDING)
-
-
-def test_points_lie_on_the_circle():
-    """Predicted points that are not corrected leave the curve by the square of the step."""
-    curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
-    radii = [point.state[0] ** 2 + point.parameter**2 for point in curve.points]
-    np.testing.assert_allclose(radii, 1.0, atol=1e-15)
+    x, p = np.array([[*point.state, point.parameter] for point in curve.points]).T
+    np.testing.assert_allclose(x**2 + p**2, 1.0, atol=1e-15)
+    tangents = [point.tangent for point in curve.points]
+    np.testing.assert_allclose(tangents, np.column_stack([-p, x]), atol=1e-14)
 
 
 def test_folds_of_a_cubic_are_exact():
-    """The cubic p = x^3 - x folds at x = -1/sqrt(3) and 1/sqrt(3), |p| = 2/sqrt(27)."""
+    """Of p = x^3 - x at x = -1/sqrt(3), 1/sqrt(3); there dF/dx is singular, its border is not."""
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
     x, p = 1 / np.sqrt(3), 2 / np.sqrt(27)
     np.testing.assert_allclose(located(curve, "fold"), [[-x, p], [x, -p]], atol=ROUNDING)
-
-
-def test_a_fold_is_no_bifurcation():
-    """The determinant of dF/dx vanishes at both: only the bordered one tells them apart."""
-    curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
     assert len(located(curve, "bifurcation")) == 0
 
 
@@ -92,45 +85,20 @@ def test_pitchfork_is_passed_on_its_curved_branch():
 
 
 def test_own_test_functions_are_located_in_order():
-    """The point x = p of the circle lies at 1/sqrt(2), before the fold."""
-    curve = along(
-        CIRCLE,
-        (1.0, 0.0),
-        (0.0, 1.0),
-        tests={"diagonal": lambda point: point.state[0] - point.parameter},
-        stop=lambda point: bool(point.state[0] < -0.5),
-    )
+    """The point x = p lies before the fold; two zeros within one step stay in their order."""
+    upwards = (CIRCLE, (1.0, 0.0), (0.0, 1.0))
+    tests = {"diagonal": lambda point: point.state[0] - point.parameter}
+    curve = along(*upwards, tests=tests, stop=lambda point: bool(point.state[0] < -0.5))
     assert [each.kind for each in curve.located] == ["diagonal", "fold"]
     np.testing.assert_allclose(located(curve, "diagonal"), [[np.sqrt(0.5)] * 2], atol=ROUNDING)
-
-
-def test_order_holds_within_one_step():
-    """Two zeros between the same points, told in the order of the tests, would seem swapped."""
-    curve = along(
-        CIRCLE,
-        (1.0, 0.0),
-        (0.0, 1.0),
-        tests={
-            "second": lambda point: point.parameter - 0.52,
-            "first": lambda point: point.parameter - 0.5,
-        },
-        bounds=(-1.0, 0.6),
-        pace=Pace(first=0.3, largest=0.3),
-    )
+    levels = {"second": 0.52, "first": 0.5}
+    tests = {name: lambda point, p=p: point.parameter - p for name, p in levels.items()}
+    curve = along(*upwards, tests=tests, bounds=(-1.0, 0.6), pace=Pace(first=0.3, largest=0.3))
     assert [each.kind for each in curve.located] == ["first", "second"]
     assert curve.located[0].after == curve.located[1].after
-
-
-def test_meaningless_tests_are_passed_over():
-    """A test that is NaN on one side has not changed its sign."""
-    curve = along(
-        CIRCLE,
-        (1.0, 0.0),
-        (0.0, 1.0),
-        tests={"half": lambda point: np.nan if point.parameter < 0.5 else point.parameter},
-        bounds=(-1.0, 0.9),
-    )
-    assert not curve.located
+    # A test that is NaN on one side has not changed its sign.
+    tests = {"half": lambda point: np.nan if point.parameter < 0.5 else point.parameter}
+    assert not along(*upwards, tests=tests, bounds=(-1.0, 0.9)).located
 
 
 def test_curve_ends_on_its_bound():
@@ -138,13 +106,6 @@ def test_curve_ends_on_its_bound():
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.3))
     assert curve.points[-1].parameter == pytest.approx(0.3, abs=1e-15)
     assert max(point.parameter for point in curve.points[:-1]) < 0.3
-
-
-def test_tangents_are_those_of_the_circle():
-    """The tangent at (cos s, sin s) is (-sin s, cos s)."""
-    curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
-    expected = [[-point.parameter, point.state[0]] for point in curve.points]
-    np.testing.assert_allclose([point.tangent for point in curve.points], expected, atol=1e-14)
 
 
 def test_an_inexact_slope_does_not_move_the_curve():
@@ -155,24 +116,25 @@ def test_an_inexact_slope_does_not_move_the_curve():
     np.testing.assert_allclose(radii, 1.0, atol=1e-10)
 
 
-def test_too_many_points_are_an_error():
-    """A closed curve would be followed for ever."""
-    with pytest.raises(ContinuationError, match="has not ended after 50 points, at p = "):
-        along(CIRCLE, (1.0, 0.0), (0.0, 1.0), pace=Pace(points=50))
+ROOT = scalar(
+    lambda x, p: x - np.sqrt(p) if p > 0 else np.nan,
+    lambda x, p: 1.0,
+    lambda x, p: -0.5 / np.sqrt(abs(p)),
+)
 
 
-def test_a_curve_that_ends_is_an_error():
-    """sqrt(p) = x ends at p = 0: steps that fail there must not be tried for ever."""
-    root = scalar(
-        lambda x, p: x - np.sqrt(p) if p > 0 else np.nan,
-        lambda x, p: 1.0,
-        lambda x, p: -0.5 / np.sqrt(abs(p)),
-    )
-    with pytest.raises(ContinuationError, match="could not be followed beyond p = "):
-        along(root, (1.0, 1.0), (0.0, -1.0))
-
-
-def test_start_outside_of_the_bounds_is_an_error():
-    """The curve would never meet its bound."""
-    with pytest.raises(ValueError, match="p = -0.528 of the first point lies outside"):
-        along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(0.0, 1.0))
+@together(
+    "curve, how, error, message",
+    [
+        # A closed curve; one that ends at p = 0, and a bound that is never met.
+        ((CIRCLE, (1.0, 0.0), (0.0, 1.0)), {"pace": Pace(points=50)}, ContinuationError,
+         "has not ended after 50 points, at p = "),
+        ((ROOT, (1.0, 1.0), (0.0, -1.0)), {}, ContinuationError,
+         "could not be followed beyond p = "),
+        ((CUBIC, (-1.2, -0.528), (1.0, 0.0)), {"bounds": (0.0, 1.0)}, ValueError,
+         "p = -0.528 of the first point lies outside"),
+    ],
+)  # fmt: skip
+def test_curves_without_an_end_are_errors(curve, how, error, message):
+    """They would be followed, or steps tried, for ever."""
+    refused(message, along, *curve, **how, error=error)

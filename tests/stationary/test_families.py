@@ -39,10 +39,14 @@ def test_parameters_are_logarithms():
 
 
 def test_a_dirac_is_as_sharp_as_the_kernel_allows():
-    """There sum_l A_l l (l + 1) p_l(1)^2 / 2 is -W'' of the angle at 0, that is a(1) = 1."""
+    """There sum_l A_l l (l + 1) p_l(1)^2 / 2 is -W'' at 0, a(1) = 1; uniform has no width."""
     family = family_of(FLOWS[0])
-    dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
+    uniform, dirac = (
+        CurvePoint(np.full(len(family.symmetry.degrees), m), 0.0, np.zeros(1), (1.0, 0.0))
+        for m in (0.0, 1.0)
+    )
     assert family.sharpness(dirac) == pytest.approx(FLOWS[0].diffusivity, rel=1e-12)
+    assert family.sharpness(uniform) > 1e200
 
 
 def test_moments_hold_states_of_attractive_softmax():
@@ -52,10 +56,3 @@ def test_moments_hold_states_of_attractive_softmax():
         family = Family(problem, stationary_symmetry(problem, 0.01), 0.01)
         dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
         assert family.is_lost(dirac) == lost
-
-
-def test_uniform_is_not_sharp():
-    """Its density has no width: any quadrature will do."""
-    family = family_of(FLOWS[0])
-    uniform = CurvePoint(np.zeros(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
-    assert family.sharpness(uniform) > 1e200

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
@@ -135,44 +136,35 @@ def test_coordinates_keep_the_inner_product(manifold):
     np.testing.assert_allclose(numbers.to_vector(fields[0]), one, rtol=1e-15)
 
 
-def test_linearised_rejects_clusters():
-    """Points have no density to linearise about."""
-    with pytest.raises(TypeError, match="density is a Measure, expected a Density"):
-        leading_growth_rates(noisy(CIRCLE), mf.Measure(CIRCLE, [0.0]))
-
-
-def test_linearised_rejects_another_manifold():
-    """Coefficients would be read in the wrong packing."""
-    with pytest.raises(ValueError, match="lives on the sphere, the problem on the circle"):
-        leading_growth_rates(noisy(CIRCLE), lopsided(SPHERE))
+@together(
+    "arguments, error, message",
+    [
+        # Points have no density; coefficients would be read in the wrong packing.
+        ((mf.Measure(CIRCLE, [0.0]),), TypeError, "density is a Measure, expected a Density"),
+        ((lopsided(SPHERE),), ValueError, "lives on the sphere, the problem on the circle"),
+        ((lopsided(CIRCLE), 0), ValueError, "count must be at least 1, got 0"),
+        ((lopsided(CIRCLE), 7, 3), ValueError, "7 is more than the 6 unknowns of max_degree = 3"),
+        ((lopsided(CIRCLE), 1, 0), ValueError, "max_degree must be at least 1, got 0"),
+    ],
+)
+def test_leading_rates_reject_what_has_none(arguments, error, message):
+    """Fewer rates than asked for would be taken for all of them."""
+    refused(message, leading_growth_rates, noisy(CIRCLE), *arguments, error=error)
 
 
 @pytest.mark.parametrize(
-    ("count", "max_degree", "message"),
+    "limits, max_degree, message",
     [
-        (0, None, "count must be at least 1, got 0"),
-        (7, 3, "count = 7 is more than the 6 unknowns of max_degree = 3"),
-        (1, 0, "max_degree must be at least 1, got 0"),
+        # Without diffusion there need not be eigenvalues: numbers of one degree mean nothing.
+        ({"_LARGEST": 150}, None, "still change by .* at the largest degree tried"),
+        ({"_DENSE": 10, "_RESTARTS": 1}, 128, "too close together to separate"),
     ],
+    ids=["unsettled", "Arnoldi"],
 )
-def test_leading_rates_reject_impossible_counts(count, max_degree, message):
-    """Fewer rates than asked for would be taken for all of them."""
-    with pytest.raises(ValueError, match=message):
-        leading_growth_rates(noisy(CIRCLE), lopsided(CIRCLE), count, max_degree)
-
-
-def test_leading_rates_say_that_they_do_not_settle(monkeypatch):
-    """Without diffusion there need not be eigenvalues: numbers of one degree would mean nothing."""
-    monkeypatch.setattr(module, "_LARGEST", 150)
+def test_leading_rates_say_that_they_were_not_found(limits, max_degree, message, monkeypatch):
+    """An iteration that gave up would return too few rates, or wrong ones."""
+    for name, value in limits.items():
+        monkeypatch.setattr(module, name, value)
     problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
-    with pytest.raises(RuntimeError, match="still change by .* at the largest degree tried"):
-        leading_growth_rates(problem, lopsided(CIRCLE))
-
-
-def test_leading_rates_say_that_arnoldi_failed(monkeypatch):
-    """An iteration that gave up would return too few rates."""
-    monkeypatch.setattr(module, "_DENSE", 10)
-    monkeypatch.setattr(module, "_RESTARTS", 1)
-    problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
-    with pytest.raises(RuntimeError, match="too close together to separate"):
-        leading_growth_rates(problem, lopsided(CIRCLE), max_degree=128)
+    with pytest.raises(RuntimeError, match=message):
+        leading_growth_rates(problem, lopsided(CIRCLE), max_degree=max_degree)

@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
@@ -181,18 +182,27 @@ def test_polyhedral_state_has_its_clusters_at_the_vertices():
     assert state.free_energy < 0
 
 
-def test_polyhedral_states_live_on_the_sphere():
-    """On the circle, and beyond S^2, there are no such groups."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.01))
-    with pytest.raises(ValueError, match="tetrahedral states live on the sphere, not on circle"):
-        stationary_state(problem, "tetrahedral")
+def weak(manifold, beta, diffusivity):
+    """Problem with little noise."""
+    return mf.Problem(manifold, mf.exponential(beta), mf.Flow("none", diffusivity=diffusivity))
 
 
-def test_polyhedral_states_may_be_too_sharp():
-    """Memory would be filled before the first Newton step."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(8.0), mf.Flow("none", diffusivity=1e-8))
-    with pytest.raises(ValueError, match="makes icosahedral states too sharp for a grid"):
-        stationary_state(problem, "icosahedral")
+@together(
+    "call, arguments, message",
+    [
+        # Beyond S^2 there are no such groups; too sharp, memory would be filled before the start.
+        (stationary_state, (weak(mf.Circle(), 5.0, 0.01), "tetrahedral"),
+         "tetrahedral states live on the sphere, not on circle"),
+        (stationary_state, (weak(SPHERE, 8.0, 1e-8), "icosahedral"),
+         "makes icosahedral states too sharp for a grid"),
+        (polyhedral, ("cubic", 8), "'cubic' is not known. Known: tetrahedral, octahedral"),
+        (polyhedral, ("icosahedral", 5), "no icosahedral harmonic has a degree from 1 to"),
+        (polyhedral_basis, ("octahedral", 8, 6), "grid_degree = 6 is below max_degree = 8"),
+    ],
+)  # fmt: skip
+def test_polyhedral_refuses_what_has_no_basis(call, arguments, message):
+    """A misspelt group, a basis without functions, or aliased ones would have no states."""
+    refused(message, call, *arguments)
 
 
 def test_rates_of_states_without_an_axis_have_no_order():
@@ -205,28 +215,9 @@ def test_rates_of_states_without_an_axis_have_no_order():
     np.testing.assert_allclose([found.rate for found in rates], expected, rtol=1e-9)
 
 
-def test_polyhedral_refuses_other_names():
-    """A misspelt group would be looked up somewhere else."""
-    with pytest.raises(ValueError, match="'cubic' is not known. Known: tetrahedral, octahedral"):
-        polyhedral("cubic", 8)
-
-
-def test_polyhedral_refuses_degrees_without_invariants():
-    """A basis without functions has no states."""
-    with pytest.raises(ValueError, match="no icosahedral harmonic has a degree from 1 to"):
-        polyhedral("icosahedral", 5)
-
-
-def test_polyhedral_basis_refuses_a_coarse_grid():
-    """Basis functions would be aliased."""
-    with pytest.raises(ValueError, match="grid_degree = 6 is below max_degree = 8"):
-        polyhedral_basis("octahedral", 8, 6)
-
-
 def test_polyhedral_density_refuses_what_does_not_fit(monkeypatch):
     """A density cut off at its highest degrees would be no fixed point."""
     # The package has a function of the module's name.
     module, state = import_module("meanfield.stationary.polyhedral"), state_of("octahedral")
     monkeypatch.setattr(module, "_LARGEST", 1.0)
-    with pytest.raises(ValueError, match="needs a grid finer than degree"):
-        state.density()
+    refused("needs a grid finer than degree", state.density)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, refused
 
 import meanfield as mf
 from meanfield.stationary.resolution import (
@@ -62,10 +62,8 @@ def test_carrying_degree_of_a_narrow_kernel_in_high_dimension():
 @pytest.mark.parametrize("normalized", [False, True], ids=["USA", "SA"])
 @each("beta", [-30.0, -5.0, -1.0, -0.2, 0.2, 1.0, 5.0, 30.0], strength=[1.0, -0.5])
 def test_no_measure_bends_its_potential_more(normalized, beta, strength):
-    """A state could be narrower than the quadrature that is to resolve it.
-
-    D V = strength W * f or strength log(a * f) / beta of one, two, three tokens, by differences.
-    """
+    """A state could be narrower than the quadrature that is to resolve it."""
+    # D V = strength W * f or strength log(a * f) / beta of one, two, three tokens, by differences.
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized, strength))
     rng, angles, h = np.random.default_rng(0), np.linspace(0.0, 2 * np.pi, 4001), 1e-3
     largest = 0.0
@@ -102,7 +100,6 @@ def test_narrowest_width_bounds_a_state_of_anti_attention():
 def test_unsuitable_diffusivities_are_refused():
     """Without noise, or next to none, states are Diracs."""
     circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
-    with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):
-        stationary_symmetry(circle, 0.0)
+    refused("need a diffusivity above 0, got 0", stationary_symmetry, circle, 0.0)
     with pytest.raises(ValueError, match="diffusivity = 1e-12 makes states of width 1e-06: these"):
         stationary_symmetry(circle, 1e-12)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.stationary import stability
@@ -80,11 +81,8 @@ def test_rates_agree_with_the_equation_on_the_grid(manifold, flow):
 
 # d, beta, kappa_SN / kappa_#: computed apart from this library, 9 digits.
 SADDLE_NODES = [
-    (2, 3.0, 0.988685320),
-    (2, 10.0, 0.728419119),
-    (3, 2.0, 0.995900098),
-    (3, 5.0, 0.696319663),
-]
+    (2, 3.0, 0.988685320), (2, 10.0, 0.728419119), (3, 2.0, 0.995900098), (3, 5.0, 0.696319663),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("d", "beta", "kappa"), SADDLE_NODES)
@@ -133,11 +131,9 @@ def test_even_states_are_unstable_to_perturbations_that_are_not():
 
 
 def test_sharp_state_has_the_rates_of_its_two_wells():
-    """D -> 0: Ornstein-Uhlenbeck processes about a Dirac and its antipode, rates in closed form.
-
-    At the Dirac v = -a(1) theta: rates -n a(1), n >= 2, besides the rotation. At the antipode
-    v = a(-1) theta: what is there leaves with the rates -n a(-1), n >= 1; a(-1) = e^{-2 beta}.
-    """
+    """D -> 0: Ornstein-Uhlenbeck processes about a Dirac and its antipode, rates in closed form."""
+    # At the Dirac v = -a(1) theta: rates -n a(1), n >= 2, besides the rotation. At the antipode
+    # v = a(-1) theta: what is there leaves with the rates -n a(-1), n >= 1; a(-1) = e^{-2 beta}.
     state = stationary_state(noisy(mf.Circle(), 0.5, 0.004))
     found = np.array([rate.rate for rate in state.growth_rates(8)])
     escape = np.exp(-1.0)
@@ -169,8 +165,7 @@ def test_rates_that_do_not_settle_are_said(monkeypatch):
 def test_bad_input_is_refused():
     """Without polar angles there are no orders; without a count no rates."""
     state = stationary_state(noisy(mf.Circle(), 3.0, 0.9))
-    with pytest.raises(ValueError, match="count must be at least 1, got 0"):
-        state.growth_rates(0)
+    refused("count must be at least 1, got 0", state.growth_rates, 0)
     with pytest.raises(ValueError, match="so sharp that perturbations need degree"):
         stationary_growth_rates(state.equation, state.moments, 1e-7)
     bare = StationaryState(state.problem, replace(state.symmetry, angles=None), state.moments)
