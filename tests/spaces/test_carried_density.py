@@ -54,11 +54,9 @@ def test_places_that_no_cell_resolves_have_no_density():
 
 @pytest.mark.parametrize(("space", "tolerance"), [(CIRCLE, 1e-9), (SPHERE, 1e-6)])
 def test_characteristics_have_the_density_of_the_density(space, tolerance):
-    """The same run as nodes and as coefficients would show two densities.
-
-    The tolerance of nodes, 1e-10 and about 1e-8, in mass times position; of a density as much over
-    the size of a cell.
-    """
+    """The same run as nodes and as coefficients would show two densities."""
+    # The tolerance of nodes, 1e-10 and about 1e-8, in mass times position; of a density as much
+    # over the size of a cell.
     law = mf.von_mises_fisher(1.0, mean=0.3 if space.dimension == 1 else [0.0, 0.6, 0.8])
     problem = mf.Problem(space, mf.exponential(3.0), mf.USA, law)
     nodes, modes = (

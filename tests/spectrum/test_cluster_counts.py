@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.spectrum.cluster_counts import mean_maxima, potential_variances
@@ -63,11 +64,9 @@ def test_pure_degree_on_the_circle():
 
 
 def test_sphere_formula_by_integration():
-    """Mean density of maxima from the law of the Hessian, s I + R, integrated numerically.
-
-    Var s = 2 C'' + C', |R|^2 exponential of mean 2 C'', gradient of variance C' a component;
-    the area of the sphere is 4 pi.
-    """
+    """Mean density of maxima from the law of the Hessian, s I + R, integrated numerically."""
+    # Var s = 2 C'' + C', |R|^2 exponential of mean 2 C'', gradient of variance C' a component;
+    # the area of the sphere is 4 pi.
     first, second = 3.0, 5.5
     scale = math.sqrt(2 * second + first)
 
@@ -160,13 +159,9 @@ def test_noise_adds_what_the_tokens_draw(share, time):
     k = np.arange(problem.kernel_degree + 1)
     rates = mf.growth_rates(problem, problem.kernel_degree)
     grown = solve_ivp(
-        lambda t, e: 2 * rates * e + 2 * diffusivity * k**2 / 50,
-        (0, time),
-        np.full(len(k), 1 / 50),
-        method="LSODA",
-        rtol=1e-11,
-        atol=1e-14,
-    ).y[:, -1]
+        lambda t, e: 2 * rates * e + 2 * diffusivity * k**2 / 50, (0, time),
+        np.full(len(k), 1 / 50), method="LSODA", rtol=1e-11, atol=1e-14,
+    ).y[:, -1]  # fmt: skip
     expected = problem.kernel.potential_multipliers(1, problem.kernel_degree) ** 2 * grown
     expected[0] = 0.0
     found = potential_variances(problem, 50, time)
@@ -205,11 +200,7 @@ def test_dominance_by_growth():
 
 def test_wrong_values_are_told():
     """Each says what is allowed."""
-    with pytest.raises(ValueError, match="at least 2"):
-        mf.mean_clusters(circle(5.0), 1)
-    with pytest.raises(ValueError, match="above 1"):
-        mf.tokens_for_dominance(circle(5.0), ratio=1.0)
-    with pytest.raises(ValueError, match="far beyond the linear phase"):
-        mf.mean_clusters(circle(5.0), 100, time=1e6)
-    with pytest.raises(ValueError, match="circle or the sphere"):
-        mean_maxima(3, np.ones(3))
+    refused("at least 2", mf.mean_clusters, circle(5.0), 1)
+    refused("above 1", mf.tokens_for_dominance, circle(5.0), ratio=1.0)
+    refused("far beyond the linear phase", mf.mean_clusters, circle(5.0), 100, time=1e6)
+    refused("circle or the sphere", mean_maxima, 3, np.ones(3))

@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -188,15 +188,11 @@ def test_atoms_leave_along_the_leading_mode_at_its_rate(points, weights, flow):
 
     ends = [
         solve_ivp(
-            rhs,
-            (0.0, 2.0 * rates.lifetime),
-            start.points + sign * 1e-8 * rates.modes[0],
-            method="DOP853",
-            rtol=1e-13,
-            atol=1e-16,
+            rhs, (0.0, 2.0 * rates.lifetime), start.points + sign * 1e-8 * rates.modes[0],
+            method="DOP853", rtol=1e-13, atol=1e-16,
         ).y[:, -1]
         for sign in (1.0, -1.0)
-    ]
+    ]  # fmt: skip
     # Odd in the displacement: rounding of the start cancels, eps / 1e-8 of each angle is left.
     growth = np.linalg.norm(ends[0] - ends[1]) / 2e-8
     assert np.log(growth) == pytest.approx(2.0, rel=5e-7)
@@ -231,16 +227,10 @@ def test_repr_says_what_matters():
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (
-            lambda: cluster_rates(problem("circle", 1.0, mf.USA), [0.0, 1.0]),
-            TypeError,
-            "measure must be weighted points, .*, got .0.0, 1.0. .list",
-        ),
-        (
-            lambda: cluster_rates(problem("sphere", 1.0, mf.USA), CLUSTERS["circle"]),
-            ValueError,
-            "clusters live on the circle, the problem on the sphere",
-        ),
+        (lambda: cluster_rates(problem("circle", 1.0, mf.USA), [0.0, 1.0]), TypeError,
+         "measure must be weighted points, .*, got .0.0, 1.0. .list"),
+        (lambda: cluster_rates(problem("sphere", 1.0, mf.USA), CLUSTERS["circle"]), ValueError,
+         "clusters live on the circle, the problem on the sphere"),
         (
             lambda: cluster_rates(
                 problem("circle", 1.0, mf.Flow("none", diffusivity=0.1)), CLUSTERS["circle"]
@@ -249,11 +239,10 @@ def test_repr_says_what_matters():
             "no stationary states with diffusivity > 0",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_configuration_is_refused(call, error, message):
     """A density, a measure elsewhere, and diffusion have no cluster rates."""
-    with pytest.raises(error, match=message):
-        call()
+    refused(message, call, error=error)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 from scipy.integrate import quad, solve_ivp
 
 import meanfield as mf
@@ -177,5 +177,4 @@ def test_damping_below_the_threshold():
 )
 def test_what_has_no_frequencies_is_refused(call, message):
     """Spheres, repulsion where an order is asked, and values out of range."""
-    with pytest.raises(ValueError, match=message):
-        call()
+    refused(message, call)

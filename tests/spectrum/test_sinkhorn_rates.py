@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 from scipy.special import lambertw
 
 import meanfield as mf
@@ -74,11 +75,8 @@ def test_heads_that_are_not_known_are_told():
     repelled = doubly_stochastic(1, 9.0, strength=-1.0)
     assert mf.switching_thresholds(repelled) == []
     assert mf.dominant_degree(repelled) is None
-    with pytest.raises(ValueError, match="no transition: .* with these heads"):
-        critical_degree(repelled)
+    refused("no transition: .* with these heads", critical_degree, repelled)
     turned = doubly_stochastic(1, 9.0, mf.Head(score=[1.0, -1.0]))
-    with pytest.raises(ValueError, match="heads move uniform itself"):
-        mf.growth_rate_max(turned)
+    refused("heads move uniform itself", mf.growth_rate_max, turned)
     for asked in (mf.switching_thresholds, mf.dominant_degree):
-        with pytest.raises(ValueError, match=r"the attention has heads: mf.linear_operator"):
-            asked(turned)
+        refused(r"the attention has heads: mf.linear_operator", asked, turned)

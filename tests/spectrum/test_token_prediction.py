@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, refused
 
 import meanfield as mf
 from meanfield.problem import Problem
@@ -143,5 +143,4 @@ def test_tokens_without_a_potential_are_refused():
 @pytest.mark.parametrize("points", [np.zeros((5, 3)), np.array([0.0, np.nan]), np.zeros(0)])
 def test_points_that_are_none_are_refused(points):
     """Angles and vectors would be mixed up."""
-    with pytest.raises(ValueError, match="point"):
-        predict_clusters(circle(5.0), points)
+    refused("point", predict_clusters, circle(5.0), points)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 
 import meanfield as mf
 from meanfield.transport import WASSERSTEIN, wasserstein
@@ -56,12 +56,10 @@ def test_distances_are_those_of_manifolds():
 )
 def test_what_has_no_distance_is_refused(options, kind, message):
     """An array would fail deep inside, and another manifold or W_3 have a number for a distance."""
-    with pytest.raises(kind, match=message):
-        wasserstein(**{"first": UNIFORM, "second": UNIFORM} | options)
+    refused(message, wasserstein, **{"first": UNIFORM, "second": UNIFORM} | options, error=kind)
 
 
 def test_manifold_without_distance_is_refused(monkeypatch):
     """The user would meet a KeyError."""
     monkeypatch.delitem(WASSERSTEIN, "circle")
-    with pytest.raises(ValueError, match="no Wasserstein distance is known on the circle"):
-        wasserstein(UNIFORM, UNIFORM)
+    refused("no Wasserstein distance is known on the circle", wasserstein, UNIFORM, UNIFORM)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.spaces.manifold import laplacian_eigenvalues
@@ -37,37 +38,29 @@ def test_vectors_are_points_of_the_circle():
         CIRCLE.check_points(np.array([[1.0, 0.0], [0.0, 0.0]]))
 
 
-@pytest.mark.parametrize("shape", [(0,), (3, 3), (0, 2)])
-def test_check_points_refuses_wrong_shapes(shape):
-    """Vectors of R^3 belong to the sphere; no tokens belong nowhere."""
-    with pytest.raises(ValueError, match=r"points have shape .*, expected angles of shape \(n,\)"):
-        CIRCLE.check_points(np.zeros(shape))
+POINTS, COEFFICIENTS = CIRCLE.check_points, CIRCLE.check_coefficients
+ANGLES, SERIES = (
+    r"points .*, expected angles of shape",
+    r"have shape .*, expected \(max_degree \+ 1",
+)
+MASS = "coefficient of degree 0 is .*, expected the mass 1"
 
 
-def test_check_points_names_the_point_that_is_not_finite():
-    """Among a million tokens one must be found."""
-    with pytest.raises(ValueError, match="point 2 is nan, expected finite angles"):
-        CIRCLE.check_points(np.array([0.0, 1.0, np.nan, np.inf]))
-
-
-@pytest.mark.parametrize("shape", [(0,), (2, 2)])
-def test_check_coefficients_refuses_wrong_shapes(shape):
-    """The sphere's layout is another."""
-    with pytest.raises(ValueError, match=r"coefficients have shape .*, expected \(max_degree \+ 1"):
-        CIRCLE.check_coefficients(np.ones(shape))
-
-
-def test_check_coefficients_refuses_what_is_not_finite():
-    """A NaN would be found only when the first step fails."""
-    with pytest.raises(ValueError, match="coefficients of a density must be finite"):
-        CIRCLE.check_coefficients(np.array([1.0, np.nan]))
-
-
-@pytest.mark.parametrize("mass", [0.0, 1.0 + 1e-8, 1.0 + 0.1j])
-def test_check_coefficients_refuses_another_mass(mass):
-    """Densities relative to sigma have c_0 = 1; 1 / (2 pi) is a common slip."""
-    with pytest.raises(ValueError, match="coefficient of degree 0 is .*, expected the mass 1"):
-        CIRCLE.check_coefficients(np.array([mass, 0.1]))
+@together(
+    "check, given, message",
+    [
+        # Vectors of R^3 belong to the sphere, as another layout does; no tokens belong nowhere.
+        *((POINTS, np.zeros(shape), ANGLES) for shape in ((0,), (3, 3), (0, 2))),
+        (POINTS, np.array([0, 1, np.nan, np.inf]), "point 2 is nan, expected finite angles"),
+        *((COEFFICIENTS, np.ones(shape), SERIES) for shape in ((0,), (2, 2))),
+        (COEFFICIENTS, np.array([1, np.nan]), "coefficients of a density must be finite"),
+        # Densities relative to sigma have c_0 = 1; 1 / (2 pi) is a common slip.
+        *((COEFFICIENTS, np.array([c, 0.1]), MASS) for c in (0.0, 1.0 + 1e-8, 1.0 + 0.1j)),
+    ],
+)
+def test_what_is_no_measure_is_refused(check, given, message):
+    """Among a million tokens one must be found, and not when the first step fails."""
+    refused(message, check, given)
 
 
 def test_check_coefficients_makes_a_copy():

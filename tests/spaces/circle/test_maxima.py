@@ -148,11 +148,9 @@ def test_basins_are_where_gradient_ascent_ends():
 
 
 def test_zeros_hidden_at_grid_points_are_found():
-    """Double zeros of the slope at two grid points, and a hill between them that no grid sees.
-
-    Only the bound on derivatives tells that rounding at both ends is not rounding in between. The
-    field and its rotation, which no grid point meets, must have the same two maxima.
-    """
+    """Double zeros of the slope at two grid points, and a hill between them that no grid sees."""
+    # Only the bound on derivatives tells that rounding at both ends is not rounding in between. The
+    # field and its rotation, which no grid point meets, must have the same two maxima.
     degree, size = 7, 512
     spacing = 2 * np.pi / next_fast_len(5 * degree, real=True)
     theta = 2 * np.pi * np.arange(size) / size

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.spaces.circle.panels import ORDER, Panels, panels
@@ -161,5 +162,4 @@ def test_fold_within_the_error_is_none():
 )
 def test_bounds_must_cut_the_circle(bounds, match):
     """Gaps, overlaps and missing pieces would lose mass."""
-    with pytest.raises(ValueError, match=match):
-        Panels(bounds)
+    refused(match, Panels, bounds)

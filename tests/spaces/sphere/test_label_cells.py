@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import legval
-from parameters import together
+from parameters import refused, together
 
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.spaces.sphere.label_cells import ORDER, SphereCells, cells_of, tiling
@@ -226,8 +226,7 @@ def test_a_fold_within_the_tail_is_no_fold():
 @pytest.mark.parametrize("length", [0.0, -1.0, np.nan])
 def test_lengths_that_are_none_are_refused(length):
     """A cell of no length would split for ever."""
-    with pytest.raises(ValueError, match="length of label cells must be positive, got"):
-        tiling(length)
+    refused("length of label cells must be positive, got", tiling, length)
 
 
 @together(
@@ -244,8 +243,7 @@ def test_lengths_that_are_none_are_refused(length):
 )
 def test_bounds_that_are_no_cells_are_refused(change, message):
     """A damaged file must not become a measure."""
-    with pytest.raises(ValueError, match=message):
-        cells_of(change(tiling(np.pi / 4).bounds))
+    refused(message, cells_of, change(tiling(np.pi / 4).bounds))
 
 
 def test_cells_come_back_from_their_bounds():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 
 import meanfield as mf
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -36,11 +36,9 @@ def test_w2_of_a_regular_polygon_to_uniform(corners, weighted, verified):
 
 
 def test_w2_to_uniform_is_a_sum_over_moments(verified):
-    """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2 for points: moments and arcs must agree.
-
-    |c_k|^2 repeats with period 360 for angles on a grid of 1 degree, and the sum of 1 / k^2
-    over k = r mod 360 is psi'(r / 360) / 360^2.
-    """
+    """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2 for points: moments and arcs must agree."""
+    # |c_k|^2 repeats with period 360 for angles on a grid of 1 degree, and the sum of 1 / k^2
+    # over k = r mod 360 is psi'(r / 360) / 360^2.
     from scipy.special import polygamma
 
     rng = np.random.default_rng(2)
@@ -118,8 +116,7 @@ def test_angles_count_modulo_a_turn(p):
 @together("p", [0, 3, 1.5, "1", None])
 def test_distance_rejects_other_exponents(p):
     """Only W_1 and W_2 are implemented."""
-    with pytest.raises(ValueError, match=r"p = .* is not known, expected 1 or 2"):
-        wasserstein_circle(DIRAC, UNIFORM, p)
+    refused(r"p = .* is not known, expected 1 or 2", wasserstein_circle, DIRAC, UNIFORM, p)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -141,14 +138,12 @@ def test_distance_rejects_negative_densities(p):
 )
 def test_points_that_are_no_measure_never_arrive(points, weights, message):
     """The distance checks nothing of this: the value types must."""
-    with pytest.raises(ValueError, match=message):
-        mf.Measure(CIRCLE, points, weights)
+    refused(message, mf.Measure, CIRCLE, points, weights)
 
 
 def test_density_without_mass_one_never_arrives():
     """The distance takes c_0 = 1 for granted."""
-    with pytest.raises(ValueError, match="coefficient of degree 0 is 1.1"):
-        mf.Density(CIRCLE, [1.1, 0.2])
+    refused("coefficient of degree 0 is 1.1", mf.Density, CIRCLE, [1.1, 0.2])
 
 
 def test_distance_rejects_other_costs():

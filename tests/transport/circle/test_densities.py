@@ -69,10 +69,8 @@ def test_general_w2_of_densities_equals_the_closed_form_to_uniform(concentration
 
 
 def test_w2_of_densities_equals_quantile_quadrature():
-    """The coordinate x + y must give what the map x -> y gives where that is smooth.
-
-    J(alpha) = int (T - x)^2 f dx / 2 pi with G(T) = F(x) + alpha, periodic in x.
-    """
+    """The coordinate x + y must give what the map x -> y gives where that is smooth."""
+    # J(alpha) = int (T - x)^2 f dx / 2 pi with G(T) = F(x) + alpha, periodic in x.
     first, second = von_mises(1.5, 0.4), mixture((0.5, 2.0, 3.0), (0.5, 1.0, 5.0))
     x = np.arange(300) * TURN / 300
     levels, density = distribution(first, x), value(first, x)
@@ -91,11 +89,9 @@ def test_w2_of_densities_equals_quantile_quadrature():
 
 
 def test_w2_of_densities_is_right_where_quantiles_jump():
-    """Clusters of unequal masses tear mass apart: both quantile functions jump in the bulk.
-
-    The clusters are Gaussians of standard deviation 1e-3, up to 1e-6 of that, on an arc shorter
-    than pi: their quantile functions are known, and integrated between the jumps.
-    """
+    """Clusters of unequal masses tear mass apart: both quantile functions jump in the bulk."""
+    # The clusters are Gaussians of standard deviation 1e-3, up to 1e-6 of that, on an arc shorter
+    # than pi: their quantile functions are known, and integrated between the jumps.
     width = 1e-3
     first = [(0.3, 1.0), (0.7, 3.0)]
     second = [(0.5, 1.2), (0.5, 3.5)]
@@ -195,10 +191,8 @@ def test_distance_of_equal_densities_is_zero(p):
 
 @each("seed", range(8), p=[1, 2])
 def test_distance_is_invariant_under_rotation(p, seed):
-    """Cells, cut and starting points of every search lie elsewhere after a rotation.
-
-    Densities |q|^2 of random polynomials q, which nearly vanish in places, clusters, and points.
-    """
+    """Cells, cut and starting points of every search lie elsewhere after a rotation."""
+    # Densities |q|^2 of random polynomials q, which nearly vanish in places, clusters, and points.
     rng = np.random.default_rng(seed)
     q = rng.normal(size=9) + 1j * rng.normal(size=9)
     squared = np.correlate(q, q, "full")[8:]
@@ -241,11 +235,9 @@ def test_points_and_densities_obey_the_triangle_inequality(p):
 
 
 def test_finely_quantised_density_is_as_far_as_itself():
-    """W_2 from n atoms in the middle of quantile cells is that from the density, nearly.
-
-    Moving mass inside its cell changes W_2 at first order by its mean only, which is almost 0;
-    the rest is of second order, d^2 / W_2 with d the distance from density to atoms.
-    """
+    """W_2 from n atoms in the middle of quantile cells is that from the density, nearly."""
+    # Moving mass inside its cell changes W_2 at first order by its mean only, which is almost 0;
+    # the rest is of second order, d^2 / W_2 with d the distance from density to atoms.
     density = mf.Density(CIRCLE, von_mises(3.0, 1.0))
     other = mf.Density(CIRCLE, von_mises(1.0, 4.0))
     grid = np.linspace(0.0, TURN, 20_001)
@@ -261,13 +253,9 @@ def test_finely_quantised_density_is_as_far_as_itself():
 def second_moment(coefficients: np.ndarray, start: float, end: float, centre: float) -> float:
     """Integral of (theta - centre)^2 dF over an interval, by adaptive quadrature."""
     return quad(
-        lambda t: (t - centre) ** 2 * value(coefficients, t) / TURN,
-        start,
-        end,
-        epsabs=1e-15,
-        epsrel=1e-13,
-        limit=200,
-    )[0]
+        lambda t: (t - centre) ** 2 * value(coefficients, t) / TURN, start, end, epsabs=1e-15,
+        epsrel=1e-13, limit=200,
+    )[0]  # fmt: skip
 
 
 def w1_oracle(angles: np.ndarray, weights: np.ndarray, coefficients: np.ndarray) -> float:
@@ -310,14 +298,11 @@ def w2_oracle(angles: np.ndarray, weights: np.ndarray, coefficients: np.ndarray)
     def cost(alpha: float) -> float:
         bounds = [
             brentq(
-                lambda t, s=level: float(distribution(coefficients, t)) - s - alpha,
-                -3 * TURN,
-                3 * TURN,
-                xtol=1e-15,
-                rtol=1e-15,
+                lambda t, s=level: float(distribution(coefficients, t)) - s - alpha, -3 * TURN,
+                3 * TURN, xtol=1e-15, rtol=1e-15,
             )
             for level in levels
-        ]
+        ]  # fmt: skip
         return sum(
             second_moment(coefficients, a, b, x)
             for a, b, x in zip(bounds[:-1], bounds[1:], points, strict=True)
@@ -348,11 +333,9 @@ def test_distance_of_points_and_density_equals_the_oracle(case, p, oracle):
 
 @each("concentration", [0.5, 10.0, 1000.0], p=[1, 2])
 def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p, concentration):
-    """All mass goes to one point: the Fourier series of d(0, theta)^p gives W_p^p.
-
-    |theta| = pi/2 + sum_k 2 ((-1)^k - 1) / (pi k^2) cos k theta,
-    theta^2 = pi^2/3 + sum_k 4 (-1)^k / k^2 cos k theta.
-    """
+    """All mass goes to one point: the Fourier series of d(0, theta)^p gives W_p^p."""
+    # |theta| = pi/2 + sum_k 2 ((-1)^k - 1) / (pi k^2) cos k theta,
+    # theta^2 = pi^2/3 + sum_k 4 (-1)^k / k^2 cos k theta.
     coefficients, angle = von_mises(concentration, 1.0), 2.6
     k = np.arange(1, len(coefficients))
     cosines = (coefficients[1:] * np.exp(1j * k * angle)).real

@@ -60,11 +60,9 @@ def linear_programme(first: mf.Measure, second: mf.Measure, p: int) -> float:
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_distance_of_points_equals_the_linear_programme(p):
-    """The cut or the coupling would be wrong, in 500 cases of every awkward kind.
-
-    Powers are compared: the programme's cost carries an absolute error of 1e-15, of which the
-    square root would make 3e-8 where the distance is 0. Away from 0 distances agree as well.
-    """
+    """The cut or the coupling would be wrong, in 500 cases of every awkward kind."""
+    # Powers are compared: the programme's cost carries an absolute error of 1e-15, of which the
+    # square root would make 3e-8 where the distance is 0. Away from 0 distances agree as well.
     rng = np.random.default_rng(p)
     for case in range(500):
         first = random_measure(KINDS[case % 6], rng)

@@ -21,11 +21,9 @@ TURN = 2.0 * np.pi
     degree=[1, 3],
 )
 def test_integral_of_a_sine_above_a_level_is_exact(degree, phase, share):
-    """A piece in which D turns back beyond the level and crosses it twice would be missed.
-
-    int |a sin - s a| = a (4 sqrt(1 - s^2) + 4 s arcsin s), 2 pi a |s| for |s| > 1, and the level
-    lies above D on a length of 2 pi - 2 arccos s = pi + 2 arcsin s.
-    """
+    """A piece in which D turns back beyond the level and crosses it twice would be missed."""
+    # int |a sin - s a| = a (4 sqrt(1 - s^2) + 4 s arcsin s), 2 pi a |s| for |s| > 1, and the level
+    # lies above D on a length of 2 pi - 2 arccos s = pi + 2 arcsin s.
     coefficients = np.zeros(degree + 1, dtype=complex)
     coefficients[-1] = 0.2 * np.exp(1j * phase)
     amplitude = 0.2 / (degree * np.pi)
@@ -61,10 +59,8 @@ def test_curvature_is_the_derivative_of_the_slope():
 
 @pytest.mark.parametrize("phase", [0.0, 1.0, np.pi / 2])
 def test_w1_of_one_mode_is_right_where_samples_mislead(phase):
-    """F - G = sin(2048 theta + phase) / (2048 pi) is constant at 1024 equispaced angles.
-
-    Its median is 0, and W_1 = int |F - G| = 4 |c| / (pi k) with c_k = 1/2 at k = 2048.
-    """
+    """F - G = sin(2048 theta + phase) / (2048 pi) is constant at 1024 equispaced angles."""
+    # Its median is 0, and W_1 = int |F - G| = 4 |c| / (pi k) with c_k = 1/2 at k = 2048.
     coefficients = np.zeros(2049, dtype=complex)
     coefficients[0], coefficients[-1] = 1.0, 0.5 * np.exp(1j * phase)
     found = wasserstein_circle(mf.Density(CIRCLE, coefficients), mf.Density(CIRCLE, [1.0]), p=1)
@@ -72,10 +68,8 @@ def test_w1_of_one_mode_is_right_where_samples_mislead(phase):
 
 
 def test_w1_of_points_is_right_where_samples_mislead():
-    """F - G is 1 / n on four fifths of the circle, and 0 at 1024 equispaced angles.
-
-    Every point moves by the fifth that is left.
-    """
+    """F - G is 1 / n on four fifths of the circle, and 0 at 1024 equispaced angles."""
+    # Every point moves by the fifth that is left.
     n = 5 * 1024
     first = mf.Measure(CIRCLE, TURN * (np.arange(n) + 0.1) / n)
     second = mf.Measure(CIRCLE, TURN * (np.arange(n) + 0.9) / n)

@@ -64,18 +64,9 @@ def test_transform_is_that_of_all_pairs(geodesic, p, levels):
     for i in range(len(first)):
         for k in range(len(second)):
             value = _bound(
-                *(x.points[i] - y.points[k]),
-                x.reaches[i],
-                x.slopes[i],
-                y.reaches[k],
-                y.slopes[k],
-                x.normals[i],
-                x.offsets[i],
-                y.normals[k],
-                y.offsets[k],
-                geodesic,
-                p,
-            )
+                *(x.points[i] - y.points[k]), x.reaches[i], x.slopes[i], y.reaches[k], y.slopes[k],
+                x.normals[i], x.offsets[i], y.normals[k], y.offsets[k], geodesic, p,
+            )  # fmt: skip
             expected[i] = min(expected[i], value - duals[k])
     np.testing.assert_array_equal(transform(x, y, duals, geodesic, p), expected)
 
