@@ -102,12 +102,9 @@ def test_result_hash_of_atoms(tmp_path, manifold, positions):
 def test_runs_without_the_compiler(tmp_path):
     """NUMBA_DISABLE_JIT=1, to look for an error with a debugger, would end in a traceback."""
     text = TEXT.format(
-        manifold="circle",
-        mode="[3, 0.1, 0.0]",
-        problem="",
-        representation='name = "particles"\ntokens = 5\ntolerance = 1e-2',
-        end=0.1,
-    )
+        manifold="circle", mode="[3, 0.1, 0.0]", problem="",
+        representation='name = "particles"\ntokens = 5\ntolerance = 1e-2', end=0.1,
+    )  # fmt: skip
     (tmp_path / "run.toml").write_text(text.replace("save = 5", "save = 2"))
     code = f"import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\n{RUN}"
     assert len(_said(tmp_path, code, "slow.h5")) > 8

@@ -18,12 +18,9 @@ from meanfield.engines.compiled import KernelCache, njit
 def _run(cache: Path, code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh process that caches its kernels in a folder of its own."""
     return subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+        [sys.executable, "-c", code], env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
 
 
 def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path):

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special
-from parameters import each
+from parameters import each, refused, together
 
 from meanfield.engines import fourier as circle_points
 from meanfield.engines import threads
@@ -18,10 +18,8 @@ from meanfield.engines.pairs.circle import exponential_velocity_circle
 METHODS = [cells, recurrence]
 # Cells of 8 and of 16 coefficients, and the method of products.
 EVALUATIONS = [
-    partial(cells.evaluate, depth=1),
-    partial(cells.evaluate, depth=2),
-    recurrence.evaluate,
-]
+    partial(cells.evaluate, depth=1), partial(cells.evaluate, depth=2), recurrence.evaluate,
+]  # fmt: skip
 # Around the groups of nine degrees, the rows of eight and the blocks of tokens.
 DEGREES = [0, 1, 4, 5, 13, 14, 30, 78]
 KINDS = ["uniform", "clustered", "equal"]
@@ -264,39 +262,31 @@ def test_read_only_inputs_are_accepted(n):
     np.testing.assert_array_equal(evaluate(coefficients, angles), expected[1])
 
 
-@pytest.mark.parametrize("points", [np.empty(0), np.zeros((3, 2))])
-def test_points_must_be_angles(points):
-    """No tokens, no moments."""
-    with pytest.raises(ValueError, match="expected angles of shape"):
-        moments(points, None, 3)
-    with pytest.raises(ValueError, match="expected angles of shape"):
-        evaluate(np.ones(2), points)
-    with pytest.raises(ValueError, match="expected angles of shape"):
-        gradient(np.ones(2), points)
+ONE, THREE = np.ones(2), np.zeros(3)
 
 
-def test_weights_must_fit():
-    """Compiled code would read beyond the array."""
-    with pytest.raises(ValueError, match="weights have shape"):
-        moments(np.zeros(3), np.ones(2), 3)
-
-
-def test_multipliers_must_fit():
-    """The compiled loop would read beyond the end of the shorter."""
-    with pytest.raises(ValueError, match=r"shape \(3,\), attention_multipliers \(2,\)"):
-        own_velocity(np.zeros(4), None, np.ones(3), np.ones(2))
-
-
-def test_max_degree_must_not_be_negative():
-    """There is no moment below degree 0."""
-    with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
-        moments(np.zeros(3), None, -1)
-
-
-@pytest.mark.parametrize("wrong", [np.empty(0), np.ones((2, 2))])
-def test_coefficients_must_be_one_series(wrong):
-    """Neither nothing nor several series at once."""
-    with pytest.raises(ValueError, match="coefficients have shape"):
-        evaluate(wrong, np.zeros(3))
-    with pytest.raises(ValueError, match="divisor have shape"):
-        gradient(np.ones(2), np.zeros(3), wrong)
+@together(
+    "call, arguments, message",
+    [
+        (call, (*before, points, *after), "expected angles of shape")
+        for call, before, after in (
+            (moments, (), (None, 3)),
+            (evaluate, (ONE,), ()),
+            (gradient, (ONE,), ()),
+        )
+        for points in (np.empty(0), np.zeros((3, 2)))
+    ]
+    + [
+        (moments, (THREE, ONE, 3), "weights have shape"),
+        (moments, (THREE, None, -1), "max_degree must be at least 0, got -1"),
+        (own_velocity, (np.zeros(4), None, np.ones(3), ONE),
+         r"\(3,\), attention_multipliers \(2,\)"),
+        (evaluate, (np.empty(0), THREE), "coefficients have shape"),
+        (evaluate, (np.ones((2, 2)), THREE), "coefficients have shape"),
+        (gradient, (ONE, THREE, np.empty(0)), "divisor have shape"),
+        (gradient, (ONE, THREE, np.ones((2, 2))), "divisor have shape"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(call, arguments, message):
+    """Compiled code would read beyond the arrays; there is no moment of no tokens."""
+    refused(message, call, *arguments)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.engines import limits
@@ -47,16 +48,13 @@ def physical() -> float:
         ("0::/job\n", {"job/cpu.max": "1000 100000"}, 1),
         # In a container its group is the root of the mount, whatever the host calls it.
         ("0::/host/name\n", {"cpu.max": "400000 100000"}, 4),
-        (
-            "1:cpu,cpuacct:/job\n",
-            {"cpu/job/cpu.cfs_quota_us": "300000", "cpu/job/cpu.cfs_period_us": "100000"},
-            3,
-        ),
+        ("1:cpu,cpuacct:/job\n",
+         {"cpu/job/cpu.cfs_quota_us": "300000", "cpu/job/cpu.cfs_period_us": "100000"}, 3),
         ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
         ("nonsense\n", {"cpu.max": "100000 100000"}, 8),
         ("0::/job\n", {"job/cpu.max": "garbage"}, 8),
     ],
-)
+)  # fmt: skip
 def test_cores_are_those_of_the_group(groups, groups_, files, expected):
     """In a container there would be as many threads as the host has cores."""
     say(groups, groups_, files)
@@ -99,37 +97,22 @@ def test_memory_is_within_the_limit_of_the_shell(monkeypatch):
 
 def test_memory_that_nobody_tells_is_infinite(monkeypatch):
     """On an unknown system every run would be refused."""
-
-    def unknown(name: str) -> int:
-        raise ValueError(name)
-
-    monkeypatch.setattr(os, "sysconf", unknown)
+    monkeypatch.setattr(os, "sysconf", lambda name: int("unknown"))
     assert limits.available_memory() == math.inf
 
 
 def test_tokens_without_room_are_refused_before_they_are_drawn(monkeypatch):
     """A machine would fill its memory first, and end some process."""
-
-    def drawn(*args: object, **options: object) -> None:
-        raise AssertionError("tokens are drawn")
-
     monkeypatch.setattr(limits, "available_memory", lambda: 2.0**30)
-    monkeypatch.setattr(np.random, "default_rng", drawn)
-    line = (
-        r"400000 tokens of 1000 numbers would take about 56.6 GiB of memory; .* 1 GiB. Take fewer"
-    )
-    law = mf.normal_tokens(400_000, seed=0)
-    with pytest.raises(ValueError, match=line):
-        mf.simulate(mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA, law), until=1.0)
-    with pytest.raises(ValueError, match=line):
-        mf.simulate(
-            mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA),
-            until=1.0,
-            representation="particles",
-            tokens=400_000,
-        )
-    space = mf.Problem(
-        mf.Euclidean(100_000), mf.exponential(1.0), mf.USA, mf.from_points(np.eye(1, 100_000))
-    )
-    with pytest.raises(ValueError, match=r"matrices of R\^100000 would take about 224 GiB"):
-        mf.simulate(space, until=1.0)
+    monkeypatch.setattr(np.random, "default_rng", lambda *_: pytest.fail("tokens are drawn"))
+    line = r"400000 tokens of 1000 numbers would take about 56.6 GiB of memory; .* 1 GiB. Take few"
+    drawn, free = (mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA, *law)
+                   for law in ([mf.normal_tokens(400_000, seed=0)], []))  # fmt: skip
+    space, eye = mf.Euclidean(100_000), mf.from_points(np.eye(1, 100_000))
+    wide = mf.Problem(space, mf.exponential(1.0), mf.USA, eye)
+    for problem, options, message in (
+        (drawn, {}, line),
+        (free, {"representation": "particles", "tokens": 400_000}, line),
+        (wide, {}, r"matrices of R\^100000 would take about 224 GiB"),
+    ):
+        refused(message, mf.simulate, problem, until=1.0, **options)

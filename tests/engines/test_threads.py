@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 
 from meanfield.engines import threads
 
@@ -54,27 +54,30 @@ def test_more_threads_than_ours_are_not_taken_from_openmp(monkeypatch):
     assert threads.threads() == threads.MOST_THREADS
 
 
-@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5", "1025", "9" * 5000])
-def test_wrong_environment_is_refused(monkeypatch, wrong):
-    """A misspelt number must not be ignored in silence."""
-    monkeypatch.setenv("MEANFIELD_THREADS", wrong)
-    with pytest.raises(ValueError, match="MEANFIELD_THREADS is .* expected an integer from 1 to"):
-        threads.threads()
+@pytest.mark.parametrize(
+    "name, read, wrong, asked",
+    [
+        ("MEANFIELD", threads.threads, wrong, "to")
+        for wrong in ("0", "-1", "two", "1.5", "1025", "9" * 5000)
+    ]
+    + [("NUMBA_NUM", threads.limit_blas, wrong, "on") for wrong in ("0", "-2", "00")],
+)
+def test_wrong_environment_is_named(monkeypatch, name, read, wrong, asked):
+    """It would be ignored in silence, or whatever loads Numba first be blamed."""
+    monkeypatch.setenv(f"{name}_THREADS", wrong)
+    message = f"{name}_THREADS is .* expected an integer from 1 {asked}"
+    refused(message, read)
 
 
-@pytest.mark.parametrize("wrong", ["0", "-2", "00"])
-def test_wrong_environment_of_numba_is_named(monkeypatch, wrong):
-    """Whatever loads Numba first, a section of the run file, say, would be blamed."""
-    monkeypatch.setenv("NUMBA_NUM_THREADS", wrong)
-    with pytest.raises(ValueError, match="NUMBA_NUM_THREADS is .* expected an integer from 1 on"):
-        threads.limit_blas()
-
-
-@together("wrong", [0, -1, 1025, 10**9])
-def test_set_threads_refuses_nonsense(wrong):
+@together(
+    "wrong, error, message",
+    [(n, ValueError, f"lie between 1 and 1024, got {n}") for n in (0, -1, 1025, 10**9)]
+    # True is 1 to Python, but not a number of threads.
+    + [(wrong, TypeError, "be an integer") for wrong in (1.0, "2", True, None)],
+)
+def test_set_threads_refuses_nonsense(wrong, error, message):
     """No thread, no result; a million of them, no memory."""
-    with pytest.raises(ValueError, match=f"threads must lie between 1 and 1024, got {wrong}"):
-        threads.set_threads(wrong)
+    refused(f"threads must {message}", threads.set_threads, wrong, error=error)
 
 
 def test_blas_has_as_many_threads():
@@ -91,13 +94,6 @@ def test_blas_follows_the_environment(monkeypatch, own, expected):
     monkeypatch.setenv("MEANFIELD_THREADS", own)
     threads.limit_blas()
     assert blas_threads() == (expected or before)
-
-
-@together("wrong", [1.0, "2", True, None])
-def test_set_threads_refuses_what_is_no_integer(wrong):
-    """True is 1 to Python, but not a number of threads."""
-    with pytest.raises(TypeError, match="threads must be an integer"):
-        threads.set_threads(wrong)  # type: ignore[arg-type]
 
 
 @each("number", [1, 2, 5], count=[0, 1, 2, 3, 17])
@@ -134,8 +130,7 @@ def test_errors_of_chunks_are_raised(number):
             raise ArithmeticError("chunk 5")
         return i
 
-    with pytest.raises(ArithmeticError, match="chunk 5"):
-        threads.map_chunks(fail, 9)
+    refused("chunk 5", threads.map_chunks, fail, 9, error=ArithmeticError)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -202,33 +197,25 @@ def test_interrupt_of_a_compiled_function_is_an_interrupt():
         raise SystemError("another")
 
 
-def test_work_goes_on_after_the_main_thread():
-    """A thread that outlives its script would end with an error of the pool."""
+@pytest.mark.parametrize(
+    "before, work, printed",
+    [
+        # An error of the pool; and names are loaded when used: Python makes no pool that late.
+        ("from meanfield.engines.threads import *; set_threads(4)",
+         "time.sleep(0.1); print(map_chunks(lambda i: i * i, 5))", "[0, 1, 4, 9, 16]"),
+        ("import meanfield as mf", "print(mf.simulate.__name__)", "simulate"),
+    ],
+    ids=["pool", "names"],
+)  # fmt: skip
+def test_work_goes_on_after_the_main_thread(before, work, printed):
+    """A thread that outlives its script would end with an error."""
     code = (
-        "import threading, time\n"
-        "from meanfield.engines.threads import map_chunks, set_threads\n"
-        "set_threads(4)\n"
-        "def late():\n"
-        "    threading.main_thread().join()\n"
-        "    time.sleep(0.1)\n"
-        "    print(map_chunks(lambda i: i * i, 5))\n"
+        f"import threading, time\n{before}\n"
+        f"def late():\n    threading.main_thread().join()\n    {work}\n"
         "threading.Thread(target=late).start()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[0, 1, 4, 9, 16]\n", "")
-
-
-def test_thread_that_outlives_its_script_may_load_the_package():
-    """Names are loaded when they are used, and Python lets no pool be loaded that late."""
-    code = (
-        "import threading, meanfield as mf\n"
-        "def late():\n"
-        "    threading.main_thread().join()\n"
-        "    print(mf.simulate.__name__)\n"
-        "threading.Thread(target=late).start()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("simulate\n", "")
+    assert (done.stdout, done.stderr) == (f"{printed}\n", "")
 
 
 def test_full_system_is_told(monkeypatch):
@@ -240,8 +227,7 @@ def test_full_system_is_told(monkeypatch):
 
     monkeypatch.setattr(threads, "_shared_pool", Full)
     threads.set_threads(2)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        threads.map_chunks(lambda i: i, 2)
+    refused("can't start new thread", threads.map_chunks, lambda i: i, 2, error=RuntimeError)
 
 
 def test_empty_number_of_threads_counts_as_none():

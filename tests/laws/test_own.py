@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyshtools
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -35,22 +35,17 @@ def ripple(theta: Any) -> Any:
     return 1.0 + 0.1 * np.cos(3.0 * theta)
 
 
-@pytest.mark.parametrize("kappa", [0.0, 0.5, 50.0])
-def test_function_on_the_circle_is_exact(kappa):
-    """Coefficients would be those of another density, or too many."""
-    found = mf.from_function(lambda t: 3.0 * np.exp(kappa * (np.cos(t - 1.0) - 1.0)))
-    exact = mf.von_mises_fisher(kappa, mean=1.0).build(CIRCLE)
-    assert distance(found.build(CIRCLE), exact) < 1e-14
-    assert found.build(CIRCLE).max_degree <= exact.max_degree
-
-
-@pytest.mark.parametrize("kappa", [0.0, 2.0, 20.0])
-def test_function_on_the_sphere_is_exact(kappa):
-    """Axis, normalisation or layout of the coefficients would be others."""
-    found = mf.from_function(lambda x: 3.0 * np.exp(kappa * (x @ MEAN - 1.0)))
-    exact = mf.von_mises_fisher(kappa, mean=MEAN).build(SPHERE)
-    assert distance(found.build(SPHERE), exact) < 1e-14
-    assert found.build(SPHERE).max_degree <= exact.max_degree
+@pytest.mark.parametrize(
+    "space, kappa, cosine, mean",
+    [(CIRCLE, kappa, lambda t: np.cos(t - 1.0), 1.0) for kappa in (0.0, 0.5, 50.0)]
+    + [(SPHERE, kappa, lambda x: x @ MEAN, MEAN) for kappa in (0.0, 2.0, 20.0)],
+)
+def test_function_is_exact(space, kappa, cosine, mean):
+    """Axis, normalisation or layout would be those of another density, or degrees too many."""
+    law = mf.from_function(lambda x: 3.0 * np.exp(kappa * (cosine(x) - 1.0)))
+    found, exact = (each.build(space) for each in (law, mf.von_mises_fisher(kappa, mean=mean)))
+    assert distance(found, exact) < 1e-14
+    assert found.max_degree <= exact.max_degree
 
 
 def test_narrow_peak_is_seen_to_the_rounding_of_its_argument():
@@ -97,18 +92,22 @@ def test_what_is_no_smooth_density_is_refused(function, error, message):
         mf.from_function(function).build(CIRCLE)
 
 
-def test_series_that_is_negative_between_the_nodes_is_refused(monkeypatch):
-    """No value at a node is negative, but the density is."""
-    monkeypatch.setattr(own_laws, "_NEGATIVE", 1.0)
-    with pytest.raises(ValueError, match="density is negative: -0.2.*function must not be negati"):
-        mf.from_function(lambda t: 1.0 + 1.2 * np.cos(t)).build(CIRCLE)
-
-
-def test_grids_that_memory_does_not_hold_are_not_tried(monkeypatch):
-    """A kink on the sphere would end in the kernel's out-of-memory killer."""
-    monkeypatch.setattr(own_laws, "available_memory", lambda: 2**22)
-    with pytest.raises(ValueError, match="not smooth enough: at degree 64"):
-        mf.from_function(lambda x: np.abs(x[:, 2])).build(SPHERE)
+@pytest.mark.parametrize(
+    "name, value, function, space, message",
+    [
+        # No value at a node is negative, but the density is; a kink would take all memory.
+        ("_NEGATIVE", 1.0, lambda t: 1.0 + 1.2 * np.cos(t), CIRCLE,
+         "density is negative: -0.2.*function must not be negati"),
+        ("available_memory", lambda: 2**22, lambda x: np.abs(x[:, 2]), SPHERE,
+         "not smooth enough: at degree 64"),
+    ],
+    ids=["negative", "memory"],
+)  # fmt: skip
+def test_what_no_grid_shows_is_refused(monkeypatch, name, value, function, space, message):
+    """A run would start from no density, or end in the kernel's out-of-memory killer."""
+    monkeypatch.setattr(own_laws, name, value)
+    with pytest.raises(ValueError, match=message):
+        mf.from_function(function).build(space)
 
 
 def test_other_errors_of_the_function_are_its_own():
@@ -183,8 +182,7 @@ def test_values_on_the_sphere_are_those_of_the_grid(kind):
 )
 def test_values_of_no_density_are_refused(values, error, message):
     """They would come back as another density."""
-    with pytest.raises(error, match=message):
-        mf.from_values(values)
+    refused(message, mf.from_values, values, error=error)
 
 
 @together(
@@ -290,33 +288,22 @@ def test_run_file_names_values(tmp_path):
         ('function = "../law.py:low"', "is Python outside the folder of the run file"),
         ("function = 3", "function = 3 must be a string"),
         ("", "function is missing"),
-    ],
-)
-def test_run_file_refuses_bad_functions_in_one_line(tmp_path, law, message):
-    """The user would not know which section is meant, or see a traceback."""
-    code = "def low(t):\n    return t - 1\ndef bad(t):\n    return 1 / 0\n"
-    folder = tmp_path / "here"
-    folder.mkdir()
-    for place in (tmp_path, folder):
-        (place / "law.py").write_text(code)
-    source = configured(folder, f'name = "function"\n{law}')
-    with pytest.raises(ConfigError, match=message) as caught:
-        load_config(source)
-    assert str(caught.value).startswith(f"{source}: [initial] ")
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
         (np.array([1.0, -1.0]), "the density is -1 at index"),
         (np.array([[1.0]]), r"values have shape \(1, 1\), expected \(n,\) on the circle"),
         (np.zeros(0), r"holds no values, expected at least one"),
     ],
 )
-def test_run_file_refuses_bad_values_in_one_line(tmp_path, values, message):
-    """As of functions."""
-    np.save(tmp_path / "values.npy", values)
-    source = configured(tmp_path, 'name = "values"\nfile = "values.npy"')
+def test_run_file_refuses_bad_laws_in_one_line(tmp_path, law, message):
+    """The user would not know which section is meant, or see a traceback."""
+    folder, name = tmp_path / "here", "function"
+    folder.mkdir()
+    for place in (tmp_path, folder):
+        code = "def low(t):\n    return t - 1\ndef bad(t):\n    return 1 / 0\n"
+        (place / "law.py").write_text(code)
+    if isinstance(law, np.ndarray):
+        np.save(folder / "values.npy", law)
+        name, law = "values", 'file = "values.npy"'
+    source = configured(folder, f'name = "{name}"\n{law}')
     with pytest.raises(ConfigError, match=message) as caught:
         load_config(source)
     assert str(caught.value).startswith(f"{source}: [initial] ")

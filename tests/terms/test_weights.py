@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.fields.interactions import interaction_of
@@ -75,37 +76,24 @@ def test_a_head_with_a_weight_prints_as_it_is_written():
     assert repr(head) == "Head(weight=exponential(beta=2.0), value=3.0)"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@together(
+    "heads, options, message",
     [
-        ({"score": 1.0}, "both weight and score"),
-        ({"query": 2.0}, "both weight and query"),
-        ({"beta": 2.0}, "both weight and beta"),
-        ({"value": [1.0, 2.0]}, r"value of shape \(2,\) beside weight"),
-    ],
-)
-def test_heads_with_a_weight_have_no_matrices(options, message):
-    """A matrix that nothing uses would be taken for one that acts."""
-    with pytest.raises(ValueError, match=message):
-        mf.Head(weight=KERNEL, **options)
-
-
-@pytest.mark.parametrize(
-    ("heads", "options", "message"),
-    [
+        # A matrix that nothing uses would be taken for one that acts.
+        ({"score": 1.0}, {}, "both weight and score"),
+        ({"query": 2.0}, {}, "both weight and query"),
+        ({"beta": 2.0}, {}, "both weight and beta"),
+        ({"value": [1.0, 2.0]}, {}, r"value of shape \(2,\) beside weight"),
         ([HEAD, mf.Head()], {"normalization": "none", "beta": 1.0}, "some heads have a weight"),
         ([HEAD, HEAD], {}, "2 heads with weights of their own have several Z"),
         ([HEAD], {"mask": "causal"}, 'has no mask = "causal"'),
         ([HEAD], {"normalization": "sinkhorn"}, 'has no normalization = "sinkhorn"'),
+        ([HEAD], {}, "head 1: a weight of its own has no matrices"),
     ],
 )
 def test_weights_are_not_combined_with_all(heads, options, message):
     """Another attention than the one that is written down would run."""
     with pytest.raises(ValueError, match=message):
-        mf.Attention(heads, **options)
-
-
-def test_weights_have_no_matrices():
-    """The exponential of a score of 0 would stand for the weight."""
-    with pytest.raises(ValueError, match="head 1: a weight of its own has no matrices"):
-        mf.Attention([HEAD]).matrices(2)
+        if isinstance(heads, dict):
+            mf.Head(weight=KERNEL, **heads)
+        mf.Attention(heads, **options).matrices(2)

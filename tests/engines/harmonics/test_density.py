@@ -121,12 +121,10 @@ def test_threads_do_not_change_a_bit_on_the_grid(degree):
         values = grid.to_nodal(density)
         results.append(
             [
-                values,
-                grid.gradient(potential),
-                grid.to_modal(values),
+                values, grid.gradient(potential), grid.to_modal(values),
                 advection(SPHERE, grid.max_degree, density, potential, density),
             ]
-        )
+        )  # fmt: skip
     for other in results[1:]:
         for first, second in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(first, second)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 from random_data import special_and_random, sphere_field
 from scipy.special import sph_harm_y, sph_legendre_p
 
@@ -60,21 +60,16 @@ def zonal_field(centre: np.ndarray, legendre: np.ndarray) -> np.ndarray:
 
 
 def test_moments_are_the_direct_sums():
-    """Weighted tokens anywhere, poles included; the sum is over 1,000 tokens of mass 1e-3."""
+    """Weighted tokens anywhere, poles included; no weights are equal ones, and order 0 is real."""
     rng = np.random.default_rng(1)
     points, weights = special_and_random(1000), rng.random(1000)
     weights /= weights.sum()
     expected = np.conj(harmonics(points, DEGREE)) @ weights
     found = sphere_points.moments(points, weights, DEGREE)
+    # The sum is over 1,000 tokens of mass 1e-3.
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14)
-
-
-def test_moments_of_equal_weights_need_no_weights():
-    """None means 1/n each."""
-    points = special_and_random(300)
-    found = sphere_points.moments(points, None, DEGREE)
-    expected = sphere_points.moments(points, np.full(300, 1 / 300), DEGREE)
-    np.testing.assert_array_equal(found, expected)
+    found, given = (sphere_points.moments(points, w, DEGREE) for w in (None, np.full(1000, 1e-3)))
+    np.testing.assert_array_equal(found, given)
     assert found[0] == pytest.approx(1.0, abs=1e-15)
     np.testing.assert_array_equal(found[: DEGREE + 1].imag, 0.0)
 
@@ -90,10 +85,8 @@ def test_evaluate_is_the_direct_sum():
 
 
 def test_gradient_is_that_of_a_sum_over_tokens():
-    """Gradient of sum_j w_j h(<x, x_j>), which knows no angles, at the poles and elsewhere.
-
-    The tokens stand on special directions too: moments and gradient together are the velocity.
-    """
+    """Gradient of sum_j w_j h(<x, x_j>), which knows no angles, at the poles and elsewhere."""
+    # The tokens stand on special directions too: moments and gradient together are the velocity.
     rng = np.random.default_rng(2)
     legendre = rng.normal(size=DEGREE + 1) / DEGREE**2
     tokens, weights = special_and_random(30, seed=3), rng.random(30)
@@ -278,23 +271,19 @@ def test_coefficients_that_are_nan_give_nan():
     assert np.all(np.isnan(sphere_points.moments(points, weights, 5)))
 
 
-@together("points", [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2))])
-def test_other_shapes_of_points_are_refused(points):
-    """One vector is an array of one row."""
-    with pytest.raises(ValueError, match=r"expected vectors of shape \(n, 3\)"):
-        sphere_points.moments(points, None, 2)
-
-
-def test_weights_that_do_not_fit_are_refused():
-    """As many as points."""
-    with pytest.raises(ValueError, match=r"weights have shape \(3,\), points \(4, 3\)"):
-        sphere_points.moments(np.ones((4, 3)), np.ones(3), 2)
-
-
-def test_negative_degree_is_refused():
-    """There is none below 0."""
-    with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
-        sphere_points.moments(np.ones((4, 3)), None, -1)
+@together(
+    "points, weights, degree, message",
+    [
+        (np.zeros(3), None, 2, r"expected vectors of shape \(n, 3\)"),
+        (np.zeros((0, 3)), None, 2, r"expected vectors of shape \(n, 3\)"),
+        (np.zeros((2, 2)), None, 2, r"expected vectors of shape \(n, 3\)"),
+        (np.ones((4, 3)), np.ones(3), 2, r"weights have shape \(3,\), points \(4, 3\)"),
+        (np.ones((4, 3)), None, -1, "max_degree must be at least 0, got -1"),
+    ],
+)
+def test_moments_of_what_does_not_fit_are_refused(points, weights, degree, message):
+    """One vector is an array of one row, with as many weights."""
+    refused(message, sphere_points.moments, points, weights, degree)
 
 
 @together("shape", [(), (2, 6), (5,)])

@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 
 from meanfield import exponential
 from meanfield.terms.kernels.exponential import bessel_ratio, scaled_bessel
@@ -37,10 +37,8 @@ def test_multipliers_equal_mpmath(d, beta, sign):
 
 @each("dimension", [1, 2, 3, 7, 63], beta=[-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
 def test_multipliers_equal_quadrature(dimension, beta):
-    """The definition itself, with no Bessel function in it; measured 2e-15 or better.
-
-    A missing factor 1 / beta of the potential, or its sign, would scale every velocity.
-    """
+    """The definition itself, with no Bessel function in it; measured 2e-15 or better."""
+    # A missing factor 1 / beta of the potential, or its sign, would scale every velocity.
     kernel = exponential(beta)
     for multipliers, function in (
         (kernel.attention_multipliers, kernel.attention),
@@ -107,11 +105,9 @@ def test_bessel_ratio_equals_mpmath(order, beta):
 @together("beta", [0.0, 5e-324, -1e-308, np.nan, np.inf, -np.inf, 1.1e8, -1.1e8])
 def test_exponential_refuses_impossible_beta(beta):
     """Zero would divide by zero, denormal ones overflow, larger ones take forever."""
-    with pytest.raises(ValueError, match=r"beta must be (1e-300 to 1e\+08|a finite number)"):
-        exponential(beta)
+    refused(r"beta must be (1e-300 to 1e\+08|a finite number)", exponential, beta)
 
 
 def test_refused_zero_names_the_linear_kernel():
     """Whoever wants the limit must learn what it is called."""
-    with pytest.raises(ValueError, match="the limit beta -> 0 is the linear kernel"):
-        exponential(0.0)
+    refused("the limit beta -> 0 is the linear kernel", exponential, 0.0)

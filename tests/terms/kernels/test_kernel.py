@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, refused
 
 from meanfield import exponential, linear, zonal
 from meanfield.terms.kernels import KERNELS
@@ -68,8 +68,7 @@ def test_degree_refuses_multipliers_that_do_not_decay():
             return 1.0 / (1.0 + np.arange(max_degree + 1.0))
 
     kernel = Kink(1.0)
-    with pytest.raises(ValueError, match="kernel 'exponential' is not smooth enough"):
-        kernel.degree(1)
+    refused("kernel 'exponential' is not smooth enough", kernel.degree, 1)
 
 
 def test_degree_outlives_the_underflow_of_multipliers():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, refused, together
 from scipy.special import comb, eval_gegenbauer
 
 from meanfield.terms.kernels.quadrature import zonal_multipliers
@@ -59,20 +59,21 @@ def test_multipliers_of_a_series_converge_to_full_precision(dimension):
     assert total == pytest.approx(10.0, rel=1e-14 * harmonics(dimension, 200) + 1e-13)
 
 
-def test_quadrature_refuses_wrong_shapes():
-    """A scalar function would be broadcast into a wrong kernel."""
-    with pytest.raises(ValueError, match=r"the kernel gave shape \(\) for \(64,\) similarities"):
-        zonal_multipliers(lambda s: 1.0, 1, 2)  # type: ignore[arg-type,return-value]
+NOT_FINITE = r"values that are not finite on \[-1, 1\]"
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_quadrature_refuses_values_that_are_not_finite(value):
-    """One NaN would make all multipliers NaN, far from where it came from."""
-    with pytest.raises(ValueError, match=r"values that are not finite on \[-1, 1\]"):
-        zonal_multipliers(lambda s: np.where(s > 0.9, value, s), 1, 2)
-
-
-def test_quadrature_refuses_kernels_that_are_not_smooth():
-    """A jump converges like 1 / nodes: digits would be missing without a word."""
-    with pytest.raises(ValueError, match="not smooth enough: quadrature of its multipliers stalls"):
-        zonal_multipliers(lambda s: np.where(s > 0.3, 1.0, 0.0), 1, 4)
+@together(
+    "kernel, message",
+    [
+        # A scalar function would be broadcast into a wrong kernel, NaN spread to all multipliers.
+        (lambda s: 1.0, r"the kernel gave shape \(\) for \(64,\) similarities"),
+        (lambda s: np.where(s > 0.9, np.nan, s), NOT_FINITE),
+        (lambda s: np.where(s > 0.9, np.inf, s), NOT_FINITE),
+        # A jump converges like 1 / nodes: digits would be missing without a word.
+        (lambda s: np.where(s > 0.3, 1.0, 0.0),
+         "not smooth enough: quadrature of its mult.* stalls"),
+    ],
+)  # fmt: skip
+def test_quadrature_refuses_what_is_no_kernel(kernel, message):
+    """One line, far from where it would show."""
+    refused(message, zonal_multipliers, kernel, 1, 4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, refused, together
 
 from meanfield import exponential, zonal
 from meanfield.terms.kernels.quadrature import zonal_multipliers
@@ -58,10 +58,8 @@ def test_potential_is_compared_named_and_refused():
     cube = zonal(potential=lambda s: s**3 - 7.0)
     assert cube.attention(np.array([0.5]))[0] == pytest.approx(0.75, abs=1e-13)
     for power in (1, 3):
-        with pytest.raises(ValueError, match="not smooth enough"):
-            zonal(potential=lambda s, p=power: np.abs(s) ** p)
-    with pytest.raises(ValueError, match="its multipliers or its potential, got both"):
-        zonal(np.exp, potential=np.exp)
+        refused("not smooth enough", zonal, potential=lambda s, p=power: np.abs(s) ** p)
+    refused("its multipliers or its potential, got both", zonal, np.exp, potential=np.exp)
 
 
 def test_zonal_refuses_kernels_that_are_too_narrow():
@@ -74,8 +72,7 @@ def test_zonal_refuses_kernels_that_are_too_narrow():
 def test_zonal_refuses_degrees_that_it_would_miss(dimension):
     """Degree 3,000 is orthogonal to all that is computed: it went without a word."""
     kernel = zonal(lambda s: 1.0 + 0.4 * s + 0.1 * np.cos(3000 * np.arccos(np.clip(s, -1, 1))))
-    with pytest.raises(ValueError, match="degrees above 2047.* changes by 0.07 of its largest"):
-        kernel.degree(dimension)
+    refused("degrees above 2047.* changes by 0.07 of its largest", kernel.degree, dimension)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7])
@@ -120,35 +117,25 @@ def test_multipliers_beyond_the_quadrature_are_zero():
     assert np.array_equal(found[2048:], np.zeros(953))
 
 
-@pytest.mark.parametrize("options", [{}, {"attention": np.exp, "multipliers": [1.0]}])
-def test_zonal_needs_one_of_function_and_multipliers(options):
-    """Two sources could contradict each other."""
-    with pytest.raises(ValueError, match="give the attention function, its multipliers or its pot"):
-        zonal(**options)
-
-
-@pytest.mark.parametrize("multipliers", [[1.0, np.nan], [[1.0, 2.0]], [np.inf]])
-def test_zonal_refuses_multipliers_that_are_no_numbers(multipliers):
-    """NaN would spread to every velocity."""
-    with pytest.raises(ValueError, match="multipliers must be a list of finite numbers"):
-        zonal(multipliers=multipliers)
-
-
-@pytest.mark.parametrize("count", [0, 2049])
-def test_zonal_refuses_too_few_and_too_many_multipliers(count):
-    """None would fail far away; more than are computed would be cut off."""
-    with pytest.raises(ValueError, match=f"holds {count} numbers, expected 1 to 2048"):
-        zonal(multipliers=[1.0] * count)
-
-
-def test_zonal_refuses_what_is_no_function():
-    """A number for a function is a slip of the argument order."""
-    with pytest.raises(TypeError, match="attention must be a function, got 2.0"):
-        zonal(2.0)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["exponential", "linear"])
-def test_names_of_built_in_kernels_are_taken(name):
-    """Under such a name the pair sums would move tokens by the wrong kernel."""
-    with pytest.raises(ValueError, match="is that of a built-in kernel"):
-        zonal(lambda s: 1 + 0.5 * s, name=name)
+@together(
+    "options, error, message",
+    [
+        # Two sources could contradict each other; NaN would spread to every velocity.
+        ({}, ValueError, "give the attention function, its multipliers or its pot"),
+        ({"attention": np.exp, "multipliers": [1.0]}, ValueError,
+         "give the attention function, it"),
+        ({"multipliers": [1.0, np.nan]}, ValueError, "must be a list of finite numbers"),
+        ({"multipliers": [[1.0, 2.0]]}, ValueError, "must be a list of finite numbers"),
+        ({"multipliers": [np.inf]}, ValueError, "must be a list of finite numbers"),
+        # None would fail far away; more than are computed would be cut off.
+        ({"multipliers": []}, ValueError, "holds 0 numbers, expected 1 to 2048"),
+        ({"multipliers": [1.0] * 2049}, ValueError, "holds 2049 numbers, expected 1 to 2048"),
+        ({"attention": 2.0}, TypeError, "attention must be a function, got 2.0"),
+        # The pair sums would move tokens by the wrong kernel.
+        ({"attention": np.exp, "name": "exponential"}, ValueError, "that of a built-in kernel"),
+        ({"attention": np.exp, "name": "linear"}, ValueError, "that of a built-in kernel"),
+    ],
+)  # fmt: skip
+def test_zonal_refuses_what_is_no_kernel(options, error, message):
+    """The mistake would surface in a run."""
+    refused(message, zonal, **options, error=error)
