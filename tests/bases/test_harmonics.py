@@ -73,10 +73,8 @@ def test_products_are_those_of_pyshtools():
 
 @pytest.mark.parametrize("degree", [63, 117])
 def test_results_repeat_whatever_lies_in_memory(degree):
-    """Blocks freed in any order move ducc0's work arrays; results must not notice.
-
-    Without the margin of `margin.py` they had one of two last bits (on a machine with AVX-512).
-    """
+    """Blocks freed in any order move ducc0's work arrays; results must not notice."""
+    # Without the margin of `margin.py` they had one of two last bits (on a machine with AVX-512).
     rng = np.random.default_rng(9)
     nodes, field = rings(40), sphere_field(degree)
     values = rng.normal(size=nodes.count * nodes.length)

@@ -148,13 +148,8 @@ def test_meeting_time_is_that_of_a_stiff_reference(flow):
     gap.terminal = True
     solution = solve_ivp(
         lambda t, y: exponential_velocity_circle(y, measure.weights, 25.0, flow.normalized),
-        (0.0, 1e9),
-        measure.points,
-        "Radau",
-        events=gap,
-        rtol=1e-11,
-        atol=1e-12,
-    )
+        (0.0, 1e9), measure.points, "Radau", events=gap, rtol=1e-11, atol=1e-12,
+    )  # fmt: skip
     assert first.time == pytest.approx(solution.t_events[0][0], rel=1e-7)
     assert sorted(first.mass) == pytest.approx([0.2, 0.3], abs=1e-15)
 

@@ -33,13 +33,10 @@ def snapshots(problem: mf.Problem, times, **options) -> list:
     chosen = Options(**options)
     return list(
         trajectory(
-            problem,
-            represent(problem, chosen),
-            times,
-            tolerance=chosen.step_tolerance,
+            problem, represent(problem, chosen), times, tolerance=chosen.step_tolerance,
             hand_over=hand_over_rule(problem, chosen),
         )
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=[mf.USA, mf.SA], ids=["USA", "SA"])

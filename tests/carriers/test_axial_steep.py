@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 from scipy.special import ive
 
 import meanfield as mf
@@ -33,5 +34,4 @@ def test_a_series_that_is_rounding_stops_the_run():
 def test_masses_of_a_series_that_is_rounding_are_refused():
     """Its distribution function is noise: distances and tokens would be, too."""
     density = mf.von_mises_fisher(500.0).build(mf.Axial(300))
-    with pytest.raises(ValueError, match="masses are known to"):
-        mf.wasserstein(density, mf.uniform().build(mf.Axial(300)))
+    refused("masses are known to", mf.wasserstein, density, mf.uniform().build(mf.Axial(300)))

@@ -79,10 +79,8 @@ def test_failure_names_tail_and_degree():
 
 
 def test_failure_names_what_no_density_shows():
-    """A moment beyond a single point's, or values far below zero, where the spectrum looks fine.
-
-    Within what errors of 100 tolerances, one a degree, may do, both are let pass.
-    """
+    """A moment beyond a single point's, or values far below zero, where the spectrum looks fine."""
+    # Within what errors of 100 tolerances, one a degree, may do, both are let pass.
     carrier = represented(64)
     for degree, size, said in (
         (20, 1.0 + 0.9e-6, None),

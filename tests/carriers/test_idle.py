@@ -43,15 +43,11 @@ def test_uniform_on_the_sphere_is_stationary():
         (LAW, 0.0, Options("characteristics"), ["max_degree", "tokens", "seed", "step", "labels"]),
         (LAW, 0.0, Options("particles", tokens=9), ["max_degree", "max_nodes", "step", "labels"]),
         (LAW, 0.1, Options("particles", tokens=9, step=0.1), ["max_degree", "max_nodes", "labels"]),
-        (
-            POINTS,
-            0.1,
-            Options("particles", step=0.1),
-            ["max_degree", "max_nodes", "tokens", "labels"],
-        ),
+        (POINTS, 0.1, Options("particles", step=0.1),
+         ["max_degree", "max_nodes", "tokens", "labels"]),
         (POINTS, 0.0, Options(), ["max_degree", "max_nodes", "tokens", "seed", "step", "labels"]),
     ],
-)
+)  # fmt: skip
 def test_options_that_act_are_those_that_carriers_have(law, noise, options, idle):
     """An option that acts would be refused, or one that does not be believed to."""
     assert idle_options(problem(law, noise), options) == idle
@@ -63,12 +59,10 @@ def test_options_that_act_are_those_that_carriers_have(law, noise, options, idle
         ({"step": 0.1}, r"step = 0\.1 cannot act: it is for noisy particles, and this run is a d"),
         ({"tokens": 9}, "a density, then characteristics and atoms. Leave it out, or take"),
         ({"representation": "density", "seed": 3}, "seed = 3 .* noise, and this run is a density"),
-        (
-            {"representation": "particles", "tokens": 9, "max_nodes": 100},
-            "max_nodes = 100 .* characteristics, and this run is particles without noise",
-        ),
+        ({"representation": "particles", "tokens": 9, "max_nodes": 100},
+         "max_nodes = 100 .* characteristics, and this run is particles without noise"),
     ],
-)
+)  # fmt: skip
 def test_simulate_refuses_what_cannot_act(options, message):
     """A user who sets a step believes that it acts."""
     with pytest.raises(ValueError, match=message):

@@ -52,11 +52,9 @@ def test_points_meet_by_at_least_half_of_their_own_attraction(share, together):
     ids=["met", "wide", "heavy curve"],
 )
 def test_clusters_on_the_sphere_meet_while_a_thin_curve_links_them(share, width, met):
-    """A run would wait, at hundreds of thousands of nodes, for the last of them to arrive.
-
-    `share` is the mass of the curve in tolerances, `width` that of the clusters in reaches; each
-    cluster is linked to a light point that makes it longer than a reach.
-    """
+    """A run would wait, at hundreds of thousands of nodes, for the last of them to arrive."""
+    # `share` is the mass of the curve in tolerances, `width` that of the clusters in reaches; each
+    # cluster is linked to a light point that makes it longer than a reach.
     problem, tolerance = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA), 1e-4
     extent = reach(problem, tolerance)
     # Half of the mass of a cluster lies at each side of its centre, next to nothing further out.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parameters import each, together
+from parameters import each, refused, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -141,33 +141,24 @@ def test_noise_depends_on_the_seed_and_on_nothing_else():
     assert np.array_equal(ends[0], ends[2]) and not np.any(np.isclose(ends[0], ends[1]))
 
 
-def test_noisy_particles_need_a_step():
-    """There is no error control to choose one."""
-    problem = problem_of(LAW, mf.Flow("none", diffusivity=0.05))
-    with pytest.raises(ValueError, match=r"noise \(diffusivity = 0.05\) need a time step"):
-        particles(problem, problem.initial_measure(), tokens=5)
+NOISE, FAST = (mf.Flow("none", strength=s, diffusivity=0.05) for s in (1.0, 4.0))
 
 
-def test_a_step_beyond_stability_is_refused():
-    """The midpoint rule would throw clustered tokens about, with no error control to see it."""
-    problem = problem_of(LAW, mf.Flow("none", strength=4.0, diffusivity=0.05))
-    with pytest.raises(ValueError, match="step = 0.3 in scaled time is too long .* at most 0.25"):
-        particles(problem, problem.initial_measure(), tokens=5, step=0.3)
-
-
-def test_a_step_without_noise_is_refused():
-    """It would be ignored without a word."""
-    problem = problem_of(LAW)
-    with pytest.raises(ValueError, match="step = 0.01 is for particles with noise"):
-        particles(problem, problem.initial_measure(), tokens=5, step=0.01)
-
-
-@pytest.mark.parametrize("tokens", [None, 0])
-def test_particles_from_a_density_need_their_number(tokens):
-    """There is no sensible default."""
-    problem = problem_of(LAW)
-    with pytest.raises(ValueError, match="particles drawn from a density need tokens >= 1"):
-        particles(problem, problem.initial_measure(), tokens=tokens)
+@together(
+    "flow, options, message",
+    [
+        # There is no error control that would choose a step, or see one that is too long.
+        (NOISE, {"tokens": 5}, r"noise \(diffusivity = 0.05\) need a time step: give step \(\[ti"),
+        (FAST, {"tokens": 5, "step": 0.3}, "step = 0.3 .* is too long for the drift.* at most 0.2"),
+        (mf.USA, {"tokens": 5, "step": 0.01}, "step = 0.01 is for particles with noise"),
+        (mf.USA, {"tokens": None}, "particles drawn from a density need tokens >= 1"),
+        (mf.USA, {"tokens": 0}, "particles drawn from a density need tokens >= 1"),
+    ],
+)
+def test_options_that_cannot_act_are_refused(flow, options, message):
+    """The midpoint rule would throw clustered tokens about; others would be ignored unsaid."""
+    problem = problem_of(LAW, flow)
+    refused(message, particles, problem, problem.initial_measure(), **options)
 
 
 def test_auto_begins_as_the_initial_measure_does():
@@ -211,8 +202,7 @@ def test_unknown_representation_is_refused():
 )
 def test_options_refuse_impossible_values(options, message):
     """Checked where they are given."""
-    with pytest.raises(ValueError, match=message):
-        Options(**options)
+    refused(message, Options, **options)
 
 
 def test_kernel_too_narrow_for_the_manifold_is_refused():

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.carriers.step_limits import (
@@ -23,26 +24,15 @@ def test_contraction_is_the_largest_attention(flow, beta, rate):
 @pytest.mark.parametrize(
     ("feature", "problem", "message"),
     [
-        (
-            "diffusion",
-            mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.05)),
-            'diffusion: got diffusivity = 0.05. Use representation "density" or "particles".',
-        ),
-        (
-            "labels",
-            mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=mf.Gaussian(0.1)),
-            "frequencies: use representation 'labelled' or 'particles'.",
-        ),
-        (
-            "labels",
-            mf.Problem(mf.Circle(), mf.Attention([mf.Head()], beta=3.0, mask="causal")),
-            "positions, which the mask asks for: use representation 'labelled' or 'particles'.",
-        ),
-        (
-            "layers",
-            mf.Problem(mf.Circle(), mf.linear(), layers=mf.Layers(0.1)),
-            "layers: take the representation 'particles' or 'characteristics'.",
-        ),
+        ("diffusion",
+         mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.05)),
+         'diffusion: got diffusivity = 0.05. Use representation "density" or "particles".'),
+        ("labels", mf.Problem(mf.Circle(), mf.linear(), mf.USA, frequencies=mf.Gaussian(0.1)),
+         "frequencies: use representation 'labelled' or 'particles'."),
+        ("labels", mf.Problem(mf.Circle(), mf.Attention([mf.Head()], beta=3.0, mask="causal")),
+         "positions, which the mask asks for: use representation 'labelled' or 'particles'."),
+        ("layers", mf.Problem(mf.Circle(), mf.linear(), layers=mf.Layers(0.1)),
+         "layers: take the representation 'particles' or 'characteristics'."),
         (
             "time",
             mf.Problem(mf.Circle(), mf.exponential(lambda t: 2.0 + t)),
@@ -50,7 +40,7 @@ def test_contraction_is_the_largest_attention(flow, beta, rate):
             'representation "particles".',
         ),
     ],
-)
+)  # fmt: skip
 def test_what_a_carrier_lacks_is_refused_with_the_alternative(feature, problem, message):
     """A carrier would leave out part of the problem without a word."""
     check_carries(problem, "atoms", {feature})
@@ -71,5 +61,4 @@ def test_functions_of_time_are_not_sent_to_auto(beta, remedy):
 def test_kernels_beyond_the_manifold_are_refused():
     """Memory would be filled before the first step."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA)
-    with pytest.raises(ValueError, match="the kernel needs degree .*, at most .* on the sphere"):
-        check_movable(problem)
+    refused("the kernel needs degree .*, at most .* on the sphere", check_movable, problem)

@@ -44,21 +44,15 @@ def summary(problem: mf.Problem, **options: object) -> str:
         (CIRCLE, mf.uniform(), "uniform"),
         (CIRCLE, mf.from_points(PENTAGON), "five-fold symmetric, with mirrors"),
         (SPHERE, mf.perturbed_uniform([[3, 2, 0.1]]), "tetrahedrally symmetric, with mirrors"),
-        (
-            SPHERE,
-            mf.perturbed_uniform([[2, 0, 0.1]]),
-            "symmetric about the axis, antipodally symmetric, with mirrors",
-        ),
-        (
-            SPHERE,
-            mf.from_points(OCTAHEDRON),
-            "octahedrally symmetric, antipodally symmetric, with mirrors",
-        ),
+        (SPHERE, mf.perturbed_uniform([[2, 0, 0.1]]),
+         "symmetric about the axis, antipodally symmetric, with mirrors"),
+        (SPHERE, mf.from_points(OCTAHEDRON),
+         "octahedrally symmetric, antipodally symmetric, with mirrors"),
         (mf.Axial(5), mf.perturbed_uniform([[2, 0.1]]), "antipodally symmetric"),
         (mf.Sphere(4), mf.from_points(CROSS), "antipodally symmetric, with mirrors"),
         (mf.Sphere(4), mf.from_points(np.random.default_rng(0).normal(size=(9, 4))), "none"),
     ],
-)
+)  # fmt: skip
 def test_symmetry_of_a_start(manifold, law, told):
     """A symmetry would be missed, or claimed where there is none."""
     assert summary(mf.Problem(manifold, SHARP, mf.SA, law)) == told
@@ -78,28 +72,18 @@ SKEW = [[0.0, -1.0], [1.0, 0.0]]
         (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]]), initial=THREE), "none"),
         (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]])), "two-fold symmetric"),
         (mf.Problem(CIRCLE, head(value=[[1, -1], [1, 1]]), initial=THREE), "three-fold symmetric"),
-        (
-            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift(SKEW)),
-            "three-fold symmetric",
-        ),
-        (
-            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift([1.0, 2.0])),
-            "mirror symmetric",
-        ),
-        (
-            mf.Problem(CIRCLE, SHARP, mf.SA, THREE, frequencies=mf.Gaussian(width=0.1)),
-            "three-fold symmetric",
-        ),
-        (
-            mf.Problem(SPHERE, head(score=np.diag([1.0, 1.0, 2.0]))),
-            "symmetric about the axis, antipodally symmetric, with mirrors",
-        ),
-        (
-            mf.Problem(SPHERE, head(score=np.arange(9.0).reshape(3, 3) ** 2)),
-            "antipodally symmetric",
-        ),
+        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift(SKEW)),
+         "three-fold symmetric"),
+        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift([1.0, 2.0])),
+         "mirror symmetric"),
+        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, frequencies=mf.Gaussian(width=0.1)),
+         "three-fold symmetric"),
+        (mf.Problem(SPHERE, head(score=np.diag([1.0, 1.0, 2.0]))),
+         "symmetric about the axis, antipodally symmetric, with mirrors"),
+        (mf.Problem(SPHERE, head(score=np.arange(9.0).reshape(3, 3) ** 2)),
+         "antipodally symmetric"),
     ],
-)
+)  # fmt: skip
 def test_only_what_the_problem_shares_counts(problem, told):
     """A symmetry that the flow does not have would be forced on it."""
     assert summary(problem) == told

@@ -44,10 +44,8 @@ def test_field_of_few_moments_is_cut_to_them():
 
 @each("beta", [-4.0, 0.0, 5.0, 80.0], normalized=[False, True], strength=[1.0, -0.5])
 def test_velocity_and_divergence_are_integrals_over_the_density(beta, normalized, strength):
-    """v(x) = -strength int a(cos d) sin d f dsigma [/ int a f dsigma], by 400 nodes.
-
-    Differentiated, v' = (N' - v Z') / Z with the integrals N = int a sin d f and Z = int a f.
-    """
+    """v(x) = -strength int a(cos d) sin d f dsigma [/ int a f dsigma], by 400 nodes."""
+    # Differentiated, v' = (N' - v Z') / Z with the integrals N = int a sin d f and Z = int a f.
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), mf.Flow(normalized, strength))
     felt = interaction(problem)
     points = np.linspace(-3.0, 9.0, 23)

@@ -67,11 +67,9 @@ def _states() -> dict[str, np.ndarray]:
     centres = _unit(3)[rng.integers(0, 3, 60)]
     near = centres + 10.0 ** rng.uniform(-3.0, -0.7, (60, 1)) * rng.normal(size=(60, 3))
     return {
-        "uniform": _unit(60),
-        "clusters": near / np.linalg.norm(near, axis=1, keepdims=True),
-        "collapsed": centres,
-        "one": _unit(1),
-    }
+        "uniform": _unit(60), "clusters": near / np.linalg.norm(near, axis=1, keepdims=True),
+        "collapsed": centres, "one": _unit(1),
+    }  # fmt: skip
 
 
 @each("radius", [0.02, 0.3, 1.2], state=_states())

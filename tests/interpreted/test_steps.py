@@ -27,12 +27,9 @@ def _stepped(start: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, float]:
     from meanfield.schemes.exponential import exponential
 
     stepper = exponential(
-        lambda time, state: 0.3 * state * state - 0.1 * state[::-1],
-        rates,
-        0.0,
-        start,
+        lambda time, state: 0.3 * state * state - 0.1 * state[::-1], rates, 0.0, start,
         tolerance=1e-6,
-    )
+    )  # fmt: skip
     for _ in range(3):
         assert stepper.step(0.5)
     return stepper.state, stepper.time

@@ -30,12 +30,9 @@ def _distance(manifold: str, first: tuple, second: tuple, p: int, cost: str):  #
 
 
 PAIRS = [
-    ("tokens", "tokens"),
-    ("tokens", "weighted"),
-    ("tokens", "peaked"),
-    ("weighted", "smooth"),
+    ("tokens", "tokens"), ("tokens", "weighted"), ("tokens", "peaked"), ("weighted", "smooth"),
     ("smooth", "smoother"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("p", [1, 2])

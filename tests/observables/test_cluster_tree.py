@@ -27,10 +27,8 @@ def random_tree(seed: int, count: int) -> tuple[ClusterTree, list[Event]]:
 
 
 def test_masses_add_up():
-    """A cluster would weigh more or less than its atoms.
-
-    Sums of the leaves below each node in another order: rounding of a few units.
-    """
+    """A cluster would weigh more or less than its atoms."""
+    # Sums of the leaves below each node in another order: rounding of a few units.
     tree, _ = random_tree(0, 40)
     below = [{i} for i in range(40)]
     for one, other in tree.children:

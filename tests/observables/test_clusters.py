@@ -126,10 +126,8 @@ def test_density_and_its_tokens_have_the_same_clusters():
 
 
 def test_run_of_a_density_ends_in_the_clusters_of_its_tokens():
-    """Three clusters at beta = 5 from mode 3, by both representations.
-
-    Tokens at quantiles: random ones leave a bridge between two clusters in some draws.
-    """
+    """Three clusters at beta = 5 from mode 3, by both representations."""
+    # Tokens at quantiles: random ones leave a bridge between two clusters in some draws.
     labels = np.linspace(0, 2 * np.pi, 3001)
     cumulative = labels + 0.1 * np.sin(3 * labels) / 3
     quantiles = np.interp(2 * np.pi * (np.arange(3000) + 0.5) / 3000, cumulative, labels)

@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -40,13 +40,10 @@ def observed(function: Any) -> Any:
 @pytest.mark.parametrize(
     "given",
     [
-        ["resolution", ("own", first)],
-        {"own": first},
-        [mf.observable("own", first), OBSERVABLES["entropy"]],
-        [],
-        "entropy",
+        ["resolution", ("own", first)], {"own": first},
+        [mf.observable("own", first), OBSERVABLES["entropy"]], [], "entropy",
     ],
-)
+)  # fmt: skip
 def test_ours_come_first_and_two_of_them_always(given):
     """A file would miss what figures need, or its observables depend on the order asked for."""
     names = [each.name for each in chosen_observables(given)]
@@ -59,17 +56,11 @@ def test_ours_come_first_and_two_of_them_always(given):
 @pytest.mark.parametrize(
     ("given", "beside"),
     [
-        ({"first": first}, True),
-        ([first], True),
-        ([("first", first), sizes], True),
-        ([mf.observable("first", first)], True),
-        ({}, True),
-        (None, True),
-        ([], False),
-        (["entropy", first], False),
-        ([OBSERVABLES["entropy"]], False),
+        ({"first": first}, True), ([first], True), ([("first", first), sizes], True),
+        ([mf.observable("first", first)], True), ({}, True), (None, True), ([], False),
+        (["entropy", first], False), ([OBSERVABLES["entropy"]], False),
     ],
-)
+)  # fmt: skip
 def test_own_observables_stand_beside_the_usual_ones(given, beside):
     """Who adds one of their own would lose the default ones; a list of names chooses."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.von_mises_fisher(2.0))
@@ -115,11 +106,8 @@ def test_own_values_are_copies():
     [
         ("enrgy", ValueError, "'enrgy' is not known. Did you mean energy. Known: attended_share, "),
         (["qqq"], ValueError, "'qqq' is not known. Known: .* One of your own is given"),
-        (
-            [2.0],
-            TypeError,
-            r"holds 2.0 \(float\), expected a name of ours, a function, \(name, func",
-        ),
+        ([2.0], TypeError,
+         r"holds 2.0 \(float\), expected a name of ours, a function, \(name, func"),
         ([lambda measure: 0.0], ValueError, "'<lambda>' cannot name an observable"),
         (3, TypeError, r"must be a list of names and .*, got 3 \(int\)"),
         ({"own": 3}, TypeError, r"observable: function must be a function, got 3 \(int\)"),
@@ -132,11 +120,10 @@ def test_own_values_are_copies():
         ([("own", first), ("own", sizes)], ValueError, "'own' is given twice"),
         ([Observable("energy", "mine", sizes)], ValueError, "'energy': this name is taken"),  # type: ignore[arg-type]
     ],
-)
+)  # fmt: skip
 def test_what_is_no_observable_is_refused(given, error, message):
     """The mistake would show after the run, or as a traceback in it."""
-    with pytest.raises(error, match=message):
-        chosen_observables(given)
+    refused(message, chosen_observables, given, error=error)
 
 
 @pytest.mark.parametrize(
