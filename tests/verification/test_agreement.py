@@ -22,11 +22,9 @@ MODES = {
     "sphere": [[1, 0, 0.1], [1, -1, 0.08], [2, 1, 0.1], [2, -2, 0.06], [3, 2, 0.05]],
 }
 KERNELS = {
-    "exponential": mf.exponential(2.0),
-    "exponential, beta < 0": mf.exponential(-3.0),
-    "linear": mf.linear(),
-    "zonal": mf.zonal(lambda s: 1.0 / (1.6 - s), beta=2.0, name="rational"),
-}
+    "exponential": mf.exponential(2.0), "exponential, beta < 0": mf.exponential(-3.0),
+    "linear": mf.linear(), "zonal": mf.zonal(lambda s: 1.0 / (1.6 - s), beta=2.0, name="rational"),
+}  # fmt: skip
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive SA": mf.Flow(True, -0.5)}
 TOLERANCE = 1e-9
 

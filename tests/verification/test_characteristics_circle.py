@@ -18,31 +18,19 @@ from meanfield.trajectory import trajectory
 
 # Near uniform, six modes, no symmetry.
 MODES = [
-    [1, 0.03, 0.01],
-    [2, -0.02, 0.02],
-    [3, 0.02, -0.02],
-    [4, 0.01, 0.02],
-    [5, 0.02, 0.01],
+    [1, 0.03, 0.01], [2, -0.02, 0.02], [3, 0.02, -0.02], [4, 0.01, 0.02], [5, 0.02, 0.01],
     [6, -0.01, 0.02],
-]
+]  # fmt: skip
 # Scaled times at which a density still resolves them with degree 4096 at most, and at which all
 # clusters have a spread below 1e-6.
 STEEP = {
-    (4.0, False): 35.0,
-    (9.0, False): 50.0,
-    (25.0, False): 75.0,
-    (4.0, True): 7.0,
-    (9.0, True): 5.0,
+    (4.0, False): 35.0, (9.0, False): 50.0, (25.0, False): 75.0, (4.0, True): 7.0, (9.0, True): 5.0,
     (25.0, True): 5.0,
-}
+}  # fmt: skip
 COLLAPSED = {
-    (4.0, False): 400.0,
-    (9.0, False): 580.0,
-    (25.0, False): 600.0,
-    (4.0, True): 30.0,
-    (9.0, True): 20.0,
-    (25.0, True): 20.0,
-}
+    (4.0, False): 400.0, (9.0, False): 580.0, (25.0, False): 600.0, (4.0, True): 30.0,
+    (9.0, True): 20.0, (25.0, True): 20.0,
+}  # fmt: skip
 
 
 def near_uniform(beta: float, normalized: bool) -> mf.Problem:
@@ -142,14 +130,11 @@ def test_moments_converge_until_clusters_are_points(beta, normalized, monkeypatc
 @pytest.mark.parametrize(
     "normalized, time, degree, expected",
     [
-        (False, 0.15, 3, 0.631918519058),
-        (False, 0.15, 6, 0.450080486078),
-        (False, 0.2, 3, 0.885520644728),
-        (False, 0.2, 6, 0.833860283393),
-        (True, 4.0, 3, 0.624547295921),
-        (True, 4.0, 6, 0.306681961904),
+        (False, 0.15, 3, 0.631918519058), (False, 0.15, 6, 0.450080486078),
+        (False, 0.2, 3, 0.885520644728), (False, 0.2, 6, 0.833860283393),
+        (True, 4.0, 3, 0.624547295921), (True, 4.0, 6, 0.306681961904),
     ],
-)
+)  # fmt: skip
 def test_symmetric_trajectory_equals_the_table(normalized, time, degree, expected, verified):
     """Printed to 12 digits, from 1 + 0.1 cos 3 theta at beta = 5."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -167,11 +152,9 @@ def test_asymmetric_trajectory_equals_the_table(verified):
     )
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
     expected = [
-        0.09086510073 + 0.01251338549j,
-        0.01189494911 - 0.17450954084j,
-        -0.66229463275 - 0.44231145403j,
-        -0.08554757303 - 0.24017843829j,
-    ]
+        0.09086510073 + 0.01251338549j, 0.01189494911 - 0.17450954084j,
+        -0.66229463275 - 0.44231145403j, -0.08554757303 - 0.24017843829j,
+    ]  # fmt: skip
     found = moments(problem, [0.2 * np.exp(5.0)], 1e-13)[0, 1:5]
     # Half a unit of the last digit of each part.
     what = "printed moments, carried by characteristics, circle, asymmetric start"
@@ -187,11 +170,9 @@ def poisson(flow: mf.Flow) -> tuple[mf.Problem, CharacteristicsRepresentation]:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
 def test_exact_solution_through_the_collapse(flow, verified):
-    """c_k = r^k while 1 - r falls from 0.9 to 5e-16, and f at the nodes is the Poisson kernel.
-
-    Characteristics are x = 2 atan(s tan(label / 2)) with s the quotient of (1 - r) / (1 + r) now
-    and at the start, so J = dx/dlabel = s / (cos^2 + s^2 sin^2) of half the label.
-    """
+    """c_k = r^k while 1 - r falls from 0.9 to 5e-16, and f at the nodes is the Poisson kernel."""
+    # Characteristics are x = 2 atan(s tan(label / 2)) with s the quotient of (1 - r) / (1 + r) now
+    # and at the start, so J = dx/dlabel = s / (cos^2 + s^2 sin^2) of half the label.
     problem, carrier = poisson(flow)
     times = np.array([2.0, 8.0, 16.0, 24.0, 32.0, 40.0])
     for snapshot in trajectory(problem, carrier, times, tolerance=1e-12):
@@ -248,8 +229,7 @@ def test_symmetry_survives_the_collapse(normalized, verified):
     found = moments(problem, [12.0 if normalized else 60.0], 1e-12)[0]
     k = np.arange(13)
     assert np.abs(found[3]) > 0.85
-    what = "3-fold symmetry of characteristics, circle"
-    verified("symmetry", what, found[k % 3 != 0], 1e-11)
+    verified("symmetry", "3-fold symmetry of characteristics, circle", found[k % 3 != 0], 1e-11)
 
 
 def test_rotated_start_rotates_the_run(verified):

@@ -53,11 +53,9 @@ def squared_moments(
     ids=["few", "particles", "densities"],
 )
 def test_moments_grow_as_linear_theory_says(beta, tokens, seeds, degree, name, verified):
-    """Mean |c_k|^2 = e^{2 lambda_k t} / N until half the onset time.
-
-    An exponential variable: each mean has a relative standard error of 1 / sqrt(seeds), four of
-    which are allowed. A part N^{-1/2} is not linear any more: 1 % here.
-    """
+    """Mean |c_k|^2 = e^{2 lambda_k t} / N until half the onset time."""
+    # An exponential variable: each mean has a relative standard error of 1 / sqrt(seeds), four of
+    # which are allowed. A part N^{-1/2} is not linear any more: 1 % here.
     found, expected = squared_moments(on_circle(beta), tokens, seeds, degree, *name)
     what = "mean square of c_k of independent tokens in the linear phase, circle, relative"
     verified("statistics", what, found.mean(axis=0) / expected - 1, 4.0 / math.sqrt(seeds))
@@ -91,10 +89,8 @@ def arcs(points: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("beta", "expected"), [(5.0, (14, 2)), (7.0, (10, 6))])
 def test_three_clusters_of_twenty_thousand_tokens(beta, expected):
-    """Published runs at beta = 7 show four; other code found three in ten of sixteen runs.
-
-    At beta = 5 three in fourteen. Fisher's exact test at 0.27 %.
-    """
+    """Published runs at beta = 7 show four; other code found three in ten of sixteen runs."""
+    # At beta = 5 three in fourteen. Fisher's exact test at 0.27 %.
     from scipy.stats import fisher_exact  # a second on every worker, if above
 
     problem = on_circle(beta)
@@ -105,11 +101,9 @@ def test_three_clusters_of_twenty_thousand_tokens(beta, expected):
 
 @pytest.mark.parametrize(("beta", "time"), [(5.0, 0.30), (7.0, 0.05)])
 def test_twenty_thousand_tokens_form_their_clusters_in_time(beta, time):
-    """Paper time would be off: at times a little later than the onset, 0.2663 and 0.0425.
-
-    Most tokens are then near where their cluster will be, within an arc that has a fifth of the
-    circle's length, and the potential has as many wells as there will be clusters.
-    """
+    """Paper time would be off: at times a little later than the onset, 0.2663 and 0.0425."""
+    # Most tokens are then near where their cluster will be, within an arc that has a fifth of the
+    # circle's length, and the potential has as many wells as there will be clusters.
     near, agree = [], []
     for _, wells, mass, centres in formation(beta, time, 20):
         near.append(mass)
@@ -120,10 +114,8 @@ def test_twenty_thousand_tokens_form_their_clusters_in_time(beta, time):
 
 
 def test_three_clusters_form_where_degree_three_says():
-    """At (2 pi j - arg c_3) / 3: a wrong sign or conjugate would leave them anywhere.
-
-    At random they would be pi / 6 = 0.52 away, in the median.
-    """
+    """At (2 pi j - arg c_3) / 3: a wrong sign or conjugate would leave them anywhere."""
+    # At random they would be pi / 6 = 0.52 away, in the median.
     in_wells, in_clusters = [], []
     for points, wells, _, centres in formation(5.0, 0.30, 20):
         third = np.exp(-3j * points).mean()

@@ -40,13 +40,10 @@ ON_CIRCLE = {
     100: (12.85, 0.11, {11: 1, 12: 21, 13: 26, 14: 10, 15: 2}),
 }
 ON_SPHERE = {
-    1: (1.00, 0.00, {1: 40}),
-    2: (1.50, 0.09, {1: 21, 2: 18, 3: 1}),
-    3: (2.03, 0.02, {2: 39, 3: 1}),
-    5: (2.98, 0.09, {2: 7, 3: 27, 4: 6}),
-    8: (4.50, 0.11, {3: 2, 4: 18, 5: 18, 6: 2}),
+    1: (1.00, 0.00, {1: 40}), 2: (1.50, 0.09, {1: 21, 2: 18, 3: 1}), 3: (2.03, 0.02, {2: 39, 3: 1}),
+    5: (2.98, 0.09, {2: 7, 3: 27, 4: 6}), 8: (4.50, 0.11, {3: 2, 4: 18, 5: 18, 6: 2}),
     12: (6.68, 0.16, {5: 6, 6: 10, 7: 15, 8: 9}),
-}
+}  # fmt: skip
 BUMP = mf.zonal(lambda s: np.exp(-8.0 * (s - 0.5) ** 2), beta=9.0, name="bump")
 
 
@@ -87,19 +84,15 @@ def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
     assert len(columns) == 1 or chi2_contingency(np.array(columns).T).pvalue > 0.0027
 
 
-@pytest.mark.parametrize("beta", [2, 5, 20])
-def test_few_runs_on_the_circle(beta, verified):
+@pytest.mark.parametrize(
+    ("space", "table", "beta", "runs"),
+    [(CIRCLE, ON_CIRCLE, beta, 40) for beta in (2, 5, 20)]
+    + [pytest.param(SPHERE, ON_SPHERE, *few, marks=pytest.mark.slow) for few in ((2, 8), (8, 5))],
+)
+def test_few_runs_give_the_mean(space, table, beta, runs, verified):
     """Tokens would make another number of clusters than those of other code."""
-    mean, error, _ = ON_CIRCLE[beta]
-    assert_mean(verified, run(exponential(CIRCLE, beta), 40), mean, error)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("beta", "runs"), [(2, 8), (8, 5)])
-def test_few_runs_on_the_sphere(beta, runs, verified):
-    """The same on the sphere."""
-    mean, error, _ = ON_SPHERE[beta]
-    assert_mean(verified, run(exponential(SPHERE, beta), runs), mean, error)
+    mean, error, _ = table[beta]
+    assert_mean(verified, run(exponential(space, beta), runs), mean, error)
 
 
 @pytest.mark.slow
@@ -219,11 +212,9 @@ def harmonics(degree: int, draws: int) -> np.ndarray:
     ids=str,
 )
 def test_clusters_have_formed_when_predicted(manifold, beta, verified):
-    """The time told by `predict` would be too early, or another power of N or of the rate.
-
-    Of 100 to 200 runs 93 to 97 % had their final count by then, half of them two growth times
-    before: of 40 runs at least 80 %.
-    """
+    """The time told by `predict` would be too early, or another power of N or of the rate."""
+    # Of 100 to 200 runs 93 to 97 % had their final count by then, half of them two growth times
+    # before: of 40 runs at least 80 %.
     problem, tokens, runs = mf.Problem(manifold, mf.exponential(beta), mf.USA), 1000, 40
     formed, growth_time = formation_time(problem, tokens), 1.0 / mf.growth_rates(problem).max()
     times = formed + growth_time * np.array([-4.0, 0.0, 0.5])

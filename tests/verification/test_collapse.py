@@ -38,8 +38,7 @@ def test_spread_of_one_cluster_decays_at_rate_one(manifold, flow, beta, verified
     times = [8.0, 9.0, 10.0, 11.0]
     run = mf.simulate(problem, until=11.0, save=times, tolerance=1e-12, representation="particles")
     rates = -np.diff(np.log([spread(measure) for measure in run.measures]))
-    what = f"decay rate of one cluster, {manifold.name}"
-    verified("exact solutions", what, rates - 1.0, 1e-3)
+    verified("exact solutions", f"decay rate of one cluster, {manifold.name}", rates - 1.0, 1e-3)
 
 
 def _near_the_pole(manifold, count: int) -> np.ndarray:

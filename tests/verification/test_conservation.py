@@ -17,11 +17,9 @@ from meanfield.trajectory import trajectory
 SPHERE = mf.Sphere()
 SPACES = {"circle": mf.Circle(), "sphere": SPHERE}
 FLOWS = {
-    "USA": mf.USA,
-    "SA": mf.SA,
-    "repulsive": mf.Flow("none", strength=-1.0),
+    "USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow("none", strength=-1.0),
     "repulsive SA": mf.Flow(True, -1.0),
-}
+}  # fmt: skip
 LAWS = {
     "circle": mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]),
     "sphere": mf.mixture([(0.6, [0.3, 0.2, 0.9], 2.0), (0.4, [-0.5, 0.8, 0.1], 1.0)]),
@@ -64,8 +62,7 @@ def test_mass_of_particles_is_one(name, flow, count, verified):
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), FLOWS[flow], law)
     carrier = represent(problem, Options(name="particles"))
     for snapshot in trajectory(problem, carrier, [0.0, 5.0], tolerance=1e-8):
-        what = f"mass of particles, {name}"
-        verified("invariants", what, snapshot.moments[0] - 1.0, 1e-14)
+        verified("invariants", f"mass of particles, {name}", snapshot.moments[0] - 1.0, 1e-14)
 
 
 @each(
@@ -107,8 +104,7 @@ def test_fold_symmetry_is_kept(flow, beta, fold, verified):
     degrees = np.arange(run.moments.shape[1])
     others = run.moments[:, degrees % fold != 0]
     # Rounding, grown by e^2.5.
-    what = "k-fold symmetry of a density, circle"
-    verified("symmetry", what, others, 2e-14)
+    verified("symmetry", "k-fold symmetry of a density, circle", others, 2e-14)
     assert np.abs(run.moments[-1, fold] - run.moments[0, fold]) > 1e-3
 
 
@@ -119,8 +115,7 @@ def test_regular_polygon_is_stationary(k, beta, flow, verified):
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
     velocity = particles(problem, mf.Measure(mf.Circle(), angles)).rhs(0.0, angles)
     # Of a velocity of about 1 where the balance is disturbed.
-    what = "velocity of regular polygons, circle"
-    verified("invariants", what, velocity, 4e-15)
+    verified("invariants", "velocity of regular polygons, circle", velocity, 4e-15)
 
 
 @each("beta", [-4.0, 0.0, 5.0, 60.0], count=[2, 60, 2000])
@@ -149,8 +144,7 @@ def test_unnormalized_density_exerts_no_torque(beta, verified):
         v = interaction(problem).field(start).velocity(x)
         mass = weights * SPHERE.evaluate(start, x)
         torques.append(np.abs(mass @ np.cross(x, v)).max())
-    what = "torque of a density without softmax, sphere"
-    verified("invariants", what, torques[:2], 1e-15)
+    verified("invariants", "torque of a density without softmax, sphere", torques[:2], 1e-15)
     # At beta = 0 the partition function is constant.
     assert torques[2] > 1e-6 or beta == 0
 
@@ -185,8 +179,7 @@ def test_symmetry_is_kept(flow, symmetry, verified):
     forbidden &= np.tril(np.ones(moments.shape[2:], dtype=bool))
     assert forbidden.sum() > 100
     # Rounding; asked are 1e-12.
-    what = "seven symmetries of a density, sphere"
-    verified("symmetry", what, moments[:, forbidden], 1e-14)
+    verified("symmetry", "seven symmetries of a density, sphere", moments[:, forbidden], 1e-14)
     assert np.abs(moments[-1] - moments[0]).max() > 0.05
 
 
@@ -217,8 +210,7 @@ def test_orbits_are_stationary(copies, beta, flow, verified):
         points = SPHERE.check_points(np.repeat(turn.apply(vectors), copies, axis=0))
         rate = particles(problem, mf.Measure(SPHERE, points)).rhs(0.0, points.ravel())
         # Of a velocity of about 1 where the balance is disturbed.
-        what = "velocity of polytopes, sphere"
-        verified("invariants", what, rate, 4e-15)
+        verified("invariants", "velocity of polytopes, sphere", rate, 4e-15)
 
 
 @pytest.mark.parametrize(

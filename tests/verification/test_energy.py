@@ -15,11 +15,9 @@ from meanfield.trajectory import trajectory
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 SPACES = {"circle": CIRCLE, "sphere": SPHERE}
 FLOWS = {
-    "USA": mf.USA,
-    "SA": mf.SA,
-    "repulsive USA": mf.Flow("none", strength=-1.0),
+    "USA": mf.USA, "SA": mf.SA, "repulsive USA": mf.Flow("none", strength=-1.0),
     "repulsive SA": mf.Flow(True, -0.5),
-}
+}  # fmt: skip
 BETAS = [-4.0, 0.0, 5.0, 100.0]
 # No symmetry.
 LAWS = {
@@ -72,8 +70,7 @@ def test_energy_of_polygons_is_a_sum_of_bessel_functions(k, beta, verified):
     measure = mf.Measure(CIRCLE, 2 * np.pi * np.arange(k) / k)
     found = interaction_energy(problem, measure.moments(problem.kernel_degree))
     expected = ive(0, beta) + 2 * ive(k * np.arange(1, 300), beta).sum()
-    what = "energy of polygons, circle, relative"
-    verified("exact solutions", what, found / expected - 1, 2e-14)
+    verified("exact solutions", "energy of polygons, circle, relative", found / expected - 1, 2e-14)
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])

@@ -25,24 +25,15 @@ def moments_of(beta: float, flow: str, law: mf.Law) -> np.ndarray:
 
 
 @each("flow", FLOWS, beta=BETAS)
-def test_rotated_density_stays_rotated(flow, beta, verified):
-    """Moments turn by e^{-ik angle}: the grid must not be a preferred direction."""
-    turn = np.exp(-1j * np.arange(5) * ANGLE)
+def test_moved_density_stays_moved(flow, beta, verified):
+    """Moments turn by e^{-ik angle} and are conjugated: no grid is preferred, nor mirrored."""
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
-    turned = moments_of(beta, flow, mf.from_density(COEFFICIENTS * turn))
-    expected = plain * np.exp(-1j * np.arange(plain.shape[1]) * ANGLE)
-    what = "rotated density stays rotated, circle"
-    verified("symmetry", what, turned - expected, 1e-12)
+    turned, turn = (np.exp(-1j * np.arange(n) * ANGLE) for n in (5, plain.shape[1]))
+    found = moments_of(beta, flow, mf.from_density(COEFFICIENTS * turned))
+    verified("symmetry", "rotated density stays rotated, circle", found - plain * turn, 1e-12)
+    found = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
+    verified("symmetry", "reflected density stays reflected, circle", found - np.conj(plain), 1e-12)
     assert np.abs(plain[-1] - plain[0]).max() > 0.01
-
-
-@each("flow", FLOWS, beta=BETAS)
-def test_reflected_density_stays_reflected(flow, beta, verified):
-    """Moments are conjugated; convolving with the mirrored density would fail here."""
-    plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
-    mirrored = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
-    what = "reflected density stays reflected, circle"
-    verified("symmetry", what, mirrored - np.conj(plain), 1e-12)
 
 
 @each("flow", FLOWS, count=[40, 700])

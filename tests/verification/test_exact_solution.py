@@ -50,11 +50,9 @@ def test_repulsion_spreads_the_density(verified):
 
 @pytest.mark.parametrize("flow", FLOWS)
 def test_particles_follow_the_density(flow, verified):
-    """Quantiles of the Poisson density, moved as 1,000 tokens, keep its radius.
-
-    Their empirical moments are the trapezoidal rule in label space. Its aliasing of c_12 is
-    n^11 r^n: 1e-8 for 400 tokens at the end, nothing for 1,000.
-    """
+    """Quantiles of the Poisson density, moved as 1,000 tokens, keep its radius."""
+    # Their empirical moments are the trapezoidal rule in label space. Its aliasing of c_12 is
+    # n^11 r^n: 1e-8 for 400 tokens at the end, nothing for 1,000.
     r = 0.4
     label = np.pi * (2 * np.arange(1000) + 1) / 1000 - np.pi
     # Moebius map of the circle: pushes uniform to Poisson.

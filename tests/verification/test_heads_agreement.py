@@ -76,14 +76,9 @@ def test_carriers_and_direct_sums_agree(space, seed, normalization, verified):
         tolerances["characteristics"] = 1e-5
     for carrier, tolerance in tolerances.items():
         told = mf.simulate(
-            of_points if carrier == "particles" else problem,
-            time,
-            save=2,
-            unit="paper",
-            representation=carrier,
-            tolerance=tolerance,
-            observables=[],
-        )
+            of_points if carrier == "particles" else problem, time, save=2, unit="paper",
+            representation=carrier, tolerance=tolerance, observables=[],
+        )  # fmt: skip
         found[carrier] = told.packed_moments()[-1]
         found["start"] = told.packed_moments()[0]
     scores = [(BETA * score, value) for score, value in heads]

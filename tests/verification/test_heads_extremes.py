@@ -44,13 +44,9 @@ def test_heads_without_value_move_nothing(space, carrier):
 def test_noise_alone_moves_particles_of_heads_without_value():
     """Steps would be taken for too short, beside a velocity that is not there."""
     told = mf.simulate(
-        still(CIRCLE, LAWS["circle"], diffusivity=0.1),
-        1.0,
-        save=2,
-        representation="particles",
-        tokens=2000,
-        step=0.5,
-    )
+        still(CIRCLE, LAWS["circle"], diffusivity=0.1), 1.0, save=2, representation="particles",
+        tokens=2000, step=0.5,
+    )  # fmt: skip
     apart = told.measures[1].points - told.measures[0].points
     # Variance 2 D t, five standard errors.
     assert abs(np.mean(np.angle(np.exp(1j * apart)) ** 2) - 0.2) < 5 * 0.2 * np.sqrt(2 / 2000)

@@ -129,17 +129,11 @@ def test_noisy_particles_follow_the_density(space, normalization, verified):
     )
     runs = [
         mf.simulate(
-            problem,
-            1.0,
-            save=2,
-            representation="particles",
-            tokens=1000,
-            seed=seed,
-            step=0.2 if normalization == "sinkhorn" else 0.1,
-            observables=[],
+            problem, 1.0, save=2, representation="particles", tokens=1000, seed=seed,
+            step=0.2 if normalization == "sinkhorn" else 0.1, observables=[],
         )
         for seed in range(16)
-    ]
+    ]  # fmt: skip
     ends = np.array([space.resize(each.packed_moments()[-1], 3) for each in runs])
     seen = np.concatenate([ends.real, ends.imag], axis=1)
     exact = space.resize(wanted.packed_moments()[-1], 3)

@@ -46,14 +46,9 @@ def run(
     if problem.manifold.dimension == 2 and carrier == "characteristics":
         tolerance = 1e-4
     return mf.simulate(
-        problem,
-        times[-1],
-        save=[0.0, *times],
-        unit="paper",
-        representation=carrier,
-        tolerance=tolerance,
-        observables=[],
-    )
+        problem, times[-1], save=[0.0, *times], unit="paper", representation=carrier,
+        tolerance=tolerance, observables=[],
+    )  # fmt: skip
 
 
 def means(measure: mf.Density | mf.Measure, functions: Callable) -> np.ndarray:
@@ -243,14 +238,9 @@ def rate(problem: Callable[[float], mf.Problem], degree: int, order: int, wanted
     for sign in (1.0, -1.0):
         given = problem(sign)
         told = mf.simulate(
-            given,
-            time,
-            save=[0.0, time],
-            unit="paper",
-            representation="density",
-            tolerance=1e-12,
+            given, time, save=[0.0, time], unit="paper", representation="density", tolerance=1e-12,
             observables=[],
-        )
+        )  # fmt: skip
         if given.manifold.dimension == 1:
             coefficients.append(told.moments[:, degree])
         else:
@@ -263,69 +253,59 @@ def rate(problem: Callable[[float], mf.Problem], degree: int, order: int, wanted
     return float(abs(np.log(last / first) / time - wanted) / abs(wanted))
 
 
-RATES = {
-    "rotated": (
-        [(turn(0.4), ONE)],
-        {1: (7.52179621255459 + 15.75562518275449j, 0.15509759333082 + 0.29213012023007j)},
-    ),
-    "rotated far": (
-        [(turn(1.0), ONE)],
-        {2: (23.37636471305994 + 21.93566875467870j, -0.02042058898658 + 1.20737031440512j)},
-    ),
-    "both rotated": (
-        [(turn(0.4), 0.7 * turn(0.9))],
-        {3: (-6.47062033536885 - 39.27330103754096j, 0.08040564613327 - 1.31814627891850j)},
-    ),
-}
-
-
-@pytest.mark.parametrize("normalization", ["none", "softmax"])
-@pytest.mark.parametrize("name", RATES)
-def test_complex_rates_on_the_circle(name, normalization, verified):
-    """Growth and drift of a mode of 1e-8: the sign of the phase, and the uniform's own drift."""
-    heads, rates = RATES[name]
-    for degree, pair in rates.items():
-
-        def problem(sign: float, degree: int = degree) -> mf.Problem:
-            law = mf.perturbed_uniform([[degree, sign * 2e-8, sign * 1e-8]])
-            return attending(CIRCLE, heads, 5.0, normalization, law)
-
-        error = rate(problem, degree, 0, pair[normalization == "softmax"])
-        # 1e-8 of rounding in a mode of 1e-8.
-        verified("exact solutions", "complex rates of heads, circle", error, 1e-7)
-
-
-def test_reflection_grows_cosines_and_damps_sines(verified):
-    """B = V = diag(1, -1): a mirrored convolution would pass for the right one elsewhere."""
-    mirror, wanted = np.diag([1.0, -1.0]), 18.596070304472
-    for sine, growth in ((0.0, wanted), (1e-8, -wanted)):
-
-        def problem(sign: float, sine: float = sine) -> mf.Problem:
-            law = mf.perturbed_uniform([[3, sign * (1e-8 - sine), sign * sine]])
-            return attending(CIRCLE, [(mirror, mirror)], 5.0, "none", law)
-
-        error = rate(problem, 3, 0, growth)
-        verified("exact solutions", "rates of a reflection", error, 1e-9)
-
-
 SKEW = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-SPHERE_RATES = [
-    ("none", 4, 3, 2.70348478475403 - 12.54840126222103j, np.eye(3), np.eye(3) + 0.7 * SKEW),
-    ("softmax", 2, 2, 0.65549495579811 - 1.33672449937089j, np.eye(3), np.eye(3) + 0.7 * SKEW),
+EYE, MIRROR, GROWTH = np.eye(3), np.diag([1.0, -1.0]), 18.596070304472
+# Score, value, degree, rates without normalisation and under softmax, on the circle at beta = 5.
+ON_CIRCLE = [
+    (turn(0.4), ONE, 1,
+     (7.52179621255459 + 15.75562518275449j, 0.15509759333082 + 0.29213012023007j)),
+    (turn(1.0), ONE, 2,
+     (23.37636471305994 + 21.93566875467870j, -0.02042058898658 + 1.20737031440512j)),
+    (turn(0.4), 0.7 * turn(0.9), 3,
+     (-6.47062033536885 - 39.27330103754096j, 0.08040564613327 - 1.31814627891850j)),
+]  # fmt: skip
+# Degree, order, rate, score and value, on the sphere at beta = 4.
+ON_SPHERE = [
+    ("none", 4, 3, 2.70348478475403 - 12.54840126222103j, EYE, EYE + 0.7 * SKEW),
+    ("softmax", 2, 2, 0.65549495579811 - 1.33672449937089j, EYE, EYE + 0.7 * SKEW),
     ("none", 2, 1, 3.92463764788680 - 2.14403931877524j, turn(0.5, 3), turn(0.5, 3)),
 ]
+# What, its tolerance, space, beta, normalisation, head, modes, order, rate.
+RATES = [
+    # 1e-8 of rounding in a mode of 1e-8.
+    ("complex rates of heads, circle", 1e-7, CIRCLE, 5.0, normalization, (score, value),
+     [[degree, 2e-8, 1e-8]], 0, pair[normalization == "softmax"])
+    for score, value, degree, pair in ON_CIRCLE for normalization in ("none", "softmax")
+] + [
+    # A mirrored convolution would pass for the right one elsewhere.
+    ("rates of a reflection", 1e-9, CIRCLE, 5.0, "none", (MIRROR, MIRROR), [mode], 0, wanted)
+    for mode, wanted in (([3, 1e-8, 0.0], GROWTH), ([3, 0.0, 1e-8], -GROWTH))
+] + [
+    # Where uniform rests its rounding was taken for a full spectrum.
+    ("complex rates of heads, sphere", 2e-9, SPHERE, 4.0, normalization, head,
+     [[l, m, 1e-6], [l, -m, 5e-7]], m, wanted)
+    for normalization, l, m, wanted, *head in ON_SPHERE
+] + [
+    # lambda_SA / (1 + alpha_l), also of an order that is not 0.
+    ("doubly stochastic rates, sphere", 1e-8, SPHERE, 3.0, "sinkhorn", (EYE, EYE),
+     [[3, -2, 1e-6]], 2, 0.4424331488)
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("normalization, degree, order, wanted, score, value", SPHERE_RATES)
-def test_complex_rates_on_the_sphere(normalization, degree, order, wanted, score, value, verified):
-    """Rates depend on the order; where uniform rests its rounding was taken for a full spectrum."""
+@pytest.mark.parametrize(
+    "what, allowed, space, beta, normalization, head, modes, order, wanted", RATES
+)
+def test_small_modes_grow_at_their_rates(
+    what, allowed, space, beta, normalization, head, modes, order, wanted, verified
+):
+    """Growth and drift: the sign of the phase, the uniform's own drift, the order of the mode."""
 
     def problem(sign: float) -> mf.Problem:
-        modes = [[degree, order, sign * 1e-6], [degree, -order, sign * 5e-7]]
-        return attending(SPHERE, [(score, value)], 4.0, normalization, mf.perturbed_uniform(modes))
+        d = space.dimension
+        law = mf.perturbed_uniform([[*row[:d], *(sign * x for x in row[d:])] for row in modes])
+        return attending(space, [tuple(head)], beta, normalization, law)
 
-    error = rate(problem, degree, order, wanted)
-    verified("exact solutions", "complex rates of heads, sphere", error, 2e-9)
+    verified("exact solutions", what, rate(problem, modes[0][0], order, wanted), allowed)
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
@@ -339,11 +319,9 @@ def test_next_to_a_uniform_at_rest_no_degree_is_added(normalization):
 
 
 def test_oscillating_pair_from_a_run(verified):
-    """B and V diagonal, rates complex: growth and beat of degrees that are coupled.
-
-    Rates are those of the linear recurrence that moments at equal times satisfy, started from
-    the pair's own mode.
-    """
+    """B and V diagonal, rates complex: growth and beat of degrees that are coupled."""
+    # Rates are those of the linear recurrence that moments at equal times satisfy, started from
+    # the pair's own mode.
     score = np.diag([1.5, 0.75])
     heads = [(score, np.linalg.inv(score))]
     at_rest = attending(CIRCLE, heads, 4.0, "softmax", mf.uniform())
@@ -373,18 +351,6 @@ def test_rigid_rotation_of_uniform_is_at_rest(verified):
     problem = attending(CIRCLE, [(ONE, value)], 4.0, "softmax", mf.uniform())
     told = run(problem, [5.0], "density", 0, 1e-10)
     verified("invariants", "density of uniform that turns", told.moments[-1][1:], 1e-13)
-
-
-def test_doubly_stochastic_rates_on_the_sphere(verified):
-    """lambda_SA / (1 + alpha_l), beta = 3, l = 3, also of an order that is not 0."""
-    order, wanted = -2, 0.4424331488
-
-    def problem(sign: float) -> mf.Problem:
-        law = mf.perturbed_uniform([[3, order, sign * 1e-6]])
-        return attending(SPHERE, [(np.eye(3), np.eye(3))], 3.0, "sinkhorn", law)
-
-    error = rate(problem, 3, abs(order), wanted)
-    verified("exact solutions", "doubly stochastic rates, sphere", error, 1e-8)
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])

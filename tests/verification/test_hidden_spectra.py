@@ -133,16 +133,12 @@ def test_repeated_density_hands_over_what_is_resolved():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
-def test_sparse_spectra_are_resolved_on_the_circle(seed):
-    """Whatever two modes are excited, at any amplitude."""
-    problem, first = on_circle(seed)
-    assert largest_error(problem, times_of(problem, first), 512, 1024) < LARGEST_ERROR
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
-def test_sparse_spectra_are_resolved_on_the_sphere(seed):
-    """Whatever the symmetry, wherever its axes."""
-    problem, degree = on_sphere(seed)
-    assert largest_error(problem, times_of(problem, degree), 48, 96) < LARGEST_ERROR
+@pytest.mark.parametrize(
+    "drawn, seed, degree",
+    [(on_circle, seed, 512) for seed in range(24)] + [(on_sphere, seed, 48) for seed in range(8)],
+)
+def test_sparse_spectra_are_resolved(drawn, seed, degree):
+    """Whatever is excited at any amplitude, whatever the symmetry and wherever its axes."""
+    problem, first = drawn(seed)
+    times = times_of(problem, first)
+    assert largest_error(problem, times, degree, 2 * degree) < LARGEST_ERROR

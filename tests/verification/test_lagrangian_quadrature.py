@@ -16,15 +16,9 @@ import meanfield as mf
 MODES = [[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05], [5, 0.0, 0.1]]
 # (normalized, beta, end in units of growth): the density then needs 200 to 2,000 degrees.
 CASES = [
-    (False, 1.0, 2.5),
-    (False, 5.0, 2.4),
-    (False, 25.0, 2.8),
-    (False, 100.0, 4.0),
-    (True, 1.0, 2.5),
-    (True, 5.0, 2.0),
-    (True, 25.0, 2.6),
-    (True, 100.0, 4.0),
-]
+    (False, 1.0, 2.5), (False, 5.0, 2.4), (False, 25.0, 2.8), (False, 100.0, 4.0), (True, 1.0, 2.5),
+    (True, 5.0, 2.0), (True, 25.0, 2.6), (True, 100.0, 4.0),
+]  # fmt: skip
 EVERYDAY = CASES[5:6]
 
 
@@ -71,13 +65,9 @@ def test_density_equals_carried_quadrature(normalized, beta, end, verified):
     problem = problem_of(beta, normalized)
     times = end * np.array([0.25, 0.5, 0.75, 1.0])
     run = mf.simulate(
-        problem,
-        until=end,
-        save=list(times),
-        unit="growth",
-        tolerance=1e-13,
+        problem, until=end, save=list(times), unit="growth", tolerance=1e-13,
         representation="density",
-    )
+    )  # fmt: skip
     expected = carried_moments(beta, normalized, run.scaled_time, 1024)
     what = "density against nodes carried by plain sums, circle"
     verified("independent methods", what, run.moments[:, :13] - expected, 1e-11)
@@ -97,10 +87,8 @@ def test_carried_quadrature_has_converged(normalized, beta, end):
 
 @pytest.mark.slow
 def test_density_outlives_the_nodes():
-    """SA, beta = 5, t = 3: 1,024 nodes fail where the flow tears them apart, 16,384 agree.
-
-    The density, at 512 degrees, is what both converge to.
-    """
+    """SA, beta = 5, t = 3: 1,024 nodes fail where the flow tears them apart, 16,384 agree."""
+    # The density, at 512 degrees, is what both converge to.
     problem = problem_of(5.0, True)
     run = mf.simulate(
         problem, until=3.0, save=[3.0], unit="growth", tolerance=1e-13, representation="density"

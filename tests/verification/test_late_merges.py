@@ -17,13 +17,11 @@ def first_merge(problem: mf.Problem, until: float, tolerance: float) -> float:
 @each(
     "name, flow, mass",
     [
-        ("circle", mf.USA, 0.5),
-        ("circle", mf.USA, 1e-6),
-        ("circle", mf.SA, 1e-3),
+        ("circle", mf.USA, 0.5), ("circle", mf.USA, 1e-6), ("circle", mf.SA, 1e-3),
         ("sphere", mf.SA, 1e-6),
     ],
     gap=[1.0, 1e-3, 1e-6],
-)
+)  # fmt: skip
 def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(name, flow, mass, gap):
     """What leads away is smaller than the tolerance at first: times were 2e-6 off."""
     points = np.array([0.0, np.pi - gap])

@@ -12,11 +12,9 @@ from meanfield.trajectory import trajectory
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 FLOWS = {
-    "USA": mf.USA,
-    "SA": mf.SA,
-    "repulsive USA": mf.Flow("none", strength=-1.0),
+    "USA": mf.USA, "SA": mf.SA, "repulsive USA": mf.Flow("none", strength=-1.0),
     "repulsive SA": mf.Flow(True, -1.0),
-}
+}  # fmt: skip
 # Acceptance numbers at beta = 5 in the papers' time (theory 1.1).
 PRINTED = {
     ("circle", False, 3): 18.596070304472,
@@ -93,25 +91,21 @@ def test_every_order_of_a_degree_grows_at_the_printed_rate(name, normalized, deg
 
 
 @pytest.mark.parametrize("name", SPACES)
-@each("degree", [1, 2, 3, 4, 6], flow=FLOWS)
-def test_any_shape_of_a_degree_grows_at_one_rate(name, flow, degree, verified):
-    """A mixture of all orders: the rate depends on the degree alone, decay included."""
-    problem = mf.Problem(SPACES[name], mf.exponential(5.0), FLOWS[flow])
+@pytest.mark.parametrize(
+    "beta, flow, degree",
+    [(5.0, *case) for case in zip([*FLOWS, "SA"], [1, 2, 3, 4, 6], strict=True)]
+    + [(-3.0, "USA", None), (0.0, "SA", None), (1.0, "SA", None), (25.0, "USA", None),
+       (100.0, "USA", None)],
+)  # fmt: skip
+def test_any_shape_of_a_degree_grows_at_one_rate(name, beta, flow, degree, verified):
+    """A mixture of all orders, decay included, and the dominant degree at every temperature."""
+    problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow])
+    what = f"growth or decay of any shape of a degree, {name}, relative"
+    if degree is None:
+        degree = mf.dominant_degree(problem) or 1
+        what = f"growth of the dominant degree, beta = -3 to 100, {name}, relative"
     amplitudes = np.random.default_rng(degree).normal(size=harmonics(name, degree))
     found = fitted_rate(problem, degree, 3e-9 * amplitudes)
-    what = f"growth or decay of any shape of a degree, {name}, relative"
-    verified("exact solutions", what, found / mf.growth_rates(problem)[degree] - 1, 1e-14)
-
-
-@pytest.mark.parametrize("name", SPACES)
-@each("beta", [-3.0, 0.0, 1.0, 25.0, 100.0], normalized=[False, True])
-def test_dominant_degree_grows_at_its_rate(name, beta, normalized, verified):
-    """The same for every temperature."""
-    problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), mf.Flow(normalized))
-    degree = mf.dominant_degree(problem) or 1
-    amplitudes = np.random.default_rng(3).normal(size=harmonics(name, degree))
-    found = fitted_rate(problem, degree, 3e-9 * amplitudes)
-    what = f"growth of the dominant degree, beta = -3 to 100, {name}, relative"
     verified("exact solutions", what, found / mf.growth_rates(problem)[degree] - 1, 1e-14)
 
 

@@ -55,12 +55,10 @@ def test_two_atoms_meet_at_the_time_of_the_closed_form(beta, mass, flow, verifie
 @pytest.mark.parametrize(
     ("beta", "start", "published"),
     [
-        (1.0, 2 * np.pi / 3, 2.4657476968),
-        (5.0, 2 * np.pi / 3, 2.8393709166),
-        (5.0, np.pi / 2, 0.2361724529),
-        (10.0, np.pi / 2, 0.1024452894),
+        (1.0, 2 * np.pi / 3, 2.4657476968), (5.0, 2 * np.pi / 3, 2.8393709166),
+        (5.0, np.pi / 2, 0.2361724529), (10.0, np.pi / 2, 0.1024452894),
     ],
-)
+)  # fmt: skip
 def test_two_atoms_reach_cosine_0999_at_the_published_times(beta, start, published, verified):
     """USA in paper time: the gap at that time is arccos 0.999."""
     law = mf.from_points([0.0, start], np.array([0.2, 0.8]), name="atoms")
@@ -168,14 +166,9 @@ def test_merge_history_of_tokens_is_that_of_a_stiff_solver(verified):
     times = [1e3, 1e4, 1e6]
     run = mf.simulate(problem, until=1e6, save=times)
     solution = solve_ivp(
-        lambda t, y: exponential_velocity_circle(y, None, 25.0, False),
-        (0.0, 1e6),
-        angles,
-        "Radau",
-        t_eval=times,
-        rtol=1e-10,
-        atol=1e-11,
-    )
+        lambda t, y: exponential_velocity_circle(y, None, 25.0, False), (0.0, 1e6), angles, "Radau",
+        t_eval=times, rtol=1e-10, atol=1e-11,
+    )  # fmt: skip
     assert run.representation[-1] == "atoms" and len(run.measures[-1].points) < 8
     for measure, tokens in zip(run.measures, solution.y.T, strict=True):
         nearest = mf.Circle().distance(tokens[:, None], measure.points[None])

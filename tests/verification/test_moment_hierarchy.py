@@ -66,8 +66,7 @@ def test_density_satisfies_the_hierarchy(beta, strength, verified):
     padded[: DEGREE + 1] = c
     expected = strength * hierarchy(padded, beta, carrier.grid.max_degree, reach)
     error = relative(carrier.rhs(0.0, carrier.state), expected)
-    what = "moment hierarchy of a density, circle, relative"
-    verified("exact solutions", what, error, RELATIVE)
+    verified("exact solutions", "moment hierarchy of a density, circle, relative", error, RELATIVE)
 
 
 @each("beta", BETAS, weighted=[False, True], count=[1, 2, 37, 1000])

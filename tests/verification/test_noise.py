@@ -103,11 +103,9 @@ def test_without_strength_everything_decays_like_heat(name, normalized, verified
 @pytest.mark.parametrize("name", MANIFOLDS)
 @each("flow", FLOWS, degree=[1, 4])
 def test_small_modes_grow_at_their_rates(name, flow, degree, verified):
-    """Every order grows or decays by e^{lambda t}, diffusion included, from 1e-13 to 1e-11.
-
-    On the sphere even degrees act back on themselves at second order: from 1e-8 the fit would be
-    1e-8 off, and is. The product f grad Phi rounds relative to grad Phi, however small that is.
-    """
+    """Every order grows or decays by e^{lambda t}, diffusion included, from 1e-13 to 1e-11."""
+    # On the sphere even degrees act back on themselves at second order: from 1e-8 the fit would be
+    # 1e-8 off, and is. The product f grad Phi rounds relative to grad Phi, however small that is.
     sine = [[degree, 1e-13, 2e-13]]
     orders = [[degree, m, 1e-13] for m in range(-degree, degree + 1)]
     law = mf.perturbed_uniform(sine if name == "circle" else orders)
@@ -165,10 +163,8 @@ def test_mass_is_exactly_one_and_the_energy_balances(name, flow, verified):
 
 @pytest.mark.parametrize("flow", FLOWS)
 def test_unnormalised_flow_has_no_mean_velocity(flow):
-    """Mean int v dmu = 0 for opposite forces, noise or not; divided by Z they are not opposite.
-
-    The phase of c_1 is not conserved: the mean angle of a density on the circle has no meaning.
-    """
+    """Mean int v dmu = 0 for opposite forces, noise or not; divided by Z they are not opposite."""
+    # The phase of c_1 is not conserved: the mean angle of a density on the circle has no meaning.
     last = snapshots(problem := posed("circle", 5.0, flow, 0.02), [0.0, 4.0])[1]
     theta = 2 * np.pi * np.arange(400) / 400
     c, k = last.measure.coefficients, np.arange(len(last.measure.coefficients))
@@ -199,8 +195,7 @@ def test_mirror_symmetry_is_kept(flow, verified):
     law = mf.from_density(np.array([1.0, 0.3, -0.1, 0.05]) * np.exp(-0.8j * k))
     last = snapshots(posed("circle", 5.0, flow, 0.02, law), [0.0, 5.0])[1].measure.coefficients
     turned = last * np.exp(0.8j * np.arange(len(last)))
-    what = "mirror symmetry of a density with diffusion, circle"
-    verified("symmetry", what, turned.imag, 2e-15)
+    verified("symmetry", "mirror symmetry of a density with diffusion, circle", turned.imag, 2e-15)
     assert abs(turned[1].real - 0.3) > 1e-3
 
 

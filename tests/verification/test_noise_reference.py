@@ -26,12 +26,9 @@ FLOWS = {"USA": (False, 1.0), "SA": (True, 1.0), "repulsive": (True, -2.0)}
 # No symmetry, no reflection of its own: see test_equivariance.
 ASYMMETRIC = np.array([1.0, 0.2 + 0.1j, -0.1j, 0.08, 0.03 - 0.02j])
 CASES = [
-    (5.0, "USA", 0.02, 20.0),
-    (5.0, "SA", 0.05, 3.0),
-    (5.0, "repulsive", 0.04, 2.0),
-    (-3.0, "USA", 0.005, 6.0),
-    (0.0, "SA", 0.2, 4.0),
-]
+    (5.0, "USA", 0.02, 20.0), (5.0, "SA", 0.05, 3.0), (5.0, "repulsive", 0.04, 2.0),
+    (-3.0, "USA", 0.005, 6.0), (0.0, "SA", 0.2, 4.0),
+]  # fmt: skip
 
 
 def scaled_bessel(beta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -147,13 +144,10 @@ def ordered(beta: float, normalized: bool, share: float, law: mf.Law | None = No
 @pytest.mark.parametrize(
     "beta, normalized, share",
     [
-        (3.0, False, 0.85),
-        (5.0, False, 0.95),
-        (3.0, True, 0.85),
-        (5.0, True, 0.7),
+        (3.0, False, 0.85), (5.0, False, 0.95), (3.0, True, 0.85), (5.0, True, 0.7),
         (0.0, False, 0.6),
     ],
-)
+)  # fmt: skip
 def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, share, verified):
     """Moments to 1e-11 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     problem = ordered(beta, normalized, share, mf.von_mises_fisher(3.0))

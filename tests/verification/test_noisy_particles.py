@@ -56,11 +56,9 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
     "beta, flow", [(5.0, mf.Flow("none", diffusivity=0.4)), (3.0, mf.Flow(True, -1.0, 0.3))]
 )
 def test_noisy_tokens_follow_the_density(name, beta, flow, tokens, verified):
-    """Random harmonics within 4 standard errors: sqrt(2 D) and the bias of steps of 0.05.
-
-    Nothing grows here, so that tokens scatter less than independent ones. Degree 1 has decayed
-    by one e-fold, where a wrong D shows best: 5 % of it at 400,000 tokens.
-    """
+    """Random harmonics within 4 standard errors: sqrt(2 D) and the bias of steps of 0.05."""
+    # Nothing grows here, so that tokens scatter less than independent ones. Degree 1 has decayed
+    # by one e-fold, where a wrong D shows best: 5 % of it at 400,000 tokens.
     problem = posed(name, beta, flow)
     assert mf.growth_rate_max(problem) < 0
     found = deviations(problem, tokens, 2.0 / problem.manifold.dimension, seed=3)
@@ -70,22 +68,23 @@ def test_noisy_tokens_follow_the_density(name, beta, flow, tokens, verified):
 
 
 @pytest.mark.slow
-def test_noisy_tokens_approach_the_density_like_their_number(verified):
-    """W1 on the circle at n^{-1/2}, at the start and at the end."""
-    problem = posed("circle", 5.0, mf.Flow("none", diffusivity=0.03))
-    options = {"tokens": (100, 1000, 10_000), "runs": 40, "step": 0.1}
-    study = mf.convergence_study(problem, 4.0, save=[2.0, 4.0], **options)
-    what = "exponent of W1 from noisy tokens to the density, circle"
-    verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])
-
-
-@pytest.mark.slow
-def test_noisy_tokens_approach_the_density_on_the_sphere(verified):
-    """The same in the negative Sobolev distance, which knows no logarithm."""
-    problem = posed("sphere", 3.0, mf.Flow("none", diffusivity=0.05))
-    options = {"tokens": (100, 1000, 10_000), "runs": 20, "step": 0.2}
-    study = mf.convergence_study(problem, 2.0, save=[1.0, 2.0], metric="sobolev", **options)
-    what = "exponent of the Sobolev distance from noisy tokens to the density, sphere"
+@pytest.mark.parametrize(
+    "name, what, beta, diffusivity, end, options",
+    [
+        ("circle", "W1", 5.0, 0.03, 4.0, {"runs": 40, "step": 0.1}),
+        # The Sobolev distance knows no logarithm.
+        ("sphere", "the Sobolev distance", 3.0, 0.05, 2.0,
+         {"runs": 20, "step": 0.2, "metric": "sobolev"}),
+    ],
+)  # fmt: skip
+def test_noisy_tokens_approach_the_density_like_their_number(
+    name, what, beta, diffusivity, end, options, verified
+):
+    """Distances fall like n^{-1/2}, halfway and at the end."""
+    problem = posed(name, beta, mf.Flow("none", diffusivity=diffusivity))
+    sizes = (100, 1000, 10_000)
+    study = mf.convergence_study(problem, end, save=[end / 2, end], tokens=sizes, **options)
+    what = f"exponent of {what} from noisy tokens to the density, {name}"
     verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])
 
 
@@ -99,10 +98,8 @@ def lifted_means(beta: float, flow: mf.Flow, tokens: int) -> np.ndarray:
 
 @pytest.mark.parametrize("tokens", [50, 3000])
 def test_mean_angle_of_tokens_feels_the_noise_alone(tokens, verified):
-    """Opposite forces cancel: whatever beta and the strength, the centre goes the same way.
-
-    With noise the mean angle is not conserved but a Brownian motion of diffusivity D / n.
-    """
+    """Opposite forces cancel: whatever beta and the strength, the centre goes the same way."""
+    # With noise the mean angle is not conserved but a Brownian motion of diffusivity D / n.
     plain = lifted_means(5.0, mf.Flow(False, 1.0, 0.2), tokens)
     for beta, strength in ((5.0, -1.0), (0.0, 1.0), (-4.0, 3.0)):
         moved = lifted_means(beta, mf.Flow(False, strength, 0.2), tokens)
@@ -140,12 +137,9 @@ save = 4
 TOKENS = ["representation.name=particles", "representation.tokens=30", "time.step=0.05"]
 SPHERE = ["problem.manifold=sphere", "initial.modes=[[1, 1, 0.1], [2, -1, 0.05]]"]
 RUNS = {
-    "density": [],
-    "normalised": ["problem.normalized=true"],
-    "tokens": TOKENS,
-    "density on the sphere": SPHERE,
-    "tokens on the sphere": [*SPHERE, *TOKENS],
-}
+    "density": [], "normalised": ["problem.normalized=true"], "tokens": TOKENS,
+    "density on the sphere": SPHERE, "tokens on the sphere": [*SPHERE, *TOKENS],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -165,17 +159,3 @@ def test_noisy_runs_resume_equal_to_the_bit(tmp_path, name):
     assert np.array_equal(resumed.moments, whole.moments)
     for kind in ("steps", "evaluations"):
         assert np.array_equal(resumed.diagnostics[kind], whole.diagnostics[kind])
-
-
-def test_tokens_say_that_noise_needs_a_step():
-    """One line that names the key."""
-    problem = posed("circle", 4.0, mf.Flow("none", diffusivity=0.05))
-    with pytest.raises(ValueError, match=r"need a time step: give step \(\[time\] step"):
-        mf.simulate(problem, until=1.0, representation="particles", tokens=10)
-
-
-def test_steps_too_long_for_the_drift_are_refused():
-    """The midpoint rule would throw tokens around, and nobody would notice."""
-    problem = posed("sphere", 4.0, mf.Flow("none", diffusivity=0.05))
-    with pytest.raises(ValueError, match="too long for the drift"):
-        mf.simulate(problem, until=20.0, representation="particles", tokens=10, step=10.0)

@@ -23,24 +23,18 @@ SYMMETRIC_SA = {
 # c_1 ... c_4 from 1 + 0.1 cos t + 0.05 sin 2t - 0.08 cos(3t + 0.5), by (normalized, time).
 ASYMMETRIC = {
     (False, 0.1): [
-        0.08002293196 - 0.00001979482j,
-        0.00430652610 - 0.09832142536j,
-        -0.21497163970 - 0.14440713159j,
-        -0.06339233136 - 0.03782913390j,
+        0.08002293196 - 0.00001979482j, 0.00430652610 - 0.09832142536j,
+        -0.21497163970 - 0.14440713159j, -0.06339233136 - 0.03782913390j,
     ],
     (False, 0.2): [
-        0.09086510073 + 0.01251338549j,
-        0.01189494911 - 0.17450954084j,
-        -0.66229463275 - 0.44231145403j,
-        -0.08554757303 - 0.24017843829j,
+        0.09086510073 + 0.01251338549j, 0.01189494911 - 0.17450954084j,
+        -0.66229463275 - 0.44231145403j, -0.08554757303 - 0.24017843829j,
     ],
     (True, 2.0): [
-        0.07084017519 + 0.00083742680j,
-        0.00277316238 - 0.06770146187j,
-        -0.13546695970 - 0.07677317961j,
-        -0.00947330266 - 0.00582488746j,
+        0.07084017519 + 0.00083742680j, 0.00277316238 - 0.06770146187j,
+        -0.13546695970 - 0.07677317961j, -0.00947330266 - 0.00582488746j,
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("normalized, table", [(False, SYMMETRIC_USA), (True, SYMMETRIC_SA)])
@@ -59,10 +53,8 @@ def test_symmetric_run_equals_the_table(normalized, table, verified):
 @pytest.mark.parametrize("is_default", [False, True])
 @pytest.mark.parametrize("normalized, time", ASYMMETRIC)
 def test_asymmetric_run_equals_the_table(normalized, time, is_default, verified):
-    """Complex moments to all printed digits: a conjugated or mirrored run has others.
-
-    A user who does not ask for more gets nine of them; the acceptance bound is 1e-8.
-    """
+    """Complex moments to all printed digits: a conjugated or mirrored run has others."""
+    # A user who does not ask for more gets nine of them; the acceptance bound is 1e-8.
     law = mf.perturbed_uniform(
         [[1, 0.1, 0.0], [2, 0.0, 0.05], [3, -0.08 * np.cos(0.5), 0.08 * np.sin(0.5)]]
     )

@@ -38,33 +38,30 @@ def test_moments_are_those_of_label_quadrature(case, carrier, verified):
     verified("reference trajectories", what, run.moments[-1][1:4] - REFERENCE[case], 1e-10)
 
 
-def test_two_dimensions_are_the_circle(verified):
-    """Even data on the circle, through the collapse; times are those of auto's hand-overs."""
-    on_circle = mf.perturbed_uniform([[1, 0.3, 0.0], [2, 0.2, 0.0]])
-    runs = [
-        mf.simulate(mf.Problem(space, mf.exponential(5.0), mf.SA, law), until=5.0, save=3)
-        for space, law in ((mf.Axial(2), LAW), (mf.Circle(), on_circle))
-    ]
-    count = min(run.moments.shape[1] for run in runs)
-    error = runs[0].moments[:, :count] - runs[1].moments[:, :count]
-    verified("reference trajectories", "axial densities, d = 2 beside the circle", error, 1e-10)
+@pytest.mark.parametrize(
+    "space, modes, until",
+    [
+        # Through the collapse; times are those of auto's hand-overs.
+        (mf.Circle(), [[1, 0.3, 0.0], [2, 0.2, 0.0]], [0.0, 2.5, 5.0]),
+        (mf.Sphere(), [[1, 0, 0.3 / 3**0.5], [2, 0, 0.2 / 5**0.5]], [2.0]),
+    ],
+)
+def test_low_dimensions_are_circle_and_sphere(space, modes, until, verified):
+    """Even data on the circle and zonal ones on the sphere: moments, energy, entropy."""
+    d = space.dimension + 1
+    one, other = (
+        mf.simulate(mf.Problem(on, mf.exponential(5.0), mf.SA, law), until=until[-1], save=until)
+        for on, law in ((mf.Axial(d), LAW), (space, mf.perturbed_uniform(modes)))
+    )
+    moments = other.moments
+    if d == 3:
+        moments = moments[:, 0, :, 0] / np.sqrt(2.0 * np.arange(moments.shape[2]) + 1.0)
+    count = min(one.moments.shape[1], moments.shape[1])
+    error = one.moments[:, :count] - moments[:, :count]
+    what = f"axial densities, d = {d} beside the {space.name}"
+    verified("reference trajectories", what, error, 1e-10)
     for name in ("energy", "entropy", "order_parameter"):
-        assert runs[0].observables[name] == pytest.approx(runs[1].observables[name], abs=1e-10)
-
-
-def test_three_dimensions_are_the_sphere(verified):
-    """Zonal data on the sphere: the same moments, energy, entropy."""
-    on_sphere = mf.perturbed_uniform([[1, 0, 0.3 / 3**0.5], [2, 0, 0.2 / 5**0.5]])
-    runs = [
-        mf.simulate(mf.Problem(space, mf.exponential(5.0), mf.SA, law), until=2.0, save=[2.0])
-        for space, law in ((mf.Axial(3), LAW), (mf.Sphere(), on_sphere))
-    ]
-    zonal = runs[1].moments[-1][0, :, 0] / np.sqrt(2.0 * np.arange(runs[1].moments.shape[2]) + 1.0)
-    count = min(len(zonal), runs[0].moments.shape[1])
-    error = runs[0].moments[-1][:count] - zonal[:count]
-    verified("reference trajectories", "axial densities, d = 3 beside the sphere", error, 1e-10)
-    for name in ("energy", "entropy", "order_parameter"):
-        assert runs[0].observables[name] == pytest.approx(runs[1].observables[name], abs=1e-10)
+        assert one.observables[name] == pytest.approx(other.observables[name], abs=1e-10)
 
 
 def test_poisson_density_in_eight_dimensions(verified):

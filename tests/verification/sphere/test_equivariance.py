@@ -49,8 +49,7 @@ def test_moved_density_stays_moved(flow, beta, verified):
         for s in plain
     ]
     found = [SPHERE.resize(s.moments, 8) for s in moved]
-    what = "turned density stays turned, sphere"
-    verified("symmetry", what, np.subtract(found, expected), 1e-11)
+    verified("symmetry", "turned density stays turned, sphere", np.subtract(found, expected), 1e-11)
     # The power of every degree that is stored, the highest included.
     powers = [SPHERE.sizes_by_degree(s[1].moments) ** 2 for s in (plain, moved)]
     np.testing.assert_allclose(powers[1], powers[0], rtol=0, atol=1e-11)

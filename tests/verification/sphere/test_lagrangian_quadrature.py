@@ -7,8 +7,6 @@ Bessel functions, with no line of the package. Without symmetry the package's ow
 them, whose transforms at scattered points share nothing with those of the density.
 """
 
-from collections.abc import Callable
-
 import ducc0
 import numpy as np
 import pytest
@@ -27,15 +25,9 @@ AXIS = np.array([0.48, -0.6, -0.64])
 PROFILE = np.array([0.0, 0.1, 0.15, -0.1, 0.0, 0.05])
 # (normalized, beta, end in units of growth): the density then needs 128 degrees.
 CASES = [
-    (False, 1.0, 1.6),
-    (False, 5.0, 1.2),
-    (False, 25.0, 2.4),
-    (False, 100.0, 3.0),
-    (True, 1.0, 1.6),
-    (True, 5.0, 1.2),
-    (True, 25.0, 2.4),
-    (True, 100.0, 3.0),
-]
+    (False, 1.0, 1.6), (False, 5.0, 1.2), (False, 25.0, 2.4), (False, 100.0, 3.0), (True, 1.0, 1.6),
+    (True, 5.0, 1.2), (True, 25.0, 2.4), (True, 100.0, 3.0),
+]  # fmt: skip
 EVERYDAY = [CASES[2], CASES[5], CASES[7]]
 
 
@@ -117,13 +109,22 @@ def test_carried_quadrature_has_converged(normalized, beta, end):
     np.testing.assert_allclose(coarse, fine, rtol=0, atol=1e-12)
 
 
-def both_ways(
-    flow: mf.Flow, beta: float, end: float, steps: int, rings: int, degree: int, verified: Callable
-) -> None:
-    """Compare a density held at a degree with carried nodes, on the same equal steps.
+def slow(*values):
+    """Further into the collapse."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
-    The error control of a run allows more: its norm is a mean over all coefficients.
-    """
+
+@pytest.mark.parametrize(
+    "flow, beta, end, steps, rings, degree",
+    [
+        (mf.USA, 5.0, 15.0, 16, 32, 63), (mf.SA, 5.0, 1.0, 16, 32, 63),
+        slow(mf.USA, 10.0, 60.0, 24, 90, 127), slow(mf.SA, 10.0, 3.0, 24, 90, 127),
+    ],
+)  # fmt: skip
+def test_density_without_symmetry_equals_carried_nodes(
+    flow, beta, end, steps, rings, degree, verified
+):
+    """All moments up to degree 8 of a held density and of 2,048 or 16,200 nodes, on equal steps."""
     rng = np.random.default_rng(11)
     modes = [[l, m, 0.1 / l**2 * rng.normal()] for l in range(1, 6) for m in range(-l, l + 1)]
     problem = mf.Problem(SPHERE, mf.exponential(beta), flow, mf.perturbed_uniform(modes))
@@ -134,6 +135,7 @@ def both_ways(
     held = DensityRepresentation(problem, SPHERE.resize(start, degree), 1e-9, degree)
     found = []
     for carrier in (held, particles(problem, measure)):
+        # The error control of a run allows more: its norm is a mean over all coefficients.
         state, step = carrier.state, end / steps
         stepper = runge_kutta(carrier.rhs, 0.0, state, tolerance=1e-9, step=step)
         for _ in range(steps):
@@ -144,16 +146,3 @@ def both_ways(
         assert carrier.failure(0.0, stepper.state) is None
     what = f"density of degree {degree} against carried nodes, sphere, no symmetry"
     verified("independent methods", what, found[0] - found[1], 1e-12)
-
-
-@pytest.mark.parametrize("flow, end", [(mf.USA, 15.0), (mf.SA, 1.0)])
-def test_density_without_symmetry_equals_carried_nodes(flow, end, verified):
-    """All moments up to degree 8 of degree 63 and of 2,048 nodes, at beta = 5."""
-    both_ways(flow, 5.0, end, 16, 32, 63, verified)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flow, end", [(mf.USA, 60.0), (mf.SA, 3.0)])
-def test_density_of_degree_127_equals_16_200_carried_nodes(flow, end, verified):
-    """The same at beta = 10, further into the collapse."""
-    both_ways(flow, 10.0, end, 24, 90, 127, verified)

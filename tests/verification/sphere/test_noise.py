@@ -21,11 +21,9 @@ MODES = 30
 FLOWS = {"USA": (False, 1.0), "SA": (True, 1.0), "repulsive": (True, -2.0)}
 NORTH, TILTED = [0.0, 0.0, 1.0], [0.36, -0.48, -0.8]
 CASES = [
-    (5.0, "USA", 0.02, 10.0, TILTED),
-    (5.0, "SA", 0.06, 1.0, TILTED),
-    (3.0, "repulsive", 0.03, 0.3, NORTH),
-    (0.0, "USA", 0.1, 1.0, NORTH),
-]
+    (5.0, "USA", 0.02, 10.0, TILTED), (5.0, "SA", 0.06, 1.0, TILTED),
+    (3.0, "repulsive", 0.03, 0.3, NORTH), (0.0, "USA", 0.1, 1.0, NORTH),
+]  # fmt: skip
 TURN = Rotation.from_quat([0.1, -0.4, 0.7, 0.2]).as_matrix()
 MIRROR = np.eye(3) - 2 * np.outer([0.48, -0.6, 0.64], [0.48, -0.6, 0.64])
 # No symmetry, no reflection of its own.
@@ -146,8 +144,7 @@ def test_noise_does_not_turn_an_unnormalised_density(verified):
     mass = grid.weights * grid.to_nodal(end)
     velocity = interaction(problem).field(end).velocity(points)
     torque = mass @ np.cross(points, velocity)
-    what = "torque of a density with diffusion, sphere"
-    verified("invariants", what, torque, 1e-15)
+    verified("invariants", "torque of a density with diffusion, sphere", torque, 1e-15)
     assert mass @ np.abs(velocity).max(axis=1) > 1e-4
 
 
