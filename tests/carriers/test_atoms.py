@@ -1,5 +1,7 @@
 """Atoms: meeting, events, stability."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -14,9 +16,15 @@ from meanfield.trajectory import trajectory
 PAIR = mf.from_points([0.0, 1.0], np.array([0.3, 0.7]), name="atoms")
 
 
-def problem_of(law, beta: float = 9.0, flow: mf.Flow = mf.USA, manifold=None) -> mf.Problem:
-    """Problem on the circle unless said otherwise."""
+def problem_of(points, beta: float = 9.0, flow: mf.Flow = mf.USA, manifold=None, mass=None):
+    """Problem of atoms at the points (or of a law), on the circle unless said otherwise."""
+    law = points if hasattr(points, "build") else mf.from_points(points, mass, name="atoms")
     return mf.Problem(manifold or mf.Circle(), mf.exponential(beta), flow, law)
+
+
+def merges(run: mf.Run) -> list:
+    """Events at which two clusters meet."""
+    return [event for event in run.events if event.kind == "merge"]
 
 
 def begun(problem: mf.Problem, tolerance: float = 1e-10) -> AtomRepresentation:
@@ -26,7 +34,7 @@ def begun(problem: mf.Problem, tolerance: float = 1e-10) -> AtomRepresentation:
 
 def test_drift_far_below_rounding_keeps_its_digits():
     """Moments return -1.4e-18 for a drift of 1.7e-23 (beta = 81, gap 1.2)."""
-    problem = problem_of(mf.from_points([0.0, 1.2], name="atoms"), 81.0)
+    problem = problem_of([0.0, 1.2], 81.0)
     carrier = begun(problem)
     drift = carrier.rhs(0.0, carrier.state)[0]
     # 0.5 e^{beta (cos d - 1)} sin d, with cos d - 1 = -2 sin^2(d / 2).
@@ -53,21 +61,19 @@ def test_mean_point_is_kept_when_atoms_become_one():
 def test_atoms_do_not_meet_while_others_pull_them_apart():
     """Two light atoms astride the midpoint of two heavy ones part, however near they are."""
     extent = 0.4 * reach(problem_of(PAIR, 4.0), 1e-10)
-    weights = np.array([0.499, 0.499, 0.001, 0.001])
-    law = mf.from_points([-0.9, 0.9, -extent, extent], weights, name="atoms")
-    carrier = begun(problem_of(law, 4.0))
+    mass = np.array([0.499, 0.499, 0.001, 0.001])
+    problem = problem_of([-0.9, 0.9, -extent, extent], 4.0, mass=mass)
+    carrier = begun(problem)
     assert carrier.adapt(0.0, carrier.state) is None
-    run = mf.simulate(problem_of(law, 4.0), until=200.0, save=[150.0], tolerance=1e-10)
-    merges = [event for event in run.events if event.kind == "merge"]
-    assert {event.mass for event in merges[:2]} != {(0.001, 0.001)}
+    run = mf.simulate(problem, until=200.0, save=[150.0], tolerance=1e-10)
+    assert {event.mass for event in merges(run)[:2]} != {(0.001, 0.001)}
 
 
 def test_atoms_near_each_other_meet_when_they_contract_by_themselves():
     """The same two far from all others are one."""
     extent = 0.4 * reach(problem_of(PAIR, 25.0), 1e-10)
-    weights = np.array([0.9, 0.05, 0.05])
-    law = mf.from_points([3.0, -extent, extent], weights, name="atoms")
-    carrier = begun(problem_of(law, 25.0))
+    mass = np.array([0.9, 0.05, 0.05])
+    carrier = begun(problem_of([3.0, -extent, extent], 25.0, mass=mass))
     adapted = carrier.adapt(0.0, carrier.state)
     assert adapted is not None and len(adapted.weights) == 2
 
@@ -75,8 +81,7 @@ def test_atoms_near_each_other_meet_when_they_contract_by_themselves():
 @pytest.mark.parametrize("flow", [mf.Flow("none", strength=-1.0), mf.Flow(True, -1.0)])
 def test_repelling_atoms_never_meet(flow):
     """They leave each other, however near they start."""
-    law = mf.from_points([0.0, 1e-8], name="atoms")
-    carrier = begun(problem_of(law, flow=flow))
+    carrier = begun(problem_of([0.0, 1e-8], flow=flow))
     assert carrier.adapt(0.0, carrier.state) is None
 
 
@@ -89,8 +94,7 @@ def test_repelling_atoms_never_meet(flow):
 )
 def test_coincident_atoms_are_one_from_the_start(manifold, points):
     """They can never part; a note says so."""
-    problem = problem_of(mf.from_points(points, name="atoms"), manifold=manifold)
-    carrier = begun(problem)
+    carrier = begun(problem_of(points, manifold=manifold))
     assert carrier.weights.tolist() == [0.75, 0.25]
     notes = [event.text for event in carrier.arrival() if event.kind == "note"]
     assert notes == ["atoms 0, 2, 3 start in one place: they are one atom"]
@@ -98,8 +102,7 @@ def test_coincident_atoms_are_one_from_the_start(manifold, points):
 
 def test_clusters_are_announced_with_their_masses():
     """The tree of clusters has no leaves otherwise; stragglers belong to the heavy one."""
-    law = mf.from_points([0.0, 0.01, 2.0], np.array([0.2, 0.3, 0.5]), name="atoms")
-    born = begun(problem_of(law)).arrival()
+    born = begun(problem_of([0.0, 0.01, 2.0], mass=np.array([0.2, 0.3, 0.5]))).arrival()
     assert [event.kind for event in born] == ["cluster", "cluster"]
     assert sorted(event.mass[0] for event in born) == [0.5, 0.5]
     assert {event.clusters[0] for event in born} == {0, 2}
@@ -107,12 +110,11 @@ def test_clusters_are_announced_with_their_masses():
 
 def test_atoms_that_part_again_have_not_met():
     """Two light atoms near each other that heavy ones pull apart stay two clusters."""
-    weights = np.array([0.49, 0.49, 0.01, 0.01])
-    law = mf.from_points([-0.9, 0.9, -0.02, 0.02], weights, name="atoms")
-    problem = problem_of(law, 4.0)
+    mass = np.array([0.49, 0.49, 0.01, 0.01])
+    problem = problem_of([-0.9, 0.9, -0.02, 0.02], 4.0, mass=mass)
     assert [event.kind for event in begun(problem).arrival()] == ["cluster"] * 4
     run = mf.simulate(problem, until=1e4, save=2)
-    masses = [sorted(event.mass) for event in run.events if event.kind == "merge"]
+    masses = [sorted(event.mass) for event in merges(run)]
     assert masses == [pytest.approx(m) for m in ([0.01, 0.49], [0.01, 0.49], [0.5, 0.5])]
 
 
@@ -121,26 +123,24 @@ def test_every_merge_of_a_dense_cloud_is_told_once():
     """The clusters that are left have the masses that the merges leave."""
     rng = np.random.default_rng(3)
     angles, weights = np.sort(rng.uniform(0, 2 * np.pi, 60)), rng.dirichlet(np.full(60, 0.5))
-    problem = problem_of(mf.from_points(angles, weights, name="atoms"), 25.0)
+    problem = problem_of(angles, 25.0, mass=weights)
     run = mf.simulate(problem, until=1e12, save=2)
     mass = {e.clusters[0]: e.mass[0] for e in run.events if e.kind == "cluster"}
-    for event in run.events:
-        if event.kind == "merge":
-            for number, expected in zip(event.clusters, event.mass, strict=True):
-                assert mass[number] == pytest.approx(expected, abs=1e-14)
-            kept, gone = sorted(event.clusters)
-            mass[kept] += mass.pop(gone)
+    for event in merges(run):
+        for number, expected in zip(event.clusters, event.mass, strict=True):
+            assert mass[number] == pytest.approx(expected, abs=1e-14)
+        kept, gone = sorted(event.clusters)
+        mass[kept] += mass.pop(gone)
     assert sorted(mass.values()) == pytest.approx(sorted(run.measures[-1].mass), abs=1e-13)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_meeting_time_is_that_of_a_stiff_reference(flow):
     """Found within a long step, it would be off by a part of it."""
-    law = mf.from_points([0.0, 0.9, 2.1], np.array([0.2, 0.3, 0.5]), name="atoms")
-    problem = problem_of(law, 25.0, flow)
+    problem = problem_of([0.0, 0.9, 2.1], 25.0, flow, mass=np.array([0.2, 0.3, 0.5]))
     measure = problem.initial_measure()
     run = mf.simulate(problem, until=1e9, save=2, tolerance=1e-12)
-    first = next(event for event in run.events if event.kind == "merge")
+    first = merges(run)[0]
 
     def gap(time: float, angles: np.ndarray) -> float:
         return angles[1] - angles[0] - 0.05
@@ -156,12 +156,10 @@ def test_meeting_time_is_that_of_a_stiff_reference(flow):
 
 def test_three_clusters_that_meet_in_one_step_meet_one_after_another():
     """Masses are those just before each meeting."""
-    law = mf.from_points([-0.5, 0.0, 0.5001], np.array([0.3, 0.3, 0.4]), name="atoms")
-    run = mf.simulate(problem_of(law, 4.0, mf.SA), until=50.0, save=2)
-    merges = [event for event in run.events if event.kind == "merge"]
-    assert len(merges) == 2
-    assert merges[0].time <= merges[1].time
-    assert sum(merges[1].mass) == pytest.approx(1.0, abs=1e-15)
+    problem = problem_of([-0.5, 0.0, 0.5001], 4.0, mf.SA, mass=np.array([0.3, 0.3, 0.4]))
+    first, last = merges(mf.simulate(problem, until=50.0, save=2))
+    assert first.time <= last.time
+    assert sum(last.mass) == pytest.approx(1.0, abs=1e-15)
 
 
 def test_steps_are_bounded_by_the_rates_between_atoms():
@@ -169,9 +167,7 @@ def test_steps_are_bounded_by_the_rates_between_atoms():
     rng = np.random.default_rng(3)
     for flow in (mf.USA, mf.SA, mf.Flow("none", strength=-2.0)):
         for manifold in (mf.Circle(), mf.Sphere()):
-            law = mf.from_points(manifold.random_points(12, rng), name="atoms")
-            problem = problem_of(law, 9.0, flow, manifold)
-            carrier = begun(problem)
+            carrier = begun(problem_of(manifold.random_points(12, rng), 9.0, flow, manifold))
             step = carrier.largest_step(0.0, carrier.state)
             jacobian = np.empty((len(carrier.state), len(carrier.state)))
             for i, row in enumerate(np.eye(len(carrier.state)) * 1e-6):
@@ -182,7 +178,7 @@ def test_steps_are_bounded_by_the_rates_between_atoms():
 
 def test_single_atom_rests_at_any_time():
     """Nothing limits its steps."""
-    problem = problem_of(mf.from_points([1.0], name="atoms"))
+    problem = problem_of([1.0])
     carrier = begun(problem)
     last = list(trajectory(problem, carrier, [0.0, 1e300], tolerance=1e-10))[-1]
     assert last.time == 1e300
@@ -217,7 +213,7 @@ def test_atoms_that_repel_come_to_rest(manifold, flow, beta):
     angles = 2.0 * np.pi * np.arange(3) / 3 + np.array([0.0, 0.2, -0.3])
     circle = np.column_stack([np.cos(angles), np.sin(angles), 0.1 * np.arange(3)])
     points = angles if manifold.dimension == 1 else circle
-    problem = problem_of(mf.from_points(points, name="atoms"), beta, flow, manifold)
+    problem = problem_of(points, beta, flow, manifold)
     run = mf.simulate(problem, until=1e60, save=[1e50, 1e60])
     assert run.diagnostics["steps"][-1] < 2000
     points = run.measures[-1].points
@@ -228,19 +224,16 @@ def test_atoms_that_repel_come_to_rest(manifold, flow, beta):
 @pytest.mark.parametrize("beta", [-600.0, 600.0])
 def test_steps_are_bounded_where_the_attention_underflows(beta):
     """0/0 would be no bound, and a warning."""
-    law = mf.from_points([0.0, 0.001, 0.002], name="atoms")
-    carrier = begun(problem_of(law, beta, mf.SA))
+    carrier = begun(problem_of([0.0, 0.001, 0.002], beta, mf.SA))
     assert 0.0 < carrier.largest_step(0.0, carrier.state) < 10.0
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_times_of_meetings_do_not_depend_on_the_steps(flow):
     """Three near each other: whether a step ended between two meetings decided when they met."""
-    law = mf.from_points([0.0, 0.35, 0.9], np.array([0.2, 0.2, 0.6]), name="atoms")
-    times = []
-    for tolerance in (1e-8, 1e-10, 1e-12):
-        run = mf.simulate(problem_of(law, 4.0, flow), until=1e4, save=2, tolerance=tolerance)
-        times.append([event.time for event in run.events if event.kind == "merge"])
+    problem = problem_of([0.0, 0.35, 0.9], 4.0, flow, mass=np.array([0.2, 0.2, 0.6]))
+    runs = [mf.simulate(problem, 1e4, save=2, tolerance=each) for each in (1e-8, 1e-10, 1e-12)]
+    times = [[event.time for event in merges(run)] for run in runs]
     assert times[0] == pytest.approx(times[2], rel=1e-7)
     assert times[1] == pytest.approx(times[2], rel=1e-8)
 
@@ -248,7 +241,7 @@ def test_times_of_meetings_do_not_depend_on_the_steps(flow):
 @pytest.mark.parametrize("points", [[0.0, 1e-7, 0.2, 0.4, 0.6], [0.0, 1e-7, 0.04, 0.08, 0.12, 3]])
 def test_atoms_of_two_clusters_that_become_one_have_met(points):
     """The tree would keep a cluster that is gone."""
-    run = mf.simulate(problem_of(mf.from_points(points, name="atoms"), 25.0), until=1e4, save=2)
+    run = mf.simulate(problem_of(points, 25.0), until=1e4, save=2)
     kinds = [event.kind for event in run.events]
     assert kinds.count("cluster") - kinds.count("merge") == len(run.measures[-1].points)
 
@@ -260,47 +253,41 @@ def test_velocities_too_small_to_be_squared_are_followed(manifold):
     """SciPy's error norm underflows below 1e-154: steps then went anywhere."""
     angles = np.array([0.3, 3.3])
     space = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(2)])
-    law = mf.from_points(angles if manifold.dimension == 1 else space, name="atoms")
-    problem = problem_of(law, 200.0, manifold=manifold)
+    problem = problem_of(angles if manifold.dimension == 1 else space, 200.0, manifold=manifold)
     exact = mf.two_cluster_time(problem, 3.0, 0.25 / np.sqrt(200.0))
     run = mf.simulate(problem, until=2e172, save=[1e172, 2e172])
-    (merge,) = [event for event in run.events if event.kind == "merge"]
+    (merge,) = merges(run)
     assert merge.time == pytest.approx(exact, rel=1e-8)
     assert exact > 1e172
 
 
 def test_exact_equilibrium_rests():
     """Opposite points on the sphere have velocity 0 to the last bit, and a rate that is not."""
-    law = mf.from_points([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], name="atoms")
-    run = mf.simulate(problem_of(law, 1.0, manifold=mf.Sphere()), until=1e60, save=[1e60])
+    problem = problem_of([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], 1.0, manifold=mf.Sphere())
+    run = mf.simulate(problem, until=1e60, save=[1e60])
     assert run.diagnostics["steps"][-1] < 200
     assert len(run.measures[-1].points) == 2
 
 
 def test_zonal_atoms_are_summed_by_pairs():
     """The noise of moments, 1e-17, would move them where the kernel is 1e-20."""
-    law = mf.from_points([0.0, 2.0, 4.3], name="atoms")
-    own = zonal(lambda s: np.exp(25.0 * (s - 1.0)))
-    problem = mf.Problem(mf.Circle(), own, mf.USA, law)
-    reference = begun(problem_of(law, 25.0))
-    carrier = begun(problem)
+    problem = problem_of([0.0, 2.0, 4.3], 25.0)
+    reference = begun(problem)
+    carrier = begun(replace(problem, kernel=zonal(lambda s: np.exp(25.0 * (s - 1.0)))))
     expected = reference.rhs(0.0, reference.state)
     assert carrier.rhs(0.0, carrier.state) == pytest.approx(expected, rel=1e-12)
 
 
 def test_weak_flows_are_slow_and_nothing_else():
     """A first step that is far too short was taken for one that vanishes."""
-    law = mf.from_points([0.0, 2.0], name="atoms")
-    run = mf.simulate(
-        problem_of(law, 1.0, mf.Flow("none", strength=1e-20)), until=1e30, save=[1e30]
-    )
+    problem = problem_of([0.0, 2.0], 1.0, mf.Flow("none", strength=1e-20))
+    run = mf.simulate(problem, until=1e30, save=[1e30])
     assert len(run.measures[-1].points) == 1
 
 
 def test_massless_atoms_in_one_place_are_one():
     """Their mean point is no number."""
-    law = mf.from_points([0.0, 2.0, 2.0], np.array([1.0, 0.0, 0.0]), name="atoms")
-    carrier = begun(problem_of(law))
+    carrier = begun(problem_of([0.0, 2.0, 2.0], mass=np.array([1.0, 0.0, 0.0])))
     assert carrier.state.tolist() == [0.0, 2.0]
 
 
@@ -308,9 +295,7 @@ def test_massless_atoms_in_one_place_are_one():
 def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance, beta):
     """Points that become one too early lose what lies between them."""
     extent = 0.99 * reach(problem_of(PAIR, beta), tolerance)
-    weights = np.array([0.3, 0.2, 0.5])
-    law = mf.from_points([0.0, extent, 2.0], weights, name="atoms")
-    problem = problem_of(law, beta)
+    problem = problem_of([0.0, extent, 2.0], beta, mass=np.array([0.3, 0.2, 0.5]))
     carrier = begun(problem, tolerance)
     adapted = carrier.adapt(0.0, carrier.state)
     assert adapted is not None and len(adapted.weights) == 2
