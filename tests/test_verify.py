@@ -7,6 +7,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from head_oracle import B1, V1
 
 import meanfield as mf
 from meanfield.runs import Run
@@ -284,7 +285,7 @@ def test_file_of_a_run_has_its_hash(tmp_path, density):
 @pytest.fixture(scope="module", params=["kernel", "heads"])
 def edited(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Callable[[Any], set[str]]:
     """Function: which checks fail of a file that was edited and has lost its hash."""
-    matrix = mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
+    matrix = mf.Head(score=B1, value=V1)
     kernels = {"kernel": mf.exponential(5.0), "heads": mf.Attention([matrix], beta=2.0)}
     path = tmp_path_factory.mktemp("edited") / "run.h5"
     mf.simulate(of(kernels[request.param]), until=4.0, save=9, output=path)

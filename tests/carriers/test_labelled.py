@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from head_oracle import B1, V1
 from scipy.interpolate import CubicSpline
 from scipy.signal import lfilter
 
@@ -20,6 +21,11 @@ from meanfield.spectrum.kuramoto import ott_antonsen_order
 def causal(beta: float, **options: object) -> mf.Attention:
     """One head of numbers under a mask."""
     return mf.Attention([mf.Head()], beta=beta, mask="causal", **options)
+
+
+def kuramoto(law: mf.Law, spread: object, flow: mf.Flow = mf.USA, **given: object) -> mf.Problem:
+    """Linear kernel on the circle, and tokens with frequencies."""
+    return mf.Problem(mf.Circle(), mf.linear(), flow, law, frequencies=spread, **given)
 
 
 def last(run: mf.Run) -> LabelledDensity:
@@ -74,7 +80,7 @@ def test_layers_that_begin_alike_are_the_unmasked_density():
 
 def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask():
     """Heads go another way through the fields, and diffusion through another scheme."""
-    heads = [mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])]
+    heads = [mf.Head(score=B1, value=V1)]
     law = mf.perturbed_uniform([[1, 0.2, 0.0], [2, 0.0, 0.1]])
     given = {"beta": 2.0, "diffusivity": 0.05}
     problem = mf.Problem(
@@ -135,9 +141,7 @@ def test_lorentzian_labels_follow_ott_and_antonsen(width, labels, order):
         return mf.from_density(np.conj(alpha) ** np.arange(24))
 
     spread = mf.Lorentzian(width)
-    problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.USA, mf.from_labels(start), frequencies=spread
-    )
+    problem = kuramoto(mf.from_labels(start), spread)
     run = mf.simulate(problem, until=5.0, save=2, labels=labels, tolerance=1e-3)
     assert run.observables["order_parameter"] == pytest.approx([0.1, order], abs=1e-3)
     assert order == pytest.approx(ott_antonsen_order(spread, 1.0, 5.0, 0.1), abs=1e-13)
@@ -145,13 +149,7 @@ def test_lorentzian_labels_follow_ott_and_antonsen(width, labels, order):
 
 def test_gaussian_labels_grow_at_landaus_rate():
     """Smooth laws need few labels: the pole of coupling H(z) = 1 after transients have gone."""
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        initial=mf.perturbed_uniform([[1, 2e-6, 0.0]]),
-        frequencies=mf.Gaussian(0.3, centre=0.2),
-    )
+    problem = kuramoto(mf.perturbed_uniform([[1, 2e-6, 0.0]]), mf.Gaussian(0.3, centre=0.2))
     run = mf.simulate(problem, until=16.0, save=[12.0, 16.0], labels=48)
     growth = np.log(run.moments[1, 1] / run.moments[0, 1]) / 4.0
     assert growth == pytest.approx(mf.incoherence_growth_rates(problem)[1], abs=1e-5)
@@ -161,12 +159,8 @@ def test_uniform_frequencies_lock_to_the_closed_form():
     """One token at each of Gauss's nodes, with its weight: fully locked, r is a quadrature."""
     spread = mf.UniformSpread(0.7)
     omega, weights = spread.nodes(60)
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        initial=mf.from_points(np.linspace(-0.5, 0.5, 60), weights),
-        frequencies=mf.GivenFrequencies(omega),
+    problem = kuramoto(
+        mf.from_points(np.linspace(-0.5, 0.5, 60), weights), mf.GivenFrequencies(omega)
     )
     run = mf.simulate(problem, until=60.0, save=2)
     order = run.observables["order_parameter"][-1]
@@ -179,13 +173,7 @@ def test_gaussian_tokens_reach_partial_synchrony():
     spread = mf.Gaussian(0.5)
     omega = spread.quantiles((np.arange(400) + 0.5) / 400)
     phases = np.random.default_rng(1).uniform(-1.5, 1.5, 400)
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        initial=mf.from_points(phases),
-        frequencies=mf.GivenFrequencies(omega),
-    )
+    problem = kuramoto(mf.from_points(phases), mf.GivenFrequencies(omega))
     run = mf.simulate(problem, until=60.0, save=np.linspace(30.0, 60.0, 50), tolerance=1e-6)
     # 15 % drift, as random phases do: 0.02 at one time, less in the mean.
     mean = run.observables["order_parameter"].mean()
@@ -194,12 +182,8 @@ def test_gaussian_tokens_reach_partial_synchrony():
 
 def test_tokens_draw_their_frequencies_from_the_law():
     """The seed says which; points and noise come from other numbers."""
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.Flow("none", strength=1e-9),
-        mf.from_points(np.zeros(400)),
-        frequencies=mf.Gaussian(0.5, centre=1.0),
+    problem = kuramoto(
+        mf.from_points(np.zeros(400)), mf.Gaussian(0.5, centre=1.0), mf.Flow("none", strength=1e-9)
     )
     first, again = (mf.simulate(problem, until=1.0, save=2, seed=3) for _ in range(2))
     drawn = first.measures[-1].points
@@ -210,13 +194,7 @@ def test_tokens_draw_their_frequencies_from_the_law():
 
 def test_locked_labels_end_the_run_with_what_to_do():
     """Each collapses into a point: no degree resolves that for long."""
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        initial=mf.von_mises_fisher(2.0),
-        frequencies=mf.UniformSpread(0.3),
-    )
+    problem = kuramoto(mf.von_mises_fisher(2.0), mf.UniformSpread(0.3))
     with pytest.raises(mf.SimulationError, match=r"of a label at degree 48; .* a diffusivity"):
         mf.simulate(problem, until=20.0, save=2, labels=8, max_degree=48, tolerance=1e-4)
 
@@ -234,9 +212,7 @@ def test_carriers_without_labels_refuse_them():
     with pytest.raises(TypeError, match=r"needs an initial density, got points"):
         mf.simulate(points, until=1.0, representation="labelled")
     spread = mf.GivenFrequencies([0.1, 0.2, 0.3])
-    three = mf.Problem(
-        mf.Circle(), mf.linear(), mf.USA, mf.from_points([0.0, 1.0]), frequencies=spread
-    )
+    three = kuramoto(mf.from_points([0.0, 1.0]), spread)
     with pytest.raises(ValueError, match=r"3 frequencies are given to 2 tokens"):
         mf.simulate(three, until=1.0)
 
@@ -322,12 +298,10 @@ def equidistant(until: float, diffusivity: float = 0.0, tau: float = 0.0) -> Com
 )
 def test_frequencies_do_not_recur(until, diffusivity, tolerance):
     """Finitely many echo: 44 of Gauss and Hermite had 0.35 for 7e-5 at t = 16."""
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.Flow("none", diffusivity=diffusivity),
+    problem = kuramoto(
         mf.perturbed_uniform([[1, 0.3, 0.0]]),
-        frequencies=mf.Gaussian(width=1.0),
+        mf.Gaussian(width=1.0),
+        mf.Flow("none", diffusivity=diffusivity),
     )
     run = mf.simulate(problem, until=until, save=2, tolerance=tolerance)
     exact = equidistant(until, diffusivity)
@@ -348,9 +322,7 @@ def waves(tau: float) -> mf.from_labels:
 def test_waves_between_labels_are_seen(tau):
     """16 labels take waves of 6.702 = 2 pi / h for none, and began with |c_1| = 0.15."""
     spread, times = mf.Gaussian(width=1.0), np.linspace(0.0, tau, 4)
-    problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.Flow("none", strength=1e-9), waves(tau), frequencies=spread
-    )
+    problem = kuramoto(waves(tau), spread, mf.Flow("none", strength=1e-9))
     run = mf.simulate(problem, until=tau, save=times, tolerance=1e-6, labels=16)
     # Free streaming: the characteristic function of the law, at t - tau.
     exact = 0.15 * np.exp(-0.5 * (times - tau) ** 2)
@@ -360,9 +332,7 @@ def test_waves_between_labels_are_seen(tau):
 
 def test_waves_that_meet_the_field_are_those_of_sums():
     """An echo of the start that the kernel pulls at as it comes."""
-    problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.USA, waves(6.7), frequencies=mf.Gaussian(width=1.0)
-    )
+    problem = kuramoto(waves(6.7), mf.Gaussian(width=1.0))
     run = mf.simulate(problem, until=8.0, save=2, tolerance=1e-5, labels=16)
     exact = equidistant(8.0, tau=6.7)
     assert np.abs(exact[1]) > 0.1
@@ -397,9 +367,7 @@ def test_layers_too_narrow_end_with_how_many_positions_would_do():
 @pytest.mark.slow
 def test_numbers_of_labels_in_errors_resolve_the_start():
     """A number that fails again helps nobody."""
-    problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.USA, waves(400.0), frequencies=mf.Gaussian(width=1.0)
-    )
+    problem = kuramoto(waves(400.0), mf.Gaussian(width=1.0))
     with pytest.raises(ValueError, match=r"give labels = \d+ or more") as error:
         mf.simulate(problem, until=1.0, labels=1400, tolerance=1e-6)
     enough = int(str(error.value).partition("labels = ")[2].split()[0])
@@ -409,12 +377,9 @@ def test_numbers_of_labels_in_errors_resolve_the_start():
 
 def test_more_labels_tell_events_once():
     """A run that begins again would enter its stages twice, or forget one at a saved time."""
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        initial=mf.perturbed_uniform([[1, 0.3, 0.0]]),
-        frequencies=mf.Gaussian(width=1.0),
+    problem = kuramoto(
+        mf.perturbed_uniform([[1, 0.3, 0.0]]),
+        mf.Gaussian(width=1.0),
         stages=[mf.Stage(end=1.0), mf.Stage(flow=mf.Flow("none", strength=0.5))],
     )
     run = mf.simulate(problem, until=10.0, save=[1.0, 10.0], tolerance=1e-4, labels=8)
@@ -467,7 +432,7 @@ def test_too_few_frequencies_end_the_run_with_how_many_would_do():
 def equal_at_all_frequencies() -> mf.Problem:
     """Lorentzian frequencies, from a law that is the same at all of them."""
     law = mf.from_density(0.3 ** np.arange(24))
-    return mf.Problem(mf.Circle(), mf.linear(), mf.USA, law, frequencies=mf.Lorentzian(0.2))
+    return kuramoto(law, mf.Lorentzian(0.2))
 
 
 @pytest.mark.parametrize("until", [0.5, 20.0])
@@ -498,13 +463,7 @@ def test_advised_number_completes(monkeypatch):
 
 def test_evaluations_count_what_fewer_labels_took():
     """Work would seem to fall where a run begins again with more labels."""
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        mf.perturbed_uniform([[1, 0.3, 0.0]]),
-        frequencies=mf.Gaussian(width=1.0),
-    )
+    problem = kuramoto(mf.perturbed_uniform([[1, 0.3, 0.0]]), mf.Gaussian(width=1.0))
     options, calls = Options(labels=16, tolerance=1e-3), list[int]()
     labels, counts = [], []
     for snapshot in evolve(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from head_oracle import MASSES_3, TOKENS_3
 
 import meanfield as mf
 from meanfield.carriers.idle import uniform_is_stationary
@@ -60,14 +61,10 @@ def test_carriers_agree(kernel, flow):
 
 def test_attention_and_a_layer_move_tokens_as_known():
     """Four tokens under softmax and a tanh layer, by an independent high-order integration."""
-    polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
-    points = np.stack(
-        [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)], axis=1
-    )
-    law = mf.from_points(points, [0.1, 0.4, 0.3, 0.2])
+    law = mf.from_points(TOKENS_3, MASSES_3)
     problem = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA, law, feed_forward=WIDE)
     first = [0.8393117046495, -0.4054672050991, -0.2883455438179]
-    assert np.allclose(fixed_field(problem).velocity(points)[0], first, atol=1e-12)
+    assert np.allclose(fixed_field(problem).velocity(TOKENS_3)[0], first, atol=1e-12)
     run = mf.simulate(problem, until=1.0, save=[1.0], representation="particles", tolerance=1e-12)
     expected = [
         [0.9892936195381, -0.0984837518028, 0.1076990481478],
@@ -149,11 +146,9 @@ def test_fields_without_potential_say_why():
     lines = [
         (mf.Problem(circle, kernel, mf.USA, drift=TURN), "drift matrix is not symmetric"),
         (mf.Problem(circle, kernel, mf.USA, feed_forward=FLAT), "writes in another direction"),
-        (
-            mf.Problem(circle, kernel, mf.SA, drift=mf.LinearDrift([1.0, 0.0])),
-            "Z divides attention",
-        ),
-    ]
+        (mf.Problem(circle, kernel, mf.SA, drift=mf.LinearDrift([1.0, 0.0])),
+         "Z divides attention"),
+    ]  # fmt: skip
     point = mf.Measure(circle, np.zeros(1))
     for problem, words in lines:
         assert words in str(energy_note(problem))

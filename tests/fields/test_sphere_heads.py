@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from head_oracle import B3, MASSES_3, TOKENS_3, V3, VELOCITIES_3
 
 import meanfield as mf
 from meanfield.arrays import EPS
@@ -14,8 +15,6 @@ from meanfield.fields.sphere.heads import head_table, transport, velocity
 from meanfield.terms.attention import HeadMatrices
 
 SPHERE = mf.Sphere()
-SCORE = np.array([[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]])
-VALUE = np.array([[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]])
 
 
 def direct(
@@ -57,32 +56,13 @@ def of_rank(*values: float, seed: int = 0) -> np.ndarray:
     return left @ np.diag(values) @ right
 
 
-@pytest.mark.parametrize(
-    ("normalized", "expected"),
-    [
-        (
-            True,
-            "-0.0740331222631 0.0399585605559 0.0249101228406 0.1298467349063 0.2699139293673 "
-            "-0.4923014184668 -0.0975880714027 -0.0022415084720 0.0648361978242 -0.2462208248698 "
-            "-0.3090546328196 0.3352736089642",
-        ),
-        (
-            False,
-            "-0.0707906854281 0.0382084910646 0.0238191314384 0.2686344791089 0.5584136395277 "
-            "-1.0185018145416 -0.1262470572126 -0.0028997790840 0.0838768412830 -0.5202665033713 "
-            "-0.6530348245431 0.7084357235044",
-        ),
-    ],
-)
-def test_velocity_is_that_of_four_tokens(normalized, expected):
+@pytest.mark.parametrize("normalization", VELOCITIES_3)
+def test_velocity_is_that_of_four_tokens(normalization):
     """B^T for B, V from the wrong side, or y_a of the wrong harmonic would give other numbers."""
-    polar, azimuth = np.array([[0.4, 0.3], [1.2, 2.0], [2.3, 4.1], [1.7, 5.5]]).T
-    across = np.sin(polar)
-    tokens = np.column_stack([across * np.cos(azimuth), across * np.sin(azimuth), np.cos(polar)])
-    weights = np.array([0.1, 0.4, 0.3, 0.2])
-    head = HeadMatrices(3.0 * SCORE, VALUE)
+    tokens, weights, normalized = TOKENS_3, MASSES_3, normalization == "softmax"
+    head = HeadMatrices(3.0 * B3, V3)
     found = by_series([head], normalized, tokens, tokens, weights)
-    known = np.array(expected.split(), dtype=float).reshape(4, 3)
+    known = np.array(VELOCITIES_3[normalization].split(), dtype=float).reshape(4, 3)
     # Rounding of the known digits.
     assert np.abs(found - known).max() < 1e-12
     assert np.abs(found - direct([head], normalized, tokens, tokens, weights)).max() < 3e-14
@@ -106,7 +86,7 @@ def test_velocity_is_the_sum_over_tokens(score, normalized, tolerance):
     """A parity, a singular value's sign, or degrees cut too early would show in some score."""
     points = SPHERE.random_points(200, np.random.default_rng(1))
     weights = np.full(200, 1.0 / 200)
-    heads = [HeadMatrices(score, VALUE), HeadMatrices(0.5 * score.T, SCORE)]
+    heads = [HeadMatrices(score, V3), HeadMatrices(0.5 * score.T, B3)]
     scale = heads[0].sharpness
     found = by_series(heads, normalized, points[:50], points, None, scale)
     expected = direct(heads, normalized, points[:50], points, weights, scale)
@@ -117,7 +97,7 @@ def test_quotient_is_taken_at_the_token():
     """Between two clusters v has many more degrees than its numerator: 1e-9 would be 1e-1."""
     clusters = np.array([[0.0, 0.6, 0.8], [0.0, -0.6, -0.8]])
     targets = SPHERE.random_points(40, np.random.default_rng(2))
-    head = HeadMatrices(20.0 * np.eye(3), VALUE)
+    head = HeadMatrices(20.0 * np.eye(3), V3)
     weights = np.array([0.5, 0.5])
     near = np.abs(targets @ clusters[0]) > 0.3
     found = by_series([head], True, targets[near], clusters, weights)
@@ -146,7 +126,7 @@ def test_identity_head_is_the_zonal_kernel(flow):
 
 def test_right_hand_side_of_polynomials_is_free_of_aliasing():
     """What products have above the degree would come back into it, on too few rings."""
-    table = head_table(HeadMatrices(3.0 * SCORE, VALUE), False, 3.0)
+    table = head_table(HeadMatrices(3.0 * B3, V3), False, 3.0)
     density = packing.from_modes([[1, 0, 0.3], [2, 1, 0.2], [4, -3, 0.1]])
     coarse, fine = transport([table], 4)(density), transport([table], 30)(density)
     assert coarse[0] == 0.0
@@ -156,7 +136,7 @@ def test_right_hand_side_of_polynomials_is_free_of_aliasing():
 def test_row_scale_keeps_digits_where_the_score_is_small():
     """Scaled by e^{-r_1}, all digits of a direction with |S^T x| = 0 would be rounding."""
     points = SPHERE.random_points(100, np.random.default_rng(5))
-    head = HeadMatrices(np.diag([25.0, 1.0, 1.0]), VALUE)
+    head = HeadMatrices(np.diag([25.0, 1.0, 1.0]), V3)
     targets = np.array([[0.0, 0.6, 0.8], [1.0, 0.0, 0.0], [0.5, 0.0, np.sqrt(0.75)]])
     found = by_series([head], True, targets, points, None)
     expected = direct([head], True, targets, points, np.full(100, 0.01))
@@ -173,7 +153,7 @@ def test_row_scale_keeps_digits_where_the_score_is_small():
 def test_threads_do_not_change_a_bit():
     """Runs would not repeat on another machine."""
     points = SPHERE.random_points(40_000, np.random.default_rng(6))
-    heads = [HeadMatrices(30.0 * SCORE, VALUE)]
+    heads = [HeadMatrices(30.0 * B3, V3)]
     before = threads()
     try:
         set_threads(1)
@@ -187,4 +167,4 @@ def test_threads_do_not_change_a_bit():
 def test_tables_beyond_memory_are_refused():
     """A run would end without a word when memory does."""
     with pytest.raises(ValueError, match=r"beta \|B\| = 1000 needs a table of .* GiB"):
-        head_table(HeadMatrices(np.diag([1000.0, 900.0, 500.0]), VALUE), True, 0.0)
+        head_table(HeadMatrices(np.diag([1000.0, 900.0, 500.0]), V3), True, 0.0)

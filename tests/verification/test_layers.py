@@ -5,6 +5,8 @@ from dataclasses import replace
 import core
 import numpy as np
 import pytest
+from head_oracle import MASSES_3, TOKENS_3
+from parameters import refused
 
 import meanfield as mf
 from meanfield.fields.layer_outputs import LayerOutputs
@@ -92,13 +94,10 @@ def test_late_layers_shrink_the_gap_by_their_clock():
 @pytest.mark.parametrize(
     ("placement", "ratio"),
     [
-        ("post", 60.1036157),
-        ("pre", 3.1954432),
-        ("peri", 3.4207208),
-        ("ngpt", 9.8991480),
+        ("post", 60.1036157), ("pre", 3.1954432), ("peri", 3.4207208), ("ngpt", 9.8991480),
         ("depth_scaled", 9.4596703),
     ],
-)
+)  # fmt: skip
 def test_small_modes_grow_by_the_clock_of_the_placement(placement, ratio):
     """Mode 3 about uniform, beta = 5, r_0 = 1.5, t = 6: algebraic growth of pre and peri."""
     law = mf.perturbed_uniform([[3, 1e-6, 0.0]])
@@ -154,8 +153,7 @@ def test_a_layer_that_folds_the_nodes_says_so():
         beta=3.0,
     )
     problem = mf.Problem(mf.Circle(), attention, initial=LAW, layers=Layers(5.0, 3, "post"))
-    with pytest.raises(mf.SimulationError, match="a layer of step 5 folds the nodes"):
-        mf.simulate(problem)
+    refused("a layer of step 5 folds the nodes", mf.simulate, problem, error=mf.SimulationError)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +203,7 @@ def test_depth_scaled_flows_run_by_their_clock(carrier):
 
 def test_attention_then_a_layer_in_turn_is_of_first_order():
     """N(x + h A), then N(x + h u), against the flow of the sum: off by 0.285 h for four tokens."""
-    polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
-    points = np.stack(
-        [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)], axis=1
-    )
-    law = mf.from_points(points, [0.1, 0.4, 0.3, 0.2])
+    law = mf.from_points(TOKENS_3, MASSES_3)
     layer = mf.FeedForward(
         [[1, -0.5, 0.3], [0.2, 0.8, -1.1]], [[0.7, -0.3], [0.4, 0.9], [-0.6, 0.5]], (0.1, -0.2),
         "tanh",
@@ -241,8 +235,7 @@ def test_layers_of_r_d_add_what_attention_finds():
     weights /= weights.sum(axis=1, keepdims=True)
     found = mf.simulate(problem).measures[-1].points
     assert found == pytest.approx(x + 0.25 * weights @ x, abs=1e-14)
-    with pytest.raises(ValueError, match='must be "post"'):
-        replace(problem, layers=Layers(placement="pre"))
+    refused('must be "post"', replace, problem, layers=Layers(placement="pre"))
 
 
 def test_early_speeds_and_late_gaps():
@@ -325,27 +318,21 @@ def test_what_layers_cannot_do_says_so():
         with pytest.raises(ValueError, match=words):
             mf.simulate(replace(repelled, layers=layers), until=1.0, representation="density")
     layered = replace(repelled, layers=Layers(step=0.1))
-    with pytest.raises(ValueError, match="atoms cannot carry layers"):
-        mf.simulate(layered, until=1.0, representation="atoms")
-    with pytest.raises(ValueError, match="until is missing: give it, or count"):
-        mf.simulate(layered)
+    refused("atoms cannot carry layers", mf.simulate, layered, until=1.0, representation="atoms")
+    refused("until is missing: give it, or count", mf.simulate, layered)
     with pytest.raises(ValueError, match=r"save holds 0\.5, expected whole numbers"):
         mf.simulate(layered, until=2.0, save=[0.5, 2.0])
-    with pytest.raises(ValueError, match=r"until = 1\.5 must be a whole number"):
-        mf.simulate(layered, until=1.5)
-    with pytest.raises(ValueError, match='unit = "paper" is for flows'):
-        mf.simulate(layered, until=2, unit="paper")
+    refused(r"until = 1\.5 must be a whole number", mf.simulate, layered, until=1.5)
+    refused('unit = "paper" is for flows', mf.simulate, layered, until=2, unit="paper")
     with pytest.raises(ValueError, match="must be at most 3, the layers' count"):
         mf.simulate(replace(layered, layers=Layers(count=3)), until=4)
     with pytest.raises(ValueError, match="layers and noise exclude each other"):
         replace(layered, flow=mf.Flow("none", diffusivity=0.1))
     grown = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW, layers=Layers(step=0.1))
     for study in (mf.convergence_study, lambda p, **_: mf.linear_operator(p)):
-        with pytest.raises(ValueError, match="rest on the flow|have another clock"):
-            study(grown, until=1, save=[1.0])
+        refused("rest on the flow|have another clock", study, grown, until=1, save=[1.0])
     axial = replace(grown, manifold=mf.Sphere(5), initial=mf.von_mises_fisher(1.0))
-    with pytest.raises(ValueError, match="nodes stand for whole rings"):
-        mf.simulate(axial, until=1)
+    refused("nodes stand for whole rings", mf.simulate, axial, until=1)
     with pytest.raises(mf.SimulationError, match="folds the nodes"):
         mf.simulate(replace(repelled, layers=Layers(step=2.0, placement="pre")), until=3)
 

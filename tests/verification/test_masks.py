@@ -2,23 +2,13 @@
 
 import numpy as np
 import pytest
+from head_oracle import B3, TOKENS_3, V3
 
 import meanfield as mf
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.ordered import FEW, ordered_velocity
 
-ANGLES = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)])
-TOKENS = np.column_stack(
-    [
-        np.sin(ANGLES[:, 0]) * np.cos(ANGLES[:, 1]),
-        np.sin(ANGLES[:, 0]) * np.sin(ANGLES[:, 1]),
-        np.cos(ANGLES[:, 0]),
-    ]
-)
-HEAD = mf.Head(
-    score=[[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]],
-    value=[[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]],
-)
+HEAD = mf.Head(score=B3, value=V3)
 
 
 def causal(space, head=HEAD, beta=3.0, law=None, **options) -> mf.Problem:
@@ -34,10 +24,8 @@ def at(problem: mf.Problem, until: float) -> np.ndarray:
 
 
 def test_velocities_of_a_general_head():
-    """A transposed score, or a token that sees those behind it, would go unnoticed in B = V = 1.
-
-    Reference: sums over j <= k by hand in 16 digits, equal weights.
-    """
+    """A transposed score, or a token that sees those behind it, would go unnoticed in B = V = 1."""
+    # Reference: sums over j <= k by hand in 16 digits, equal weights.
     felt = heads_interaction(causal(mf.Sphere()))
     expected = [
         [0.0205812917, 0.1410602706628, -0.0259376110985],
@@ -45,7 +33,7 @@ def test_velocities_of_a_general_head():
         [-0.130288607004, 0.0074772932446, 0.0769733735467],
         [-0.1765491167928, -0.252311564342, 0.40715764578],
     ]
-    velocity = ordered_velocity(felt, TOKENS, None, far=False)
+    velocity = ordered_velocity(felt, TOKENS_3, None, far=False)
     np.testing.assert_allclose(velocity, expected, rtol=0, atol=5e-11)
 
 
@@ -69,12 +57,10 @@ def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization):
 
 
 def test_first_tokens_follow_closed_forms():
-    """Token 1 follows e^{tV} x; with V = 1 token 2 has c' = (1 - c^2) / (1 + e^{b (1 - c)}).
-
-    c(2) = 0.5791953369111 from c = 0 at beta = 1: the time as function of c has exponential
-    integrals (two equal tokens, at half the rate of the unmasked pair).
-    """
-    found = at(causal(mf.Sphere(), law=mf.from_points(TOKENS)), 1.0)
+    """Token 1 follows e^{tV} x; with V = 1 token 2 has c' = (1 - c^2) / (1 + e^{b (1 - c)})."""
+    # c(2) = 0.5791953369111 from c = 0 at beta = 1: the time as function of c has exponential
+    # integrals (two equal tokens, at half the rate of the unmasked pair).
+    found = at(causal(mf.Sphere(), law=mf.from_points(TOKENS_3)), 1.0)
     np.testing.assert_allclose(
         found[1], [-0.1388054038369, 0.9901045757420, -0.0206395000107], rtol=0, atol=1e-10
     )
@@ -108,10 +94,8 @@ def test_all_tokens_come_to_the_first(seed):
 
 
 def test_strong_centres_stay_where_they_are():
-    """Tokens farther than 4 / sqrt(beta) from all before them hardly move, those behind do.
-
-    200 tokens, beta = 64: displacements of 0.003 (mean of largest) by t = 75, at most 0.05.
-    """
+    """Tokens farther than 4 / sqrt(beta) from all before them hardly move, those behind do."""
+    # 200 tokens, beta = 64: displacements of 0.003 (mean of largest) by t = 75, at most 0.05.
     angles = mf.Circle().random_points(200, np.random.default_rng(11))
     away = np.abs(np.angle(np.exp(1j * (angles[:, None] - angles))))
     strong = [k for k in range(200) if (away[k, :k] > 0.5).all()]

@@ -2,23 +2,15 @@
 
 import numpy as np
 import pytest
+from head_oracle import MASSES_3, TOKENS_3
 
 import meanfield as mf
 
-ANGLES = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)])
-TOKENS = np.column_stack(
-    [
-        np.sin(ANGLES[:, 0]) * np.cos(ANGLES[:, 1]),
-        np.sin(ANGLES[:, 0]) * np.sin(ANGLES[:, 1]),
-        np.cos(ANGLES[:, 0]),
-    ]
-)
-MASSES = [0.1, 0.4, 0.3, 0.2]
 INPUT, BIAS = [[1.0, -0.5, 0.3], [0.2, 0.8, -1.1]], [0.1, -0.2]
 OUTPUT = np.array([[0.7, -0.3], [0.4, 0.9], [-0.6, 0.5]])
 ON, OFF = (mf.FeedForward(INPUT, scale * OUTPUT, BIAS, "tanh") for scale in (1.0, 0.0))
 SEEING, BLIND = (mf.Attention([mf.Head(value=v)], beta=3.0) for v in (1.0, 0.0))
-LAW = mf.from_points(TOKENS, MASSES)
+LAW = mf.from_points(TOKENS_3, MASSES_3)
 
 
 def ends(problem: mf.Problem, until: float) -> np.ndarray:
@@ -43,10 +35,8 @@ def in_turn(shares: list[tuple[str, float]]) -> np.ndarray:
 
 
 def test_splitting_has_its_order():
-    """Stages that end elsewhere, or forget a part, would have other constants.
-
-    Lie is of order one, 0.290 h, Strang of order two, 0.0372 h^2 (LSODA at 1e-13).
-    """
+    """Stages that end elsewhere, or forget a part, would have other constants."""
+    # Lie is of order one, 0.290 h, Strang of order two, 0.0372 h^2 (LSODA at 1e-13).
     whole = ends(mf.Problem(mf.Sphere(), SEEING, initial=LAW, feed_forward=ON), 1.0)
     lie, strang = [], []
     for n in (5, 10):
