@@ -3,6 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
+import meanfield as mf
 from meanfield.recording import execute
 from meanfield.runfile import load_config
 from meanfield.runs import Run
@@ -51,3 +55,17 @@ class Folder:
         """Run, and load the file."""
         self.run(*overrides, **options)
         return load(self.output)
+
+
+def assert_resumes(path: Path, problem: mf.Problem, until: float) -> None:
+    """A run of Python that is interrupted and resumed has the moments of the whole one."""
+
+    def interrupt(time: float, measure: Any) -> None:
+        if time > 0.0:
+            raise KeyboardInterrupt
+
+    whole = mf.simulate(problem, until, save=3, output=path)
+    with pytest.raises(KeyboardInterrupt):
+        mf.simulate(problem, until, save=3, output=path, overwrite=True, callback=interrupt)
+    again = mf.simulate(problem, until, save=3, output=path, resume=True)
+    assert np.array_equal(again.moments, whole.moments)

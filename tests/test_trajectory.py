@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from parameters import each
 
 import meanfield as mf
 from meanfield.carriers import (
@@ -31,11 +30,27 @@ PROBLEMS = {
 }
 # The densities double their degree twice before this time.
 END = {"density USA": 20.0, "density SA": 3.0, "particles USA": 20.0, "particles SA": 5.0}
+SPHERE = mf.Sphere()
+ON_SPHERE = mf.perturbed_uniform([[2, 1, 0.15], [3, -2, 0.1], [1, 0, 0.05]])
+CROWD = SPHERE.random_points(900, np.random.default_rng(2))
+FEW = np.vstack([[0.0, 0.0, 1.0], CROWD[:11]])
+SPHERES = {
+    "density USA, sphere": (mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, ON_SPHERE), 20.0),
+    "density SA, sphere": (mf.Problem(SPHERE, mf.exponential(5.0), mf.SA, ON_SPHERE), 2.0),
+    "few tokens, sphere": (
+        mf.Problem(SPHERE, mf.exponential(3.0), mf.SA, mf.from_points(FEW)),
+        4.0,
+    ),
+    "many tokens, sphere": (
+        mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, mf.from_points(CROWD)),
+        20.0,
+    ),
+}
 
 
 def snapshots(name: str, times, start: Checkpoint | None = None, tolerance: float = 1e-9) -> list:
     """Snapshots of a problem at the times, from the beginning or from a checkpoint."""
-    problem = PROBLEMS[name]
+    problem = PROBLEMS[name] if name in PROBLEMS else SPHERES[name][0]
     carrier = represent(problem, Options(tolerance=tolerance))
     if start is not None:
         carrier = replace(carrier, state=start.state)
@@ -62,16 +77,26 @@ def test_end_never_changes_the_steps(name):
     assert np.array_equal(short[0].moments, long[0].moments)
 
 
-@each("which", [1, 13, 29], name=PROBLEMS)
-def test_checkpoints_continue_equal_to_the_bit(name, which):
+@pytest.mark.parametrize(
+    "name, end, which, tolerance",
+    [(*case, [which], 1e-9) for case, which in zip(END.items(), (1, 13, 29, 1), strict=True)]
+    + [(name, end, [5, 15, 25], 1e-7) for name, (_, end) in SPHERES.items()],
+)
+def test_checkpoints_continue_equal_to_the_bit(name, end, which, tolerance):
     """From any snapshot's checkpoint the rest of the run is the same, counts included."""
-    times = np.linspace(0.0, END[name], 31)
-    whole = snapshots(name, times)
-    resumed = snapshots(name, times[which:], start=whole[which].checkpoint)
-    for a, b in zip(whole[which:], resumed, strict=True):
-        assert np.array_equal(a.moments, b.moments)
-        assert a.diagnostics | {"evaluations": 0} == b.diagnostics | {"evaluations": 0}
-        assert a.checkpoint.step == b.checkpoint.step
+    times = np.linspace(0.0, end, 31)
+    whole = snapshots(name, times, tolerance=tolerance)
+    for k in which:
+        resumed = snapshots(name, times[k:], whole[k].checkpoint, tolerance)
+        for a, b in zip(whole[k:], resumed, strict=True):
+            assert np.array_equal(a.moments, b.moments)
+            assert np.array_equal(a.checkpoint.state, b.checkpoint.state)
+            # The first saved time is computed again.
+            assert a.diagnostics | {"evaluations": 0} == b.diagnostics | {"evaluations": 0}
+            assert a.checkpoint.step == b.checkpoint.step
+    if name == "density USA, sphere":
+        # The run crosses a change of representation.
+        assert whole[0].diagnostics["degree"] < whole[-1].diagnostics["degree"]
 
 
 def test_density_doubles_its_degree_on_the_way():

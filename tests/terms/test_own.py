@@ -9,7 +9,8 @@ from typing import Any
 import core
 import numpy as np
 import pytest
-from run_folder import Folder
+from parameters import refused
+from run_folder import Folder, assert_resumes
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
@@ -284,8 +285,7 @@ def test_the_field_alone_is_enough_but_for_characteristics():
     with pytest.raises(ValueError, match=r"need a divergence, and Softmax.field gives u alone: gi"):
         mf.simulate(alone, 1.0, representation="characteristics")
     fixed = fixed_field(alone).seeing(np.zeros(2), None)
-    with pytest.raises(ValueError, match="characteristics need a divergence"):
-        fixed.velocity_and_divergence(np.zeros(2))
+    refused("characteristics need a divergence", fixed.velocity_and_divergence, np.zeros(2))
 
 
 @pytest.mark.parametrize(
@@ -301,8 +301,7 @@ def test_the_field_alone_is_enough_but_for_characteristics():
 )
 def test_wrong_fields_are_refused_at_once(value, message):
     """NumPy would broadcast them, or fail in the middle of a run."""
-    with pytest.raises(ValueError, match=rf"^Returns.field {message}"):
-        mf.Problem(mf.Circle(), [Returns(value)])
+    refused(rf"^Returns.field {message}", mf.Problem, mf.Circle(), [Returns(value)])
 
 
 @pytest.mark.parametrize(
@@ -311,17 +310,13 @@ def test_wrong_fields_are_refused_at_once(value, message):
         ([Softmax], TypeError, r"a term must be .* got the class Softmax; write Softmax\(\), with"),
         ([3.0], TypeError, r"a term must be an attention, .*field\(seen, x, time\), got 3.0"),
         ([mf.linear(), mf.linear()], ValueError, "got 2 attentions: give all heads to one"),
-        (
-            [mf.LinearDrift(1.0), mf.LinearDrift(1.0)],
-            TypeError,
-            "a term must be .*, got LinearDrift",
-        ),
+        ([mf.LinearDrift(1.0), mf.LinearDrift(1.0)], TypeError,
+         "a term must be .*, got LinearDrift"),
     ],
-)
+)  # fmt: skip
 def test_wrong_terms_are_refused(terms, error, message):
     """A class without brackets would have no self."""
-    with pytest.raises(error, match=f"^Problem: {message}"):
-        mf.Problem(mf.Circle(), terms)
+    refused(f"^Problem: {message}", mf.Problem, mf.Circle(), terms, error=error)
 
 
 def test_layers_are_refused():
@@ -370,8 +365,7 @@ def test_a_term_gets_natural_frequencies():
 def test_densities_of_labels_refuse_terms():
     """Each label would have to see its own measure."""
     problem = mf.Problem(mf.Circle(), [Turning()], initial=FLAT, frequencies=mf.Gaussian(0.2))
-    with pytest.raises(ValueError, match="densities of labels cannot carry Turning, a term"):
-        mf.simulate(problem, 1.0)
+    refused("densities of labels cannot carry Turning, a term", mf.simulate, problem, 1.0)
 
 
 def test_atoms_are_refused():
@@ -386,10 +380,8 @@ def test_a_term_without_a_measure_is_refused():
     with pytest.raises(ValueError, match="Linear depends on the measure: mf.simulate and"):
         OwnTerm(Linear()).vectors(np.eye(2))
     problem = mf.Problem(mf.Circle(), [Linear()], initial=LAW)
-    with pytest.raises(ValueError, match="a drift or a term of your own moves tokens too"):
-        mf.growth_rates(problem, 3)
-    with pytest.raises(ValueError, match="not for terms of your own"):
-        mf.fluctuations(problem, until=1.0)
+    refused("a drift or a term of your own moves tokens too", mf.growth_rates, problem, 3)
+    refused("not for terms of your own", mf.fluctuations, problem, until=1.0)
 
 
 def test_a_label_has_a_default():
@@ -522,18 +514,7 @@ def test_run_files_name_terms_and_resume_to_the_bit(folder, overrides):
 def test_python_runs_with_terms_resume_to_the_bit(tmp_path):
     """A file of `simulate` has the term's name alone."""
     problem = mf.Problem(mf.Circle(), [Turning()], initial=LAW)
-    path = tmp_path / "run.h5"
-    whole = mf.simulate(problem, 1.0, save=3, output=path)
-    with pytest.raises(KeyboardInterrupt):
-        mf.simulate(problem, 1.0, save=3, output=path, overwrite=True, callback=interrupted)
-    again = mf.simulate(problem, 1.0, save=3, output=path, resume=True)
-    assert np.array_equal(again.moments, whole.moments)
-
-
-def interrupted(time: float, measure: Any) -> None:
-    """Stop after a save beyond the start."""
-    if time > 0.0:
-        raise KeyboardInterrupt
+    assert_resumes(tmp_path / "run.h5", problem, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from run_folder import Folder
+from parameters import refused
+from run_folder import Folder, assert_resumes
 from scipy.integrate import solve_ivp
 from scipy.special import ive
 
@@ -121,27 +121,22 @@ def test_densities_diffuse_at_a_rate_of_time():
 )
 def test_what_has_a_clock_of_its_own_is_refused(options, message):
     """Carriers of theirs would take the parameters of time 0."""
-    with pytest.raises(ValueError, match=message):
-        mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, **options)
+    refused(message, mf.Problem, mf.Circle(), mf.exponential(beta), mf.SA, **options)
 
 
 def test_what_never_changes_is_asked_for_a_time():
     """A study would silently be that of time 0."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
-    with pytest.raises(ValueError, match=r"the kernel is a function of time: take problem.now\(ti"):
-        mf.linear_operator(problem)
-    with pytest.raises(ValueError, match="the kernel is a function of time: take problem.now"):
-        mf.stationary_state(problem, 2)
+    refused(r"the kernel is a function of time: take problem.now\(ti", mf.linear_operator, problem)
+    refused("the kernel is a function of time: take problem.now", mf.stationary_state, problem, 2)
     with pytest.raises(ValueError, match="proofs of collapse rest on parameters that never chang"):
         mf.certified_collapse(problem, mf.Measure(mf.Circle(), [0.0, 0.1]))
     assert mf.growth_rate_max(problem.now(0.5)) == mf.growth_rate_max(
         mf.Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
     )
-    with pytest.raises(ValueError, match="not for terms of your own, or functions of time"):
-        mf.fluctuations(problem, until=1.0)
+    refused("not for terms of your own, or functions of time", mf.fluctuations, problem, until=1.0)
     late = mf.Problem(mf.Circle(), mf.exponential(lambda t: 1.0 if t < 0.5 else np.nan), mf.SA)
-    with pytest.raises(ValueError, match="at the scaled time 1: exponential: beta must be"):
-        late.now(1.0)
+    refused("at the scaled time 1: exponential: beta must be", late.now, 1.0)
 
 
 def test_noise_of_particles_does_not_change():
@@ -250,12 +245,9 @@ def test_run_files_of_functions_are_those_of_python(folder):
     """Names would be read, and their values not."""
     run = folder.record()
     problem = mf.Problem(
-        mf.Circle(),
-        mf.exponential(lambda t: 2.0 + t),
-        mf.SA,
-        LAW,
+        mf.Circle(), mf.exponential(lambda t: 2.0 + t), mf.SA, LAW,
         drift=mf.LinearDrift(lambda t: [[0.0, -np.cos(t)], [np.cos(t), 0.0]]),
-    )
+    )  # fmt: skip
     own = mf.simulate(problem, 0.1, save=3)
     assert np.abs(run.moments - own.moments).max() < 1e-12
 
@@ -285,17 +277,7 @@ def test_files_of_python_runs_do_not_claim_constants(tmp_path):
 def test_python_runs_of_functions_resume_to_the_bit(tmp_path):
     """The run file in a result would be refused where it is compared, or the clock begin again."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
-    path = tmp_path / "run.h5"
-    whole = mf.simulate(problem, 0.1, save=3, output=path)
-
-    def interrupted(time: float, measure: Any) -> None:
-        if time > 0.0:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        mf.simulate(problem, 0.1, save=3, output=path, overwrite=True, callback=interrupted)
-    again = mf.simulate(problem, 0.1, save=3, output=path, resume=True)
-    assert np.array_equal(again.moments, whole.moments)
+    assert_resumes(tmp_path / "run.h5", problem, 0.1)
 
 
 def test_a_function_of_a_kernel_keeps_the_symmetry_of_the_start():

@@ -1,6 +1,4 @@
-"""Time steps of tokens on the sphere: the order of the method, lengths, and going on."""
-
-from dataclasses import replace
+"""Time steps of tokens on the sphere: the order of the method, and lengths."""
 
 import numpy as np
 import pytest
@@ -9,18 +7,15 @@ from parameters import each
 import meanfield as mf
 from meanfield.carriers import Options, ParticleRepresentation, represent
 from meanfield.schemes import INTEGRATORS, runge_kutta
-from meanfield.snapshot import Checkpoint
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA}
 # Steps, between rounding and the range where the order is not yet seen.
 STEPS = {
-    ("USA", "DOP853"): (24, 32, 48),
-    ("USA", "RK45"): (80, 160),
-    ("SA", "DOP853"): (12, 16, 24),
+    ("USA", "DOP853"): (24, 32, 48), ("USA", "RK45"): (80, 160), ("SA", "DOP853"): (12, 16, 24),
     ("SA", "RK45"): (40, 80, 160),
-}
+}  # fmt: skip
 END = {"USA": 12.0, "SA": 4.0}
 
 
@@ -83,40 +78,3 @@ def test_error_follows_the_tolerance(flow, tolerance):
     exact = direction(after_fixed_steps(flow, "DOP853", 200))
     (last,) = trajectory(carrier.problem, carrier, [END[flow]], tolerance=tolerance)
     assert np.abs(last.measure.points - exact).max() < 30 * tolerance
-
-
-DENSITY = mf.perturbed_uniform([[2, 1, 0.15], [3, -2, 0.1], [1, 0, 0.05]])
-CROWD = mf.from_points(SPHERE.random_points(900, np.random.default_rng(2)))
-PROBLEMS = {
-    "density USA": (mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, DENSITY), 20.0),
-    "density SA": (mf.Problem(SPHERE, mf.exponential(5.0), mf.SA, DENSITY), 2.0),
-    "few tokens": (tokens("SA").problem, 4.0),
-    "many tokens": (mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, CROWD), 20.0),
-}
-
-
-def snapshots(name: str, times: np.ndarray, start: Checkpoint | None = None) -> list:
-    """Snapshots of a problem at the times, from the beginning or from a checkpoint."""
-    problem, _ = PROBLEMS[name]
-    carrier = represent(problem, Options(tolerance=1e-7))
-    if start is not None:
-        carrier = replace(carrier, state=start.state)
-    return list(trajectory(problem, carrier, times, tolerance=1e-7, start=start))
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_checkpoints_continue_equal_to_the_bit(name):
-    """From any snapshot's checkpoint the rest of the run is the same, counts included."""
-    times = np.linspace(0.0, PROBLEMS[name][1], 7)
-    whole = snapshots(name, times)
-    for which in (1, 3, 5):
-        resumed = snapshots(name, times[which:], start=whole[which].checkpoint)
-        for a, b in zip(whole[which:], resumed, strict=True):
-            assert np.array_equal(a.moments, b.moments)
-            assert np.array_equal(a.checkpoint.state, b.checkpoint.state)
-            # The first saved time is computed again.
-            assert a.diagnostics | {"evaluations": 0} == b.diagnostics | {"evaluations": 0}
-            assert a.checkpoint.step == b.checkpoint.step
-    if name == "density USA":
-        # The run crosses a change of representation.
-        assert whole[0].diagnostics["degree"] < whole[-1].diagnostics["degree"]
