@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.colours import colour_range
 from meanfield.figures.data.view import CLOUD, GLOBE, ViewPicture
-from meanfield.status import COMPLETED, is_finished
+from meanfield.status import is_finished
 
 FORMAT = 1
 _LARGEST = 32767
@@ -59,7 +59,7 @@ def pack(picture: ViewPicture, source: Mapping[str, str]) -> tuple[dict[str, Any
 
 def header_of(picture: ViewPicture, source: Mapping[str, str]) -> dict[str, Any]:
     """Everything but the frames."""
-    status = str(picture.frame.facts.get("status", COMPLETED))
+    status = picture.frame.facts.status
     scale = max((float(np.abs(x).max()) for x in picture.points if x.size), default=1.0)
     return {
         "format": FORMAT,
