@@ -135,7 +135,7 @@ docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 # Figures of the gallery that other pages show.
-PICTURES := causal-centres cosine-histograms merging-softmax pair-force
+PICTURES := causal-centres merging-softmax
 
 # Both are made, and the page of cards with them, before a number that differs fails.
 gallery: $(VENV)/.installed
