@@ -11,7 +11,7 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -94,10 +94,9 @@ def trajectory(
     """
     if not timeline:
         problem.check_one_stage()
-    degree = problem.moment_degree
     evolution = _Evolution(
         timeline or ((math.inf, problem),),
-        degree,
+        problem.moment_degree,
         representation,
         tolerance,
         watch,
@@ -154,33 +153,31 @@ def _evolved(
         evolution.release()
 
 
+@dataclass(eq=False)
 class _Evolution:
     """Where a run stands: a representation, its last checkpoint, and the step ahead of it.
 
     representation: what carries the measure now; here: state after the last accepted step.
     """
 
-    def __init__(
-        self,
-        timeline: Timeline,
-        moment_degree: int,
-        representation: Representation,
-        tolerance: float,
-        watch: Callable[[], None] | None,
-        hand_over: HandOver,
-        scheme: Callable[[Problem, Representation], Scheme],
-        enter: Enter | None,
-        symmetry: Symmetry | None,
-    ) -> None:
-        self._symmetry = symmetry
-        self.representation = self._symmetric(representation)
-        self._timeline, self._moment_degree = timeline, moment_degree
-        self._tolerance, self._watch = tolerance, watch
-        self._hand_over, self._scheme, self._enter = hand_over, scheme, enter
-        self._stepper: Stepper | None = None
-        self._events: list[Event] = []
-        self._halvings = self._evaluations = self._number = 0
-        self._repeats = False
+    _timeline: Timeline
+    _moment_degree: int
+    representation: Representation
+    _tolerance: float
+    _watch: Callable[[], None] | None
+    _hand_over: HandOver
+    _scheme: Callable[[Problem, Representation], Scheme]
+    _enter: Enter | None
+    _symmetry: Symmetry | None
+    _stepper: Stepper | None = None
+    _events: list[Event] = field(default_factory=list)
+    _halvings: int = 0
+    _evaluations: int = 0
+    _number: int = 0  # of the stage
+    _repeats: bool = False
+
+    def __post_init__(self) -> None:
+        self.representation = self._symmetric(self.representation)
 
     def release(self) -> None:
         """Let go of the stepper, which calls back and would keep itself and its stages for ever."""
