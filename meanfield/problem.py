@@ -619,7 +619,7 @@ class Problem:
     @property
     def has_free_energy(self) -> bool:
         """True if a free energy exists; see `ZonalProblem`."""
-        return self.is_isotropic and self.attention is None and self.zonal.has_free_energy
+        return self.kernel_alone and self.is_isotropic and self.zonal.has_free_energy
 
     @property
     def _d(self) -> int:

@@ -33,7 +33,6 @@ from meanfield.carriers.layered import (
     LayeredTokens,
     layered_again,
     layered_tokens,
-    needs_vectors,
 )
 from meanfield.carriers.options import Options, usual_degree
 from meanfield.carriers.particles import ParticleRepresentation, particles
@@ -95,14 +94,14 @@ def _tokens(
         step=options.step,
         tolerance=options.step_tolerance,
     )
-    return layered_tokens(start) if needs_vectors(problem) else start
+    return start if problem.layering.moves_densities else layered_tokens(start)
 
 
 def _resumed_tokens(
     problem: Problem, options: Options, state: State, fixed: FixedArrays
 ) -> ParticleRepresentation:
     weights, tolerance = fixed.get("weights"), options.step_tolerance
-    if needs_vectors(problem):
+    if not problem.layering.moves_densities:
         late = "late" in fixed
         return LayeredTokens(problem, state, weights, tolerance=tolerance, late=late)
     return ParticleRepresentation(
@@ -127,7 +126,9 @@ def _resumed_nodes(
         max_nodes=options.max_nodes,
         enough=options.enough(problem),
     )
-    return layered_again(nodes, "late" in fixed) if needs_vectors(problem) else nodes
+    if problem.layering.moves_densities:
+        return nodes
+    return layered_again(nodes, "late" in fixed)
 
 
 REPRESENTATIONS: dict[str, Family] = {

@@ -23,7 +23,7 @@ from meanfield.carriers.characteristics import (
 )
 from meanfield.carriers.density import DensityRepresentation
 from meanfield.carriers.labelled import labelled_degree
-from meanfield.carriers.layered import layered_nodes, needs_vectors
+from meanfield.carriers.layered import layered_nodes
 from meanfield.carriers.meeting import gathered, groups_of, may_meet, narrow_groups, reach
 from meanfield.carriers.options import Options, full_degree, usual_degree
 from meanfield.carriers.particles import ParticleRepresentation
@@ -209,7 +209,7 @@ def nodes(
         max_nodes=options.max_nodes,
         enough=options.enough(problem),
     )
-    return layered_nodes(start) if needs_vectors(problem) else start
+    return start if problem.layering.moves_densities else layered_nodes(start)
 
 
 def _from_characteristics(

@@ -23,16 +23,10 @@ from meanfield.carriers.step_limits import LINEAR, STABLE, longest
 from meanfield.fields.layer_outputs import LayerOutputs
 from meanfield.fields.lost_digits import partition_cancels
 from meanfield.fields.positive_sums import noise_share
-from meanfield.problem import Problem
 from meanfield.schemes.layers import Layers, lengths, unit
 
 # Share of the length at depth 0: the direction of a shorter vector is lost.
 _VANISHED = 1e-6
-
-
-def needs_vectors(problem: Problem) -> bool:
-    """True if tokens go through layers as vectors; flows of another clock alone do not."""
-    return not problem.layering.moves_densities
 
 
 def limited(limit: float, layers: Layers, time: float, late: bool) -> float:

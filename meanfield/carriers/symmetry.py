@@ -25,7 +25,7 @@ from meanfield.carriers.automatic import carriers
 from meanfield.carriers.characteristics import CharacteristicsRepresentation
 from meanfield.carriers.density import DensityRepresentation
 from meanfield.carriers.labelled import LabelledRepresentation
-from meanfield.carriers.layered import LayeredTokens, needs_vectors
+from meanfield.carriers.layered import LayeredTokens
 from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.carriers.symmetry_groups import (
     ROUNDING,
@@ -272,7 +272,7 @@ def symmetry_of(problem: Problem, options: Options) -> Symmetry | None:
         group = closure(fixing, x.shape[1], min(_MOST_MAPS, _MOST_ENTRIES // x.shape[1] ** 2))
         subgroup, images = test(group) if len(group) > 1 else (group, None)
         return Symmetry(space, subgroup, 0, images=images) if len(subgroup) > 1 else None
-    if carriers(problem, options)[0] == "particles" or needs_vectors(problem):
+    if carriers(problem, options)[0] == "particles" or not problem.layering.moves_densities:
         return None
     coefficients = measure.coefficients[None]
     if isinstance(measure, LabelledDensity):

@@ -166,8 +166,7 @@ def _entropies(
 
 
 def _unknown(problem: Problem) -> FloatArray:
-    heads = 1 if problem.attention is None else len(problem.attention.heads)
-    return np.full(heads, np.nan)
+    return np.full(len(problem.kernel.matrices(problem.manifold.ambient)) or 1, np.nan)
 
 
 def _check(problem: Problem, measure: Density | Measure) -> None:
