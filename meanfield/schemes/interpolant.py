@@ -82,13 +82,13 @@ class Interpolant:
     def _better(self) -> FloatArray:
         """Last five coefficients of the second interpolant, shape (5, n)."""
         solver, step, wanted = self._solver, self._solver.h_previous, _derivatives(_PLACES)
-        states = _basis(_PLACES)[:, :7] @ self._first @ self._slopes
-        taken = [
-            solver.fun(solver.t_old + place * step, solver.y_old + step * state)
-            for place, state in zip(_PLACES, states, strict=True)
-        ]
-        ends = wanted[:, :3] @ self._first[:3] @ self._slopes
-        return np.asarray(np.linalg.solve(wanted[:, 3:], np.array(taken) - ends))
+        inside, ends = _basis(_PLACES)[:, :7] @ self._first, wanted[:, :3] @ self._first[:3]
+        # Row by row: at a time there are few arrays as large as the state.
+        rest = np.empty((len(_PLACES), len(solver.y)))
+        for i, place in enumerate(_PLACES):
+            state = solver.y_old + step * (inside[i] @ self._slopes)
+            rest[i] = solver.fun(solver.t_old + place * step, state) - ends[i] @ self._slopes
+        return np.asarray(np.linalg.inv(wanted[:, 3:]) @ rest)
 
     def _size(self, slope: FloatArray) -> float:
         """Root mean square of the step times a slope, in tolerances."""
