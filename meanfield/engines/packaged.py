@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from llvmlite.binding import get_process_triple  # type: ignore[import-untyped]
 
 # Settings from the environment, which numba gives no types.
 _config: Any = numba.config
@@ -101,28 +102,42 @@ def load(function: Any, signature: Any, codegen: Any) -> Any:
     if archive is None:
         return None
     try:
-        return pickle.loads(archive.read(_entry(function, signature)))
+        return pickle.loads(archive.read(entry(function, signature)))
     except KeyError:
         return None
 
 
-def write(folder: Path, level: str, kernels: Iterable[Any], triple: str) -> None:
-    """Archive the kernels that this process has compiled for a level of processors."""
+def contents(kernels: Iterable[Any]) -> dict[str, bytes]:
+    """Entries of an archive: the kernels that this process has compiled."""
     from numba.core.serialize import dumps
 
+    # The annotation is a listing for people, with paths.
+    return {
+        entry(kernel.py_func, signature): dumps(compiled._replace(type_annotation="")._reduce())
+        for kernel in kernels
+        for signature, compiled in kernel.overloads.items()
+    }
+
+
+def write(folder: Path, level: str, entries: dict[str, bytes]) -> None:
+    """Write an archive for a level of processors, and its manifest."""
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        for kernel in kernels:
-            for signature, compiled in kernel.overloads.items():
-                # The annotation is a listing for people, with paths.
-                data = dumps(compiled._replace(type_annotation="")._reduce())
-                entry = zipfile.ZipInfo(_entry(kernel.py_func, signature))
-                archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+        for name, content in entries.items():
+            # Without a time: the same kernels make the same archive.
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{level}.zip").write_bytes(stream.getvalue())
-    manifest = _environment(triple, _options()) | {"sha256": sha256(stream.getvalue()).hexdigest()}
+    environment = _environment(get_process_triple(), _options())
+    manifest = environment | {"sha256": sha256(stream.getvalue()).hexdigest()}
     (folder / f"{level}.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     _archive.cache_clear()
+
+
+def entry(function: Any, signature: Any) -> str:
+    """Name of a kernel's entry for a signature: its own name, and its key."""
+    key = sha256(f"{content_key(function)} {tuple(signature)!r}".encode()).hexdigest()
+    return f"{function.__module__}.{function.__qualname__}/{key}"
 
 
 def _package(function: Any) -> str:
@@ -144,11 +159,6 @@ def _globals(function: Any) -> dict[str, Any]:
 @cache
 def _file_hash(path: str, modified: int, size: int) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
-
-
-def _entry(function: Any, signature: Any) -> str:
-    key = sha256(f"{content_key(function)} {tuple(signature)!r}".encode()).hexdigest()
-    return f"{function.__module__}.{function.__qualname__}/{key}"
 
 
 def _options() -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numba
 import pytest
-from llvmlite.binding import get_host_cpu_features, get_process_triple
+from llvmlite.binding import get_host_cpu_features
 
 from meanfield.engines import compiled, packaged
 
@@ -65,7 +65,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     kernel = Installation(tmp_path / "first", monkeypatch).kernel()
     kernel(2.0)
-    packaged.write(packaged.FOLDER, "any", [kernel], get_process_triple())
+    packaged.write(packaged.FOLDER, "any", packaged.contents([kernel]))
     yield Installation(tmp_path / "second", monkeypatch)
     for name in SOURCES:
         sys.modules.pop(name, None)
@@ -230,7 +230,6 @@ import hashlib
 import sys
 from pathlib import Path
 import numpy as np
-from llvmlite.binding import get_process_triple
 from meanfield.engines import compiled, packaged
 packaged.FOLDER = Path(sys.argv[1])
 from meanfield.engines.fourier.recurrence import moments
@@ -239,7 +238,7 @@ points = np.random.default_rng(0).uniform(-3.0, 3.0, 1000)
 results = moments(points, None, 31)[0], exponential_velocity_circle(points, None, 9.0, True)
 print(*(hashlib.sha256(result.tobytes()).hexdigest() for result in results))
 if sys.argv[2:]:
-    packaged.write(packaged.FOLDER, sys.argv[2], compiled.kernels, get_process_triple())
+    packaged.write(packaged.FOLDER, sys.argv[2], packaged.contents(compiled.kernels))
 else:
     print(compiled.compilations)
 """
