@@ -39,7 +39,8 @@ def test_moments_of_a_density_are_its_coefficients():
     assert np.array_equal(density.moments(4), [1.0, 0.1j, 0.2, 0.0, 0.0])
 
 
-SHAPE, NEGATIVE = r"weights have shape .*, expected \(2,\), one a", "must be finite and not negati"
+SHAPE = r"weights have shape .*, expected \(2,\), one a point"
+NEGATIVE = "weights must be finite and not negative"
 
 
 @together(

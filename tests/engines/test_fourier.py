@@ -280,7 +280,7 @@ ONE, THREE = np.ones(2), np.zeros(3)
         (moments, (THREE, ONE, 3), "weights have shape"),
         (moments, (THREE, None, -1), "max_degree must be at least 0, got -1"),
         (own_velocity, (np.zeros(4), None, np.ones(3), ONE),
-         r"\(3,\), attention_multipliers \(2,\)"),
+         r"shape \(3,\), attention_multipliers \(2,\)"),
         (evaluate, (np.empty(0), THREE), "coefficients have shape"),
         (evaluate, (np.ones((2, 2)), THREE), "coefficients have shape"),
         (gradient, (ONE, THREE, np.empty(0)), "divisor have shape"),

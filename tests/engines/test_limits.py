@@ -105,7 +105,7 @@ def test_tokens_without_room_are_refused_before_they_are_drawn(monkeypatch):
     """A machine would fill its memory first, and end some process."""
     monkeypatch.setattr(limits, "available_memory", lambda: 2.0**30)
     monkeypatch.setattr(np.random, "default_rng", lambda *_: pytest.fail("tokens are drawn"))
-    line = r"400000 tokens of 1000 numbers would take about 56.6 GiB of memory; .* 1 GiB. Take few"
+    line = "400000 tokens of 1000 numbers would take about 56.6 GiB of memory; .* 1 GiB. Take fewer"
     drawn, free = (mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA, *law)
                    for law in ([mf.normal_tokens(400_000, seed=0)], []))  # fmt: skip
     space, eye = mf.Euclidean(100_000), mf.from_points(np.eye(1, 100_000))

@@ -143,7 +143,11 @@ def test_coordinates_keep_the_inner_product(manifold):
         ((mf.Measure(CIRCLE, [0.0]),), TypeError, "density is a Measure, expected a Density"),
         ((lopsided(SPHERE),), ValueError, "lives on the sphere, the problem on the circle"),
         ((lopsided(CIRCLE), 0), ValueError, "count must be at least 1, got 0"),
-        ((lopsided(CIRCLE), 7, 3), ValueError, "7 is more than the 6 unknowns of max_degree = 3"),
+        (
+            (lopsided(CIRCLE), 7, 3),
+            ValueError,
+            "count = 7 is more than the 6 unknowns of max_degree = 3",
+        ),
         ((lopsided(CIRCLE), 1, 0), ValueError, "max_degree must be at least 1, got 0"),
     ],
 )

@@ -71,7 +71,7 @@ NOT_FINITE = r"values that are not finite on \[-1, 1\]"
         (lambda s: np.where(s > 0.9, np.inf, s), NOT_FINITE),
         # A jump converges like 1 / nodes: digits would be missing without a word.
         (lambda s: np.where(s > 0.3, 1.0, 0.0),
-         "not smooth enough: quadrature of its mult.* stalls"),
+         "not smooth enough: quadrature of its multipliers stalls"),
     ],
 )  # fmt: skip
 def test_quadrature_refuses_what_is_no_kernel(kernel, message):

@@ -117,6 +117,9 @@ def test_multipliers_beyond_the_quadrature_are_zero():
     assert np.array_equal(found[2048:], np.zeros(953))
 
 
+FINITE, BUILT_IN = "multipliers must be a list of finite numbers", "is that of a built-in kernel"
+
+
 @together(
     "options, error, message",
     [
@@ -124,16 +127,16 @@ def test_multipliers_beyond_the_quadrature_are_zero():
         ({}, ValueError, "give the attention function, its multipliers or its pot"),
         ({"attention": np.exp, "multipliers": [1.0]}, ValueError,
          "give the attention function, it"),
-        ({"multipliers": [1.0, np.nan]}, ValueError, "must be a list of finite numbers"),
-        ({"multipliers": [[1.0, 2.0]]}, ValueError, "must be a list of finite numbers"),
-        ({"multipliers": [np.inf]}, ValueError, "must be a list of finite numbers"),
+        ({"multipliers": [1.0, np.nan]}, ValueError, FINITE),
+        ({"multipliers": [[1.0, 2.0]]}, ValueError, FINITE),
+        ({"multipliers": [np.inf]}, ValueError, FINITE),
         # None would fail far away; more than are computed would be cut off.
         ({"multipliers": []}, ValueError, "holds 0 numbers, expected 1 to 2048"),
         ({"multipliers": [1.0] * 2049}, ValueError, "holds 2049 numbers, expected 1 to 2048"),
         ({"attention": 2.0}, TypeError, "attention must be a function, got 2.0"),
         # The pair sums would move tokens by the wrong kernel.
-        ({"attention": np.exp, "name": "exponential"}, ValueError, "that of a built-in kernel"),
-        ({"attention": np.exp, "name": "linear"}, ValueError, "that of a built-in kernel"),
+        ({"attention": np.exp, "name": "exponential"}, ValueError, BUILT_IN),
+        ({"attention": np.exp, "name": "linear"}, ValueError, BUILT_IN),
     ],
 )  # fmt: skip
 def test_zonal_refuses_what_is_no_kernel(options, error, message):
