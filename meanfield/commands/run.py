@@ -28,6 +28,8 @@ def execute(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set, options.output, code=options.code)
     check_memory(config)
     path = config.output.path
+    if options.resume and not options.quiet and not path.exists():
+        say(f"{path} does not exist yet: starting at t = 0")
     began, before = clock.perf_counter(), OutputFile(path)
 
     def file_note(saved: str) -> str:

@@ -29,7 +29,11 @@ def run(config: Path, *options: str) -> int:
 def test_run_writes_beside_the_run_file_and_says_so(config, cli):
     """The user would not find the result."""
     output = config.with_suffix(".h5")
-    assert cli("run", config) == "" and cli.err.startswith(f"{output}: t = 2 in ")
+    assert cli("run", config, "--resume") == ""
+    first, rest = cli.err.split("\n", 1)
+    assert first == f"{output} does not exist yet: starting at t = 0"
+    assert rest.startswith(f"{output}: t = 2 in ")
+    assert cli("run", config, "--overwrite") == "" and cli.err.startswith(f"{output}: t = 2 in ")
     assert cli.err.count("\n") == 1 and load(output).status == "completed"
     assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
     # A script would collect lines that it asked not to have.
