@@ -52,7 +52,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
         law = f"{study.metric} = {prefactor:.4g} n^({study.exponent:.4f})"
         pairs += [("exponent", exponent), ("law", law)]
     else:
-        pairs.append(("exponent", "needs two sizes"))
+        pairs.append(("exponent", "one size gives no exponent"))
     if np.isfinite(study.certified_exponents).any():
         pairs.append(("certified", _certified(study)))
     blocks = [_headline_table(study), facts(pairs), _amplification_table(study)]

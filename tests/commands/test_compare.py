@@ -192,7 +192,7 @@ def test_one_size_has_no_exponent(config, cli):
     """Tables would be full of nan, and JSON not be JSON."""
     one = ("compare", config, "--set", "compare.tokens=[5]", "--workers", 1, "--quiet")
     shown = cli(*one)
-    assert "needs two sizes" in shown and "nan" not in shown
+    assert "one size gives no exponent" in shown and "nan" not in shown
     assert cli.json(*one, "--resume")["exponent"] is None
 
 
