@@ -95,8 +95,11 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
         ("representation", ensemble.representation),
     ]
     blocks = [_means(ensemble), _distributions(ensemble), facts(pairs)]
-    legend = "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean."
-    if np.isfinite(ensemble.predicted).any():
+    legend = (
+        "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean of "
+        f"{ensemble.counts.shape[1]} runs."
+    )
+    if np.isfinite(ensemble.comparable).any():
         legend += "\npredicted: mean of the linear law at the onset time, in closed form."
     blocks.append(legend)
     sizes, times = ensemble.mean_count.shape
@@ -285,11 +288,11 @@ def _means(ensemble: Ensemble) -> str:
                     ensemble.mean_count[i], ensemble.standard_error[i], strict=True
                 )
             ],
-            f"{ensemble.predicted[i]:.3f}",
+            f"{ensemble.comparable[i]:.3f}" if np.isfinite(ensemble.comparable[i]) else "-",
         ]
         for i, n in enumerate(ensemble.tokens)
     ]
-    if not np.isfinite(ensemble.predicted).any():
+    if not np.isfinite(ensemble.comparable).any():
         header, rows = header[:-1], [row[:-1] for row in rows]
     return table(header, rows)
 

@@ -19,6 +19,9 @@ from meanfield.views import plot_method
 NOT_RUN = -1
 """Count of a run that has not been made."""
 
+# Predicted means of more are no single cluster.
+_SEVERAL = 1.5
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(StudyResult):
@@ -89,6 +92,16 @@ class Ensemble(StudyResult):
         object.__setattr__(self, "finished", counts_of_runs.min(axis=1))
         object.__setattr__(self, "mean_count", mean)
         object.__setattr__(self, "standard_error", error)
+
+    @property
+    def comparable(self) -> FloatArray:
+        """Prediction of several clusters; NaN where most runs count a single group at the end.
+
+        One group is one cluster, or tokens that have not separated.
+        """
+        last = self.counts[:, :, -1]
+        single = (last == 1).sum(axis=1) * 2 > (last >= 0).sum(axis=1)
+        return np.where(single & (self.predicted > _SEVERAL), np.nan, self.predicted)
 
     def law(self, size: int, time: int) -> CountLaw:
         """Law of the finished runs of one size at one time, by their indices.

@@ -146,7 +146,7 @@ def test_figures_of_numbers_that_no_study_made() -> None:
     )
     sizes, means, error = np.array([100]), np.array([[3.5]]), np.zeros((1, 1))
     counted = EnsemblePicture(
-        "", Facts(), np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}]
+        "", Facts(), np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}], 4
     )
     figures = [new_figure((9.0, 8.0)) for _ in range(2)]
     draw_comparison(compared, figures[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,18 @@ def test_mean_and_error_are_those_of_the_sample():
     np.testing.assert_allclose(made.standard_error, expected, rtol=1e-13)
 
 
-def test_runs_not_made_do_not_count():
+def test_prediction_stands_beside_separated_groups_alone() -> None:
+    """Seven clusters would be predicted beside a group that has not separated."""
+    counts = np.array([[[1], [1], [3]], [[1], [3], [3]], [[1], [1], [1]]])
+    made = replace(ensemble_of(counts), predicted=np.array([7.0, 7.0, 1.0]))
+    np.testing.assert_array_equal(made.comparable, [np.nan, 7.0, 1.0])
+    report = str(made)
+    assert (
+        report.splitlines()[1].endswith(" -") and "standard error of the mean of 3 runs" in report
+    )
+
+
+def test_runs_not_made_do_not_count() -> None:
     """An unfinished ensemble would be averaged with runs that are not there."""
     counts = np.array([[[3], [5], [-1]], [[-1], [-1], [-1]]])
     made = ensemble_of(counts)

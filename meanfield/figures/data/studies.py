@@ -139,6 +139,7 @@ class EnsemblePicture:
     predicted: FloatArray | None  # (n_sizes,): the linear law in closed form, where it holds
     # For each size the share of the runs with each count at the last time.
     shares: list[dict[int, float]]
+    runs: int
 
 
 def ensemble_picture(ensemble: Ensemble) -> EnsemblePicture:
@@ -147,9 +148,10 @@ def ensemble_picture(ensemble: Ensemble) -> EnsemblePicture:
         ensemble.facts.title or "Clusters of random tokens",
         ensemble.facts, ensemble.times, ensemble.tokens, ensemble.mean_count,
         np.nan_to_num(ensemble.standard_error),
-        ensemble.predicted if np.isfinite(ensemble.predicted).any() else None,
+        ensemble.comparable if np.isfinite(ensemble.comparable).any() else None,
         [
             ensemble.distribution(size, len(ensemble.times) - 1)
             for size in range(len(ensemble.tokens))
         ],
+        ensemble.counts.shape[1],
     )  # fmt: skip

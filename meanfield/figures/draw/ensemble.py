@@ -56,7 +56,7 @@ def _means_in_time(picture: EnsemblePicture, axes: Axes) -> None:
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("onset times")
     axes.set_ylabel("mean number of clusters")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", title=f"{picture.runs} runs, one standard error")
 
 
 def _means(picture: EnsemblePicture, axes: Axes) -> None:
@@ -76,7 +76,7 @@ def _means(picture: EnsemblePicture, axes: Axes) -> None:
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("tokens $N$")
     axes.set_ylabel("mean number of clusters")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", title=f"{picture.runs} runs, one standard error")
 
 
 def _distributions(picture: EnsemblePicture, axes: Axes) -> None:
