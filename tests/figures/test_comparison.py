@@ -29,7 +29,9 @@ def test_figure_shows_every_size() -> None:
     solid = [line for line in left.lines if line.get_linestyle() == "-"]
     curves = [line for line in solid if len(line.get_xdata()) == len(of.times)]
     np.testing.assert_allclose([line.get_ydata() for line in curves], of.mean_distance)
-    assert {text.get_text() for text in left.texts} == {"$n = 100$", "$n = 10^{3}$", "$n = 10^{4}$"}
+    sizes = {"$n = 100$", "$n = 10^{3}$", "$n = 10^{4}$"}
+    title = "Distance of tokens from their limit"
+    assert {text.get_text() for text in left.texts} == sizes | {title}
     assert any(f"{of.exponent:.2f}" in text.get_text() for text in right.texts)
 
 

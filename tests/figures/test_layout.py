@@ -14,9 +14,10 @@ from matplotlib.text import Text
 
 import meanfield as mf
 from meanfield.figures.data.clusters import clusters_picture
-from meanfield.figures.data.series import spectrum_picture
+from meanfield.figures.data.series import energy_picture, spectrum_picture
 from meanfield.figures.data.vectors import cosine_shares, similarity_picture
 from meanfield.figures.draw import plot
+from meanfield.figures.draw.over_time import draw_energy
 from meanfield.observables.cosines import similarity
 from meanfield.runs import Run
 
@@ -112,6 +113,16 @@ def test_clusters_are_named_above_their_lines() -> None:
         box = text.get_window_extent()
         assert line < box.y0 and box.y1 < axes.bbox.y1 + 2.0
         assert text.get_path_effects()
+
+
+def test_curve_strikes_no_name_of_a_level_through() -> None:
+    """An energy just above that of two equal clusters ran through the words."""
+    own = energy_picture(collapse())
+    for energy, names in ((0.513, []), (0.9, ["2 equal clusters"])):
+        axes = Figure().subplots()
+        still = replace(own, energy=np.full_like(own.energy, energy), count=None, levels={2: 0.5})
+        draw_energy(still, axes)
+        assert [each.get_text() for each in axes.texts if "equal" in each.get_text()] == names
 
 
 def test_legend_of_linear_theory_has_a_line() -> None:

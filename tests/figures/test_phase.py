@@ -88,6 +88,9 @@ def test_tricritical_point_outside_is_not_drawn(tricritical: float | None) -> No
     """A mark would lie beyond the axes, or where there is no such point."""
     figure = phase_diagram_figure(replace(DIAGRAM, tricritical_beta=tricritical))
     assert "tricritical" not in words(figure)
+    legend = figure.axes[0].get_legend()
+    assert legend is not None and "tricritical" not in str(legend.get_texts())
+    assert "$D_\\#$" in legend.get_texts()[0].get_text()
     assert len(lines(figure.axes[0])["critical"]) == len(POINTS)
 
 

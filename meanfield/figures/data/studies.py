@@ -69,7 +69,8 @@ def comparison_picture(study: ConvergenceStudy) -> ComparisonPicture:
     if study.facts.manifold == "sphere" and study.metric == "W1":
         floor = np.array([sample_floor(int(size)) for size in n])
     return ComparisonPicture(
-        study.facts.title, study.facts, LABELS[study.metric],
+        study.facts.title or "Distance of tokens from their limit",
+        study.facts, LABELS[study.metric],
         study.growth_rate_max > 0, study.times, n,
         [_size_curve(study, i) for i in sizes], chosen,
         _BELOW * chosen[0].mean[0] * np.sqrt(n[0] / n), floor,

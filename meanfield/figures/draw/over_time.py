@@ -221,6 +221,11 @@ def level_lines(picture: EnergyPicture, axes: Axes, *, height: float) -> None:
         last = level
         # The name stands at the end where the curves are farther away.
         right = _distance(curves, slice(-part, None), level) > _distance(curves, slice(part), level)
+        # A curve that runs just above the line would strike its name through.
+        near_end = slice(-(part // 2 + 1), None) if right else slice(part // 2 + 1)
+        heights = np.concatenate([curve[near_end] for curve in curves]) - level
+        if np.any((heights > 0.3 * name * top) & (heights < name * top)):
+            continue
         axes.axhline(level, color=FAINT, linewidth=0.8, zorder=0)
         axes.annotate(
             f"{n} equal clusters" if n > 1 else "one cluster", (float(right), level),

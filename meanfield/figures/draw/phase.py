@@ -78,7 +78,7 @@ def _regions(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
     flat = not np.any(np.isfinite(saddle))
     below = "order grows from 0 below" if flat else "uniform loses stability below"
     lines = (
-        (np.ones_like(beta), CRITICAL, f"critical: {below}"),
+        (np.ones_like(beta), CRITICAL, rf"critical: {below} $D_\#$"),
         (curves.transition / curves.critical, TRANSITION, "transition: free energies are equal"),
         (saddle, SADDLE_NODE, "saddle node: no ordered state above"),
     )
@@ -88,7 +88,10 @@ def _regions(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
     _names(axes, curves, edge, low, high)
     at = diagram.tricritical_beta
     if at is not None and beta[0] <= at <= beta[-1]:
-        axes.scatter([at], [1.0], s=44, color="white", edgecolor=INK, linewidth=1.4, zorder=5)
+        axes.scatter(
+            [at], [1.0], s=44, color="white", edgecolor=INK, linewidth=1.4, zorder=5,
+            label=r"tricritical $\beta_*$: between a continuous order and a jump",
+        )  # fmt: skip
         axes.annotate(
             rf"tricritical, $\beta_* = {at:.7g}$", (at, 1.0), xytext=(0, -9),
             textcoords="offset points", ha="center", va="top", fontsize=8.5, zorder=5,
