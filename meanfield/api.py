@@ -39,6 +39,7 @@ _ARGUMENTS = {
     "--allow-code": "allow_code=True",
     "--runs ": "runs=",
     "-o ": "output=",
+    "--over ": "over: ",
 }
 
 Callback = Callable[[float, Density | Measure], object]
@@ -401,7 +402,7 @@ def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False)
     _warn_of_own_kernel(target, stored_section(run, "problem"))
     facts = provenance() | {"meanfield_version": __version__} | run.attributes
     with python_words():
-        check_path(f"output={target}", target, ())
+        check_path(str(target), target, ())
         with replaced_at_once(target, overwrite=overwrite) as output:
             record_whole(output, run, facts)
 

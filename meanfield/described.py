@@ -132,7 +132,7 @@ class ResultBase:
         return Facts.of(self.attributes)
 
     def report(self) -> Report:
-        """Report, as commands show it: text, HTML, JSON, CSV, Markdown."""
+        """Report, as commands show it: `.text()`, `.html()`, `.json()`, `.csv()`, `.markdown()`."""
         report: Report = VIEWS[f"{type(self).__name__}.report"](self)
         return report
 

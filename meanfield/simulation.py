@@ -320,7 +320,9 @@ def save_times(
     if times.ndim != 1 or len(times) == 0 or not np.all(np.isfinite(times)):
         raise ValueError("save must be a number of times or a list of finite times.")
     if np.any(np.diff(times) <= 0) or times[0] < 0:
-        raise ValueError("save times must be increasing and not negative.")
+        raise ValueError(
+            f"save times must be increasing and not negative, got {describe(times.tolist())}."
+        )
     if times[-1] > until:
         raise ValueError(f"save holds {times[-1]:g}, later than {called} = {until:g}.")
     return times

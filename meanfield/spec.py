@@ -342,7 +342,10 @@ def _either(kinds: list[Kind]) -> Kind:
             except Mismatch:
                 continue
             except (TypeError, ValueError) as wrong:
-                closest = wrong if isinstance(closest, Mismatch) else closest
+                if isinstance(closest, Mismatch):
+                    closest = wrong
+                    if kind.words.startswith("'"):  # names, beside which others are allowed
+                        closest = type(wrong)(str(wrong).replace(kind.words, words, 1))
         raise closest
 
     wanted = next((kind.wanted for kind in kinds if kind.wanted), None)

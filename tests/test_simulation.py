@@ -40,7 +40,7 @@ def test_save_times_refuse_an_impossible_end(until):
         ([0.0, np.nan], "save must be a number of times or a list of finite times"),
         ([[0.0, 1.0]], "save must be a number of times or a list of finite times"),
         ([0.0, 1.0, 1.0], "save times must be increasing and not negative"),
-        ([-1.0, 1.0], "save times must be increasing and not negative"),
+        ([-1.0, 1.0], r"must be increasing and not negative, got \[-1.0, 1.0\]"),
         ([0.0, 2.5], "save holds 2.5, later than until = 2"),
     ],
 )

@@ -323,6 +323,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: mf.simulate(P, 1, tokens=10.5), "tokens must be an integer, got 10.5"),
     (lambda: mf.simulate(P, 1, tolerence=1), r"did you mean tolerance\? Known: pr"),
     (lambda: mf.simulate(P, 1, stop=3), "stop must be 'one_cluster' or a functi"),
+    (lambda: mf.simulate(P, 1, stop="one_clustr"),
+     "stop must be 'one_cluster' or a function, got 'one_clustr' .*did you mean 'one_cluster'"),
     (lambda: mf.simulate(P, 1, observables=3), "must be a list or a dictionary"),
     (lambda: mf.observable(len, "a"), "observable: name must be a string, got the function len"),
     (lambda: mf.from_points("a.npy"), r"got 'a.npy' \(str\); np.load\(path\) reads a file"),

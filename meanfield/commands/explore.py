@@ -17,7 +17,7 @@ def execute(options: argparse.Namespace) -> int:
     """Serve the page until an interrupt, which ends the command as it ends others."""
     with ExploreServer(options.port) as server, ExitStack() as stack:
         print(server.address, flush=True)
-        say("explore: Ctrl-C ends it; loading kernels, the first time on a machine for a minute")
+        say("explore: loading kernels (up to a minute the first time); Ctrl-C ends the page")
         warming = threading.Thread(
             target=warm_up, args=(server.turns, lambda text: say(f"explore: {text}")), daemon=True
         )

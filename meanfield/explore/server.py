@@ -8,6 +8,7 @@ and a closed page ends its own.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
 import math
@@ -129,9 +130,11 @@ class ExploreServer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
+            used = getattr(error, "errno", None) == errno.EADDRINUSE
             reason = getattr(error, "strerror", None) or error
+            what = "is in use" if used else f"cannot be opened: {reason}"
             raise ValueError(
-                f"port {port} cannot be had: {reason}. Choose another --port, or leave it out."
+                f"port {port} {what}. Choose another --port, or leave it out."
             ) from None
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.turns = Turns()

@@ -245,8 +245,10 @@ def _named(part: Part) -> dict[str, Any]:
 
 def _check_components(components: Sequence[Part]) -> None:
     """Refuse weights that do not sum to 1, and numbers out of range."""
+    if not components:
+        raise ValueError("a mixture needs a component, got none: (weight, mean, concentration).")
     weights = np.array([weight for weight, _, _ in components], dtype=np.float64)
-    if len(weights) == 0 or np.any(weights < 0) or abs(weights.sum() - 1.0) > 1e-9:
+    if np.any(weights < 0) or abs(weights.sum() - 1.0) > 1e-9:
         raise ValueError(f"weights of a mixture sum to {weights.sum():.12g}, expected 1.")
     for _, mean, concentration in components:
         if mean is not None and not np.all(np.isfinite(mean)):

@@ -240,7 +240,7 @@ def _settings(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(
             f"{path}: {error.strerror}: an encoder is a folder with config.json, "
-            "model.safetensors and vocab.txt."
+            "model.safetensors and vocab.txt; `make encoder` installs one, see docs/replay.md."
         ) from None
     if text is None:
         raise ValueError(f"{path}: {size} bytes are too many for settings.")

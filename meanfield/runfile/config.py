@@ -394,6 +394,8 @@ def check_continues(
         for section, keys in ({section: () for section in idle} | dict(free)).items()
     }
     different = _difference(before, with_defaults(tables), freed)
+    if different is not None and different.endswith("] until"):
+        raise ConfigError(f"{label}: until cannot change: {path} has another; use another output=.")
     if different is not None:
         go_on = ""
         if different == "[problem] normalization":

@@ -31,6 +31,9 @@ def read_document(source: Path) -> dict[str, Any]:
             content = file.read(_LARGEST_FILE + 1)
     except IsADirectoryError:
         raise ConfigError(f"{source} is a folder, expected a run file (.toml).") from None
+    except FileNotFoundError as error:
+        remedy = f"`meanfield init {source}` writes one"
+        raise ConfigError(f"{source}: {error.strerror}: {remedy}.") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{source}: {reason}.") from None

@@ -274,6 +274,7 @@ def either(*kinds: Kind) -> Kind:
                 return candidate(value)
             except TypeError as error:
                 reasons.append(str(error))
-        raise TypeError(" or ".join(reasons))
+        others = [reason.removeprefix("must be ") for reason in reasons[1:]]
+        raise TypeError(" or ".join(reasons[:1] + others))
 
     return first

@@ -349,9 +349,12 @@ def linear_operator(
     LinearOperator(not stationary: |v| up to 0.4318)
     """
     if problem.manifold.name not in MANIFOLDS:
+        advice = "growth_rates knows kernels, and heads that are numbers, in every dimension"
+        if problem.manifold.ambient == 2 and problem.manifold.is_sphere:
+            advice = "take mf.Circle()"
         raise ValueError(
             f"{problem.manifold.name}: the linearised flow is known on the circle and the sphere; "
-            "growth_rates knows kernels, and heads that are numbers, in every dimension."
+            f"{advice}."
         )
     problem.check_one_stage()
     if problem.frequencies is not None:

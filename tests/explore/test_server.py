@@ -83,7 +83,7 @@ def test_a_port_that_is_taken_is_said(server, capsys):
     """The command would end with a traceback."""
     port = str(server.server_address[1])
     assert main(["explore", "--no-open", "--port", port]) == 2
-    assert f"port {port} cannot be had: Address already in use." in capsys.readouterr().err
+    assert f"port {port} is in use. Choose another --port" in capsys.readouterr().err
     assert main(["explore", "--port", "70000"]) == 2
     assert "70000 is above 65535" in capsys.readouterr().err
 

@@ -132,11 +132,13 @@ def test_mode_that_is_not_finite_is_refused(mode):
         mf.perturbed_uniform([mode]).build(CIRCLE)
 
 
-@pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5), ()])
+@pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5)])
 def test_mixture_refuses_weights(weights):
     """Weights sum to 1 within 1e-9 and none is negative."""
     with pytest.raises(ValueError, match="weights of a mixture sum to .*, expected 1"):
         mf.mixture([(weight, 0.0, 1.0) for weight in weights])
+    with pytest.raises(ValueError, match="a mixture needs a component, got none"):
+        mf.mixture([])
 
 
 @pytest.mark.parametrize("concentration", [-1.0, np.inf, np.nan])

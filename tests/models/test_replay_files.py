@@ -100,7 +100,7 @@ def test_command_replays_and_shows(tmp_path, folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (["nowhere", "one.txt"], "config.json: No such file"),
+        (["nowhere", "one.txt"], "config.json: No such file.*`make encoder` installs one"),
         (["FOLDER", "none.txt"], "none.txt: No such file.*- for standard input"),
         (["FOLDER", "latin.txt"], "no text in UTF-8"),
         (["FOLDER", "one.txt", "-o", "there.h5"], "use --overwrite to replace it"),

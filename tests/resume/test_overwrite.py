@@ -283,3 +283,10 @@ def test_foreign_index_is_not_replaced(folder: Path, capsys: pytest.CaptureFixtu
     assert main([*SWEEP, "--overwrite"]) == 2
     assert "sw/sweep.json was not written by meanfield sweep" in capsys.readouterr().err
     assert contents(Path("sw")) == {"sweep.json": b'{"mine": 1}', "notes.txt": b"notes"}
+
+
+def test_keys_of_a_sweep_have_a_section(tmp_path):
+    """The error would name an option of the command."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
+    with pytest.raises(ValueError, match=r'^over: "beta=1" needs .* Did you mean problem\.beta'):
+        mf.sweep(problem, {"beta": [1]}, folder=tmp_path / "sw", time={"end": 1.0})

@@ -70,7 +70,7 @@ def test_kind_takes_its_values(kind, value, expected):
         (list_of(integer), 1, "must be a list"),
         (list_of(integer, least=2), [1], "must be a list of at least 2"),
         (list_of(integer), [1, "x"], 'holds "x", which must be an integer'),
-        (either(integer, list_of(number)), "x", "must be an integer or must be a list"),
+        (either(integer, list_of(number)), "x", "must be an integer or a list"),
     ],
 )
 def test_kind_says_what_it_wants(kind, value, message):

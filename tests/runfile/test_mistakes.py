@@ -61,10 +61,10 @@ MISTAKES = [
     ("time.unit=growth", "[time] growth time needs a growing degree and none grows"),
     ("time.save=1", "[time] save must be at least 2 times, got 1."),
     ("time.save=2000000", "[time] save must be at most 1000000 times, got 2000000."),
-    ("time.save=2.5", "[time] save = 2.5 must be an integer or must be a list."),
-    ("time.save=[]", "[time] save = [] must be an integer or must be a list of at least 1."),
+    ("time.save=2.5", "[time] save = 2.5 must be an integer or a list."),
+    ("time.save=[]", "[time] save = [] must be an integer or a list of at least 1."),
     ("time.save=[1, 75]", "[time] save holds 75, later than end = 3."),
-    *[(f"time.save={times}", "[time] save times must be increasing and not negative.")
+    *[(f"time.save={times}", "[time] save times must be increasing and not negative, got [")
       for times in ([2, 1], [1, 1], [-1, 1])],
     ("time.spacing=log", '[time] spacing = "log" needs save = COUNT'),
     ("time.first=1", '[time] first needs spacing = "log".'),

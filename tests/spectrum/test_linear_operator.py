@@ -291,6 +291,8 @@ def test_mistakes_are_one_line():
     """A mistake would be a traceback from linear algebra, or hours."""
     problem = attention(CIRCLE, (1.0, 0.5), (1.0, 0.5), beta=2.0)
     refused("degree must be at least 1, got 0", mf.linear_operator, problem, 0)
+    on_circle = mf.Problem(mf.Sphere(2), mf.exponential(5.0))
+    refused(r"sphere:2: .*; take mf\.Circle\(\)", mf.linear_operator, on_circle)
     with pytest.raises(ValueError, match="lives on the sphere, the problem on the circle"):
         mf.linear_operator(problem, about=mf.uniform().build(SPHERE))
     with pytest.raises(ValueError, match="degree 90 on the sphere make a matrix of 8280 rows"):

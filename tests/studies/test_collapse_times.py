@@ -80,7 +80,7 @@ def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
     assert main(["info", str(path)]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("kind ") and shown.endswith(f"{made}\n")
-    with pytest.raises(ValueError, match=r"\[collapse_times\] until differs from that of"):
+    with pytest.raises(ValueError, match="until cannot change: .* use another output="):
         mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e6, output=path, resume=True)
 
 
