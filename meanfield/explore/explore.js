@@ -18,7 +18,7 @@ narrow.addEventListener("change", fold);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** What is shown; tests read it. */
-const page = { view: null, waiting: [], asked: 0, frames: 0, done: false, changed: 0, took: {} };
+const page = { view: null, waiting: [], asked: 0, frames: 0, done: false, ready: false, changed: 0, took: {} };
 window.explore = page;
 let request = null;
 let waiting = 0;
@@ -58,7 +58,7 @@ async function ask() {
   page.frames = 0;
   const query = new URLSearchParams();
   for (const name of NAMES) if (!byId(name).disabled) query.set(name, byId(name).value.trim());
-  status("");
+  status(page.ready ? "" : "loading kernels (up to a minute the first time)");
   try {
     const answer = await fetch(`run?${query}`, { signal: mine.signal, cache: "no-store" });
     if (!answer.ok) throw new Error(await answer.text());
@@ -106,6 +106,8 @@ function refused({ text }) {
 
 function begin({ header, frame, frames, note }) {
   NAMES.forEach((name) => byId(name).removeAttribute("aria-invalid"));
+  if (!page.ready) status("");
+  page.ready = true;
   const kept = page.view && page.view.header.shape === header.shape ? page.view.state : null;
   if (page.view) page.view.destroy();
   page.waiting = [];

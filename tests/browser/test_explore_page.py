@@ -24,6 +24,7 @@ def test_sliders_change_rates_and_run(visit, server):
     tab = visit(server.address, width=WIDE)
     tab.until("explore.rates && explore.frames > 1")
     assert tab.page.evaluate("explore.rates.dominant") == 4
+    assert "loading kernels" not in tab.page.text_content("#status")
     asked = tab.page.evaluate("explore.asked")
     slider = tab.page.locator("#beta-slider")
     slider.focus()
