@@ -219,10 +219,9 @@ class ClusterPrediction(ResultBase):
         law = self.message or f"{self.law.summary()}{self._when()}"
         enough = _enough_tokens(self.linear)
         if not self.message and self.corrected is None and self.tokens < enough:
-            law = (
-                f"the linear law does not hold for {self.tokens} tokens, only from about {enough} "
-                "on: ask for runs (runs=100, on the command line --runs 100)"
-            )
+            law = f"the linear law does not hold for {self.tokens} tokens, only from {enough} on"
+            if not _no_runs(self.problem, 1):
+                law += ": ask for runs (runs=100, on the command line --runs 100)"
         if self.positions is None:
             return [law]
         formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
