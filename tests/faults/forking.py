@@ -220,14 +220,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     status, calls = ended(child, request.get("fault", {}), request["seconds"])
     took, left = time.monotonic() - began, left_behind(child)
     out, err = (said(*pipe) for pipe in pipes)
-    return {
-        "status": status,
-        "out": out,
-        "err": err,
-        "seconds": took,
-        "calls": calls,
-        "left": left,
-    }
+    return {"status": status, "out": out, "err": err, "seconds": took, "calls": calls, "left": left}
 
 
 def said(here: int, there: int) -> str:

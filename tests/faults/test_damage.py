@@ -1,18 +1,14 @@
 """Files that were cut, flipped, zeroed, mixed up: refused in one line, or right to the last bit."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from damage import DAMAGE
-from readers import DEAR, WHAT, Reader
+from readers import DEAR, WHAT
 
 
-def count(made: Reader, mangler: str, cases: int, seed: int) -> Counter[str]:
+def count(made, mangler, cases, seed):
     """Damage a file in many ways, each for one of its readers in turn."""
     rng, ends = random.Random(seed), Counter[str]()
     names = list(made.expected)
@@ -24,9 +20,7 @@ def count(made: Reader, mangler: str, cases: int, seed: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", ["density", "ensemble"])
-def test_damaged_file_is_refused_or_right(
-    name: str, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_damaged_file_is_refused_or_right(name, reader, survived):
     """Damage would be a traceback, a crash, another number, or lost for good by going on."""
     made, ends = reader(name, *DEAR), Counter[str]()
     for seed, mangler in enumerate(DAMAGE):
@@ -37,9 +31,7 @@ def test_damaged_file_is_refused_or_right(
 @pytest.mark.slow
 @pytest.mark.parametrize("mangler", DAMAGE)
 @pytest.mark.parametrize("name", WHAT)
-def test_many_damaged_files_are_refused_or_right(
-    name: str, mangler: str, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_many_damaged_files_are_refused_or_right(name, mangler, reader, survived):
     """Rarer damage would be a traceback, a crash, another number, or lost for good."""
     ends = count(reader(name), mangler, 250, 1)
     what = f"{WHAT[name]}: {DAMAGE[mangler].__doc__.split(':')[0].rstrip('.').lower()}"
@@ -47,9 +39,7 @@ def test_many_damaged_files_are_refused_or_right(
 
 
 @pytest.mark.parametrize("name", ["particles", "comparison"])
-def test_file_cut_at_every_length_near_its_end_is_refused_or_right(
-    name: str, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_file_cut_at_every_length_near_its_end_is_refused_or_right(name, reader, survived):
     """A copy that stopped just before its end would be read as if it were whole."""
     made, ends = reader(name, only=("load",)), Counter[str]()
     for length in range(len(made.file.content) - 40, len(made.file.content)):
@@ -61,9 +51,7 @@ def test_file_cut_at_every_length_near_its_end_is_refused_or_right(
 
 @pytest.mark.parametrize("size", [512, 4096])
 @pytest.mark.parametrize("name", ["density", "ensemble"])
-def test_last_block_that_was_not_written_is_seen(
-    name: str, size: int, reader: Callable[..., Reader]
-) -> None:
+def test_last_block_that_was_not_written_is_seen(name, size, reader):
     """The seal would be lost with the numbers before it, and their zeros be read."""
     made = reader(name, only=("load",))
     assert made.read("load", made.file.content[:-size] + bytes(size)) == "refused"

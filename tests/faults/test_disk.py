@@ -4,20 +4,15 @@ Three ways: a limit to the size of files (RLIMIT_FSIZE), a small file system, an
 the system that fail at the k-th time, which is also what a broken disk does.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from children import CIRCLE, Chain, chain, command, traced, warm
+from children import CIRCLE, chain, command, traced, warm
 
 CONFIG = CIRCLE.replace("end = 2.0", "end = 5.0").replace("runs = 3", "runs = 6")
 FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EFBIG), os.strerror(errno.EIO))
@@ -26,7 +21,7 @@ PARTS = 4
 pytestmark = traced
 
 
-def starved(run: Chain, **fault: Any) -> str:
+def starved(run, **fault):
     """Let a run that has just begun find no room; then give it room."""
     run.begin_again()
     end = run.go(**fault)
@@ -45,7 +40,7 @@ def starved(run: Chain, **fault: Any) -> str:
     return {0: "harmless", 1: "told, rows kept", 2: "told, nothing begun"}[end.status]
 
 
-def test_few_limits_of_a_run(tmp_path: Path, survived: Any) -> None:
+def test_few_limits_of_a_run(tmp_path, survived):
     """A full disk would cost what was computed, or seal a file with a hole in it."""
     run = chain(tmp_path, CONFIG, [])
     size = (tmp_path / "reference").stat().st_size
@@ -55,13 +50,13 @@ def test_few_limits_of_a_run(tmp_path: Path, survived: Any) -> None:
     survived("full disk", "run: one call of the system fails", 1, **underscored(ends))
 
 
-def underscored(ends: Counter[str]) -> dict[str, int]:
+def underscored(ends):
     """Outcomes as names of keywords."""
     return {name.replace(", ", "_").replace(" ", "_"): count for name, count in ends.items()}
 
 
 @pytest.mark.slow
-def test_every_limit_of_a_run(tmp_path: Path, survived: Any) -> None:
+def test_every_limit_of_a_run(tmp_path, survived):
     """Some size of a disk would cost what was computed."""
     run = chain(tmp_path, CONFIG, [])
     # Room is reserved beyond the size of the file; up to there HDF5 never sees a limit.
@@ -74,7 +69,7 @@ def test_every_limit_of_a_run(tmp_path: Path, survived: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_call_may_fail(tmp_path: Path, part: int, survived: Any) -> None:
+def test_every_call_may_fail(tmp_path, part, survived):
     """A disk that fails once would end HDF5 with a crash, or leave a hole that nobody notices."""
     run = chain(tmp_path, CONFIG, ["--set", "time.save=3"])
     calls, errors = range(part, run.calls, PARTS), (errno.ENOSPC, errno.EIO)
@@ -85,7 +80,7 @@ def test_every_call_may_fail(tmp_path: Path, part: int, survived: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["compare", "ensemble"])
-def test_studies_without_room(tmp_path: Path, name: str, survived: Any) -> None:
+def test_studies_without_room(tmp_path, name, survived):
     """A full disk would cost the results of a study, or the ones that were there."""
     (tmp_path / "run.toml").write_text(CONFIG)
     output = tmp_path / "study.h5"
@@ -109,7 +104,7 @@ def test_studies_without_room(tmp_path: Path, name: str, survived: Any) -> None:
     survived("full disk", f"{name}: limits to the size of its file", cases)
 
 
-def starved_study(folder: Path, arguments: list[str], before: bytes | None, limit: int) -> None:
+def starved_study(folder, arguments, before, limit):
     """Run a study without room: it is as it was, or done."""
     output = folder / "study.h5"
     end = command(folder, *arguments, limit=limit)
@@ -120,14 +115,14 @@ def starved_study(folder: Path, arguments: list[str], before: bytes | None, limi
     assert {path.name for path in folder.iterdir()} <= {"run.toml", "study.h5", "whole.h5"}
 
 
-def whole_copy(folder: Path, content: bytes) -> Path:
+def whole_copy(folder, content):
     """A file with this content."""
     path = folder / "whole.h5"
     path.write_bytes(content)
     return path
 
 
-def result_hash(path: Path) -> str:
+def result_hash(path):
     """Hash of the results of a study."""
     import h5py
 
@@ -150,7 +145,7 @@ WRITERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", WRITERS)
-def test_figures_without_room(tmp_path: Path, what: str, survived: Any) -> None:
+def test_figures_without_room(tmp_path, what, survived):
     """A full disk would leave half a figure in place of the one that was there."""
     arguments = WRITERS[what]
     output = tmp_path / next(name for name in arguments if name.startswith("figure"))
@@ -172,7 +167,7 @@ def test_figures_without_room(tmp_path: Path, what: str, survived: Any) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     """Folder with a file system of its own that has room for a few files."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -184,13 +179,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_small_file_system(small_disk: Path, survived: Any) -> None:
+def test_small_file_system(small_disk, survived):
     """A limit to the size of files would be another matter than a disk without room."""
     run = chain(small_disk, CONFIG, [])
     filler, cases = small_disk / "filler", 24
     # The reference is in memory: its file gives room.
     (small_disk / "reference").unlink()
-    ends: Counter[str] = Counter()
+    ends = Counter()
     for i in range(cases):
         run.begin_again()
         fill(filler, small_disk, i * 2**18)
@@ -206,7 +201,7 @@ def test_small_file_system(small_disk: Path, survived: Any) -> None:
     survived("full disk", "run: a file system of 6 MB", cases, **ends)
 
 
-def fill(filler: Path, folder: Path, free: int) -> None:
+def fill(filler, folder, free):
     """Take all of a file system but so many bytes."""
     room = os.statvfs(folder)
     with filler.open("wb") as file:
@@ -214,7 +209,7 @@ def fill(filler: Path, folder: Path, free: int) -> None:
 
 
 @pytest.mark.slow
-def test_disk_that_fills_meanwhile(small_disk: Path, survived: Any) -> None:
+def test_disk_that_fills_meanwhile(small_disk, survived):
     """A disk that fills between two flushes would cost the rows before."""
     run = chain(small_disk, CONFIG, ["--set", "time.save=40"])
     (small_disk / "reference").unlink()

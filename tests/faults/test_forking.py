@@ -1,11 +1,8 @@
 """When a command that is struck counts as hung: by its processor time, on any machine."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import forking
 import pytest
@@ -19,9 +16,7 @@ import pytest
         pytest.param(itertools.count(0.05, 0.04), 60.0, forking.HUNG, id="endless"),
     ],
 )
-def test_commands_that_are_slow_have_not_hung(
-    monkeypatch: pytest.MonkeyPatch, times: Iterator[float], sleep: float, status: int
-) -> None:
+def test_commands_that_are_slow_have_not_hung(monkeypatch, times, sleep, status):
     """Beside other processes a traced command takes minutes, and its test would fail."""
     monkeypatch.setattr(forking, "processor_time", lambda leader: next(times))
     code = f"import time; time.sleep({sleep})"
@@ -29,7 +24,7 @@ def test_commands_that_are_slow_have_not_hung(
         assert forking.ended(child.pid, {}, seconds=0.1) == (status, 0)
 
 
-def test_processor_time_is_that_of_a_session() -> None:
+def test_processor_time_is_that_of_a_session():
     """A command that computes would count as idle."""
     code = "while True: pass"
     with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as child:

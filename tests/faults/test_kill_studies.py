@@ -9,10 +9,8 @@ from __future__ import annotations
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -46,16 +44,16 @@ class Study:
     done: int = 0
 
     @property
-    def path(self) -> Path:
+    def path(self):
         """Its file."""
         return self.folder / "study.h5"
 
-    def arguments(self) -> list[str]:
+    def arguments(self):
         """Start, or go on."""
         several = ["--workers", str(self.workers), "--threads", str(self.workers)]
         return [self.name, "run.toml", "-o", "study.h5", "--resume", "--quiet", *several]
 
-    def look(self) -> int:
+    def look(self):
         """How much the file holds, which must be that of the undisturbed one, and not shrink."""
         if not self.path.exists():
             assert self.done == 0
@@ -77,12 +75,12 @@ class Study:
         self.done = int(held.sum())
         return self.done
 
-    def begin_again(self) -> None:
+    def begin_again(self):
         """Forget the file."""
         self.path.unlink(missing_ok=True)
         self.done = 0
 
-    def finish(self) -> None:
+    def finish(self):
         """Resume undisturbed: all bits are those of the undisturbed study."""
         command(self.folder, *self.arguments()).check(0)
         self.look()
@@ -92,18 +90,18 @@ class Study:
         assert not leftovers(self.folder)
 
 
-def data(file: h5py.File) -> Iterator[str]:
+def data(file):
     """Names of datasets that are no scales."""
     return (name for name in file if not file[name].is_scale)
 
 
-def there(name: str, file: h5py.File) -> np.ndarray:
+def there(name, file):
     """Which results a file holds."""
     values = file[DONE[name]][()]
     return values >= 0 if values.dtype.kind == "i" else np.isfinite(values)
 
 
-def begun(folder: Path, name: str, workers: int) -> Study:
+def begun(folder, name, workers):
     """A study that is about to begin; the undisturbed one is done by one process."""
     (folder / "run.toml").write_text(CONFIG)
     alone = Study(name, folder, 1)
@@ -119,7 +117,7 @@ def begun(folder: Path, name: str, workers: int) -> Study:
     return made
 
 
-def struck(study: Study, **fault: Any) -> str:
+def struck(study, **fault):
     """Strike a study as it goes on, look at what is left, and say what became of it."""
     end = command(study.folder, *study.arguments(), **fault)
     number, worker = fault["signal"], fault.get("aim") == "worker"
@@ -131,19 +129,19 @@ def struck(study: Study, **fault: Any) -> str:
     return {0: "finished", 1: "told"}.get(end.status, "ended")
 
 
-def at_instants(study: Study, count: int, seed: int, **fault: Any) -> Counter[str]:
+def at_instants(study, count, seed, **fault):
     """Strike a study, and what goes on from there, at random instants."""
     rng = random.Random(seed)
-    ends: Counter[str] = Counter()
+    ends = Counter()
     for _ in range(count):
         ends[struck(study, after=rng.uniform(0.0, 0.9 * study.seconds), **fault)] += 1
     study.finish()
     return ends
 
 
-def at_calls(study: Study, numbers: tuple[int, ...], calls: list[int]) -> Counter[str]:
+def at_calls(study, numbers, calls):
     """Strike studies at calls that change the disk, and let each go on from there to its end."""
-    ends: Counter[str] = Counter()
+    ends = Counter()
     for i, k in enumerate(calls):
         study.begin_again()
         ends[struck(study, signal=numbers[i % len(numbers)], call=k)] += 1
@@ -152,7 +150,7 @@ def at_calls(study: Study, numbers: tuple[int, ...], calls: list[int]) -> Counte
 
 
 @pytest.mark.parametrize("name", DONE)
-def test_many_signals_cost_no_results(tmp_path: Path, name: str, survived: Any) -> None:
+def test_many_signals_cost_no_results(tmp_path, name, survived):
     """A rarer instant would cost a study, or change its result."""
     study = begun(tmp_path, name, 1)
     for number in (KILL, *STOPPING):
@@ -163,7 +161,7 @@ def test_many_signals_cost_no_results(tmp_path: Path, name: str, survived: Any) 
 
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", DONE)
-def test_every_call(tmp_path: Path, name: str, part: int, survived: Any) -> None:
+def test_every_call(tmp_path, name, part, survived):
     """Between two steps of a write the file would be neither the old one nor the new one."""
     study = begun(tmp_path, name, 1)
     calls = list(range(3 * part, study.calls + 1, 12))
@@ -183,9 +181,7 @@ POOLS = [
 
 @pytest.mark.parametrize(("aim", "number", "count"), POOLS)
 @pytest.mark.parametrize("name", DONE)
-def test_pools_leave_nothing(
-    tmp_path: Path, name: str, aim: str, number: int, count: int, survived: Any
-) -> None:
+def test_pools_leave_nothing(tmp_path, name, aim, number, count, survived):
     """Processes would go on for nobody; or a study of many processes would lose its results."""
     study = begun(tmp_path, name, 2)
     ends = at_instants(study, count, 1, signal=number, aim=aim)

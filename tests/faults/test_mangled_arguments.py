@@ -1,12 +1,8 @@
 """Command lines that no one should type: an answer, or one line that says why not."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NoReturn
 
 import pytest
 from parameters import together
@@ -43,7 +39,7 @@ UNITS = ["fortnight", "Scaled", "", "s", "scaled ", "GROWTH", "\u03b2"]
 NAMES = {0: "answered", 1: "failed", 2: "refused"}
 
 
-def value(option: str, rng: random.Random) -> str:
+def value(option, rng):
     """Value of an option: right more often than not, or each command would be refused."""
     if option in WORDS:
         return rng.choice(WORDS[option] if rng.random() < 0.3 else WORDS[option][:2])
@@ -56,7 +52,7 @@ def value(option: str, rng: random.Random) -> str:
     return rng.choice(NUMBERS if rng.random() < 0.5 else MODERATE)
 
 
-def line(command: str, rng: random.Random) -> list[str]:
+def line(command, rng):
     """Command line with a few options, most of them odd."""
     chosen = ["--manifold", "--beta", *rng.sample(OPTIONS[command], min(len(OPTIONS[command]), 2))]
     if rng.random() < 0.2:
@@ -80,12 +76,12 @@ def line(command: str, rng: random.Random) -> list[str]:
     return words
 
 
-def no_constant(name: str) -> NoReturn:
+def no_constant(name):
     """NaN and Infinity are no JSON."""
     raise AssertionError(f"{name} is not JSON")
 
 
-def outcome(commands: Any, words: Sequence[str]) -> str:
+def outcome(commands, words):
     """What becomes of a command line."""
     answer = commands(*words)
     try:
@@ -98,12 +94,12 @@ def outcome(commands: Any, words: Sequence[str]) -> str:
     return NAMES[answer.status]
 
 
-def outcomes(commands: Any, command: str, seeds: range) -> Counter[str]:
+def outcomes(commands, command, seeds):
     """What becomes of command lines."""
     return Counter(outcome(commands, line(command, random.Random(seed))) for seed in seeds)
 
 
-def test_odd_command_lines_are_answered_or_refused(commands: Any, survived: Any) -> None:
+def test_odd_command_lines_are_answered_or_refused(commands, survived):
     """A slip of the keyboard would show a traceback, or print what is no JSON."""
     ends = outcomes(commands, "stability", range(40))
     survived("mangled command lines", "stability", ends.total(), **ends)
@@ -113,15 +109,13 @@ def test_odd_command_lines_are_answered_or_refused(commands: Any, survived: Any)
 @pytest.mark.parametrize(
     ("command", "count"), [("stability", 600), ("predict", 300), ("phase", 60)]
 )
-def test_many_odd_command_lines_are_answered_or_refused(
-    command: str, count: int, commands: Any, survived: Any
-) -> None:
+def test_many_odd_command_lines_are_answered_or_refused(command, count, commands, survived):
     """A rarer slip would show a traceback, print what is no JSON, or never end."""
     ends = outcomes(commands, command, range(1000, 1000 + count))
     survived("mangled command lines", command, ends.total(), **ends)
 
 
-def refusals(commands: Any, command: str, options: Sequence[str]) -> int:
+def refusals(commands, command, options):
     """How many values that are no numbers were tried, and refused."""
     for option in options:
         beta = [] if option == "--beta" else ["--beta", "3"]
@@ -131,7 +125,7 @@ def refusals(commands: Any, command: str, options: Sequence[str]) -> int:
     return len(ODD) * len(options)
 
 
-def test_what_is_no_number_is_refused(commands: Any, survived: Any) -> None:
+def test_what_is_no_number_is_refused(commands, survived):
     """A number with a unit, or one that no computer has, would be taken for another."""
     cases = refusals(commands, "stability", ["--beta"])
     survived("mangled command lines", "what is no number", cases, refused=cases)
@@ -139,9 +133,7 @@ def test_what_is_no_number_is_refused(commands: Any, survived: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", OPTIONS)
-def test_what_is_no_number_is_refused_everywhere(
-    command: str, commands: Any, survived: Any
-) -> None:
+def test_what_is_no_number_is_refused_everywhere(command, commands, survived):
     """An option would take what another one refuses."""
     cases = refusals(commands, command, ["--beta", *OPTIONS[command]])
     survived("mangled command lines", "what is no number", cases, refused=cases)
@@ -158,7 +150,7 @@ SETS = [
 
 
 @pytest.mark.parametrize("command", ["run", "check", "compare", "ensemble"])
-def test_odd_settings_are_refused(command: str, commands: Any, files: Any, survived: Any) -> None:
+def test_odd_settings_are_refused(command, commands, files, survived):
     """A slip in --set would be a traceback, or change something else than was meant."""
     cases = 0
     for text in SETS:
@@ -205,7 +197,7 @@ def test_odd_settings_are_refused(command: str, commands: Any, files: Any, survi
         ["run", "--threads", "1e9", "x.toml"],
     ],
 )
-def test_wrong_command_line_is_one_line(words: list[str], commands: Any, survived: Any) -> None:
+def test_wrong_command_line_is_one_line(words, commands, survived):
     """A command that is not one would be a traceback."""
     commands(*words).check(2)
     survived("mangled command lines", "wrong commands and options", 1, refused=1)

@@ -1,23 +1,18 @@
 """Files that are sound HDF5 with a fitting seal, and do not hold what they should."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 from contents import changed, changes, put
 from parameters import each
-from readers import DEAR, WHAT, Reader
+from readers import DEAR, WHAT
 
 
-def count(made: Reader, some: Callable[[int], bool]) -> Counter[str]:
+def count(made, some):
     """Make some of the changes, each seen by one of the readers in turn."""
     ends, names = Counter[str](), list(made.expected)
     for i, (what, change) in enumerate(changes(made.file.content)):
@@ -36,9 +31,7 @@ def count(made: Reader, some: Callable[[int], bool]) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("name", "every"), [("density", 41), ("comparison", 19)])
-def test_wrong_contents_are_never_a_traceback(
-    name: str, every: int, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_wrong_contents_are_never_a_traceback(name, every, reader, survived):
     """A file that another program changed would end in a traceback, or a hang."""
     ends = count(reader(name, *DEAR), lambda i: i % every == 0)
     survived("wrong contents", WHAT[name], ends.total(), **ends)
@@ -47,9 +40,7 @@ def test_wrong_contents_are_never_a_traceback(
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", WHAT)
-def test_all_wrong_contents_are_never_a_traceback(
-    name: str, part: int, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_all_wrong_contents_are_never_a_traceback(name, part, reader, survived):
     """A change of one dataset or attribute would end in a traceback, a hang, or a lost file."""
     ends = count(reader(name, *DEAR), lambda i: i % 4 == part)
     survived("wrong contents", WHAT[name], ends.total(), **ends)
@@ -57,21 +48,19 @@ def test_all_wrong_contents_are_never_a_traceback(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "particles", "auto", "sphere"])
-def test_wrong_contents_are_no_figure_and_no_longer_run(
-    name: str, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_wrong_contents_are_no_figure_and_no_longer_run(name, reader, survived):
     """What only figures and longer runs read would end in a traceback."""
     # They take seconds where the change does not matter.
     ends = count(reader(name, only=DEAR), lambda i: i % 37 == 0)
     survived("wrong contents", f"{WHAT[name]}, for figures and longer runs", ends.total(), **ends)
 
 
-def elsewhere(kind: str, content: bytes, folder: Path) -> bytes:
+def elsewhere(kind, content, folder):
     """Content of a file whose times lie in another one."""
     other = folder / "other.h5"
     other.write_bytes(content)
 
-    def change(file: h5py.File) -> None:
+    def change(file):
         times = file["time"][()]
         del file["time"]
         if kind == "link":
@@ -89,16 +78,14 @@ def elsewhere(kind: str, content: bytes, folder: Path) -> bytes:
 
 
 @each("name", ["density", "comparison"], kind=["link", "virtual", "raw"])
-def test_numbers_of_another_file_are_refused(
-    name: str, kind: str, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_numbers_of_another_file_are_refused(name, kind, reader, survived):
     """A checksum would vouch for numbers that it does not cover."""
     made = reader(name, only=("load",))
     assert made.read("load", elsewhere(kind, made.file.content, made.folder)) == "refused"
     survived("wrong contents", "numbers in another file", 1, refused=1)
 
 
-def no_file(kind: str, path: Path) -> None:
+def no_file(kind, path):
     """Put something else in place of a file."""
     path.unlink(missing_ok=True)
     if kind == "folder":
@@ -116,7 +103,7 @@ def no_file(kind: str, path: Path) -> None:
         path.write_bytes(KINDS[kind])
 
 
-def foreign() -> bytes:
+def foreign():
     """A file of another program."""
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
@@ -137,9 +124,7 @@ PLACES = ("nothing", "folder", "pipe", "link to nothing", "link to itself", "lin
 
 
 @pytest.mark.parametrize("name", ["density", "ensemble"])
-def test_what_is_no_file_of_ours_is_refused(
-    name: str, reader: Callable[..., Reader], survived: Any
-) -> None:
+def test_what_is_no_file_of_ours_is_refused(name, reader, survived):
     """A wrong name would be a traceback, a hang, or a foreign file overwritten."""
     made, cases = reader(name, *DEAR), 0
     for kind in (*KINDS, *PLACES, *([] if os.geteuid() == 0 else ["no permission"])):
@@ -163,9 +148,7 @@ def test_what_is_no_file_of_ours_is_refused(
     [0, 99, -1, 2**62, "2", np.arange(2), 2.5],
     name=["density", "comparison", "ensemble"],
 )
-def test_other_format_is_refused_and_named(
-    name: str, version: Any, reader: Callable[..., Reader]
-) -> None:
+def test_other_format_is_refused_and_named(name, version, reader):
     """A file of a later version would be misread."""
     made = reader(name, only=("load",))
     key = {"density": ""}.get(name, f"{name}_") + "format_version"

@@ -1,14 +1,10 @@
 """Files of tokens that hold something else, or that were damaged: tokens, or one line."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import random
 import zipfile
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -32,19 +28,19 @@ end = 1.0
 ANGLES, VECTORS = np.linspace(-3.0, 9.0, 40), np.random.default_rng(1).normal(size=(30, 3))
 
 
-def npy(values: Any, **options: Any) -> bytes:
+def npy(values, **options):
     """Bytes of a .npy file."""
     content = io.BytesIO()
     np.save(content, values, **options)
     return content.getvalue()
 
 
-def headed(header: bytes, data: bytes = bytes(800), version: bytes = b"\x01\x00") -> bytes:
+def headed(header, data=bytes(800), version=b"\x01\x00"):
     """A .npy file whose header says anything."""
     return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header + data
 
 
-def hdf5() -> bytes:
+def hdf5():
     """Tokens in a file that is no .npy."""
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
@@ -52,14 +48,14 @@ def hdf5() -> bytes:
     return content.getvalue()
 
 
-def archive() -> bytes:
+def archive():
     """Tokens in a .npz file."""
     content = io.BytesIO()
     np.savez(content, tokens=ANGLES)
     return content.getvalue()
 
 
-def bomb() -> bytes:
+def bomb():
     """An archive that says it is a thousand times larger."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
@@ -70,12 +66,12 @@ def bomb() -> bytes:
 class Tempting:
     """Object whose pickle runs code."""
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
+    def __reduce__(self):
         """Touch a file when it is loaded."""
         return (open, ("touched", "w"))
 
 
-def with_value(value: float, place: int = 3) -> np.ndarray:
+def with_value(value, place=3):
     """Angles, one of which is something else."""
     values = ANGLES.copy()
     values[place] = value
@@ -83,7 +79,7 @@ def with_value(value: float, place: int = 3) -> np.ndarray:
 
 
 HEAD = b"{'descr': '<f8', 'fortran_order': False, 'shape': "
-REFUSED: dict[str, bytes] = {
+REFUSED = {
     "empty": b"",
     "magic alone": b"\x93NUMPY",
     "text": b"0.1\n0.2\n",
@@ -117,7 +113,7 @@ REFUSED: dict[str, bytes] = {
 }
 """Files that hold no tokens of either manifold."""
 
-TAKEN: dict[str, tuple[str, bytes]] = {
+TAKEN = {
     "angles": ("circle", npy(ANGLES)),
     "integers": ("circle", npy(np.arange(5))),
     "single precision": ("circle", npy(ANGLES.astype("f4"))),
@@ -131,7 +127,7 @@ TAKEN: dict[str, tuple[str, bytes]] = {
 """Manifold and file."""
 
 
-def load(folder: Path, manifold: str, content: bytes) -> str:
+def load(folder, manifold, content):
     """Load a run file with these tokens: "valid", or "refused" in one line."""
     (folder / "run.toml").write_text(RUN.format(manifold))
     (folder / "tokens.npy").write_bytes(content)
@@ -146,9 +142,7 @@ def load(folder: Path, manifold: str, content: bytes) -> str:
 
 
 @pytest.mark.parametrize("manifold", ["circle", "sphere"])
-def test_what_holds_no_tokens_is_refused(
-    manifold: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survived: Any
-) -> None:
+def test_what_holds_no_tokens_is_refused(manifold, tmp_path, monkeypatch, survived):
     """Another file would be a traceback, run code, or start a run from nonsense."""
     monkeypatch.chdir(tmp_path)
     for what, content in REFUSED.items():
@@ -158,14 +152,12 @@ def test_what_holds_no_tokens_is_refused(
 
 
 @pytest.mark.parametrize("what", TAKEN)
-def test_tokens_of_any_form_are_taken(what: str, tmp_path: Path) -> None:
+def test_tokens_of_any_form_are_taken(what, tmp_path):
     """The refusals would be of what is right."""
     assert load(tmp_path, *TAKEN[what]) == "valid"
 
 
-def test_predict_says_the_same_of_what_holds_no_tokens(
-    commands: Any, tmp_path: Path, survived: Any
-) -> None:
+def test_predict_says_the_same_of_what_holds_no_tokens(commands, tmp_path, survived):
     """The option would show a traceback where the run file does not."""
     file = tmp_path / "tokens.npy"
     words = ["predict", "--manifold", "circle", "--beta", "3", "--input", file]
@@ -176,7 +168,7 @@ def test_predict_says_the_same_of_what_holds_no_tokens(
     survived("mangled input", "tokens: what is none, for predict", cases, refused=cases)
 
 
-def damaged(folder: Path, mangler: str, cases: int) -> Counter[str]:
+def damaged(folder, mangler, cases):
     """Damage good files."""
     ends, rng = Counter[str](), random.Random(mangler)
     for i in range(cases):
@@ -188,7 +180,7 @@ def damaged(folder: Path, mangler: str, cases: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("mangler", DAMAGE)
-def test_damaged_tokens_are_tokens_or_one_line(mangler: str, tmp_path: Path, survived: Any) -> None:
+def test_damaged_tokens_are_tokens_or_one_line(mangler, tmp_path, survived):
     """Damage in the header would show a traceback."""
     ends = damaged(tmp_path, mangler, 60)
     survived("mangled input", "tokens: damaged files", ends.total(), **ends)
@@ -196,9 +188,7 @@ def test_damaged_tokens_are_tokens_or_one_line(mangler: str, tmp_path: Path, sur
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mangler", DAMAGE)
-def test_more_damaged_tokens_are_tokens_or_one_line(
-    mangler: str, tmp_path: Path, survived: Any
-) -> None:
+def test_more_damaged_tokens_are_tokens_or_one_line(mangler, tmp_path, survived):
     """Rarer damage in the header would show a traceback, or take all memory."""
     ends = damaged(tmp_path, mangler, 3000)
     survived("mangled input", "tokens: damaged files", ends.total(), **ends)

@@ -1,13 +1,8 @@
 """Thousands of mangled run files: each is a configuration, or one line that says why not."""
 
-from __future__ import annotations
-
 import random
 import tomllib
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from manglers import MANGLERS, QUICK, SMALL, VALID
 
-from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile import ConfigError, load_config
 
 everyday = settings(
     max_examples=100,
@@ -46,11 +41,11 @@ toml_values = st.recursive(
 class Loader:
     """Loads run files, and counts those that are valid and those that are refused."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
         self.ends = Counter[str]()
 
-    def __call__(self, content: bytes) -> Config | None:
+    def __call__(self, content):
         """A valid configuration, or None after one clean line."""
         self.path.write_bytes(content)
         try:
@@ -67,19 +62,19 @@ class Loader:
         self.ends["valid"] += 1
         return config
 
-    def mangled(self, mangler: str, name: str, seed: int) -> Config | None:
+    def mangled(self, mangler, name, seed):
         """Load a valid run file after a mangler has been at it."""
         return self(MANGLERS[mangler](VALID[name].encode(), random.Random(seed)))
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Loader:
+def load(tmp_path):
     """Loader of a run file."""
     return Loader(tmp_path / "run.toml")
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_valid_files_are_configurations(load: Loader, name: str) -> None:
+def test_valid_files_are_configurations(load, name):
     """The mangled files would be wrong for another reason than their mangling."""
     assert load(VALID[name].encode()) is not None
 
@@ -90,14 +85,12 @@ def test_valid_files_are_configurations(load: Loader, name: str) -> None:
     ids=["few", "many"],
 )
 @pytest.mark.parametrize("mangler", MANGLERS)
-def test_mangled_files_end_in_one_line(
-    load: Loader, mangler: str, how: Any, names: list[str], survived: Any
-) -> None:
+def test_mangled_files_end_in_one_line(load, mangler, how, names, survived):
     """A slip of the keyboard would show a traceback."""
 
     @how
     @given(st.sampled_from(names), st.integers(0, 2**32))
-    def check(name: str, seed: int) -> None:
+    def check(name, seed):
         load.mangled(mangler, name, seed)
 
     check()
@@ -107,12 +100,12 @@ def test_mangled_files_end_in_one_line(
 @pytest.mark.parametrize(
     "how", [everyday, pytest.param(thorough, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_any_value_of_any_key_ends_in_one_line(load: Loader, how: Any, survived: Any) -> None:
+def test_any_value_of_any_key_ends_in_one_line(load, how, survived):
     """A value of a type that nobody thought of would show a traceback."""
 
     @how
     @given(name=st.sampled_from(QUICK), data=st.data())
-    def check(name: str, data: st.DataObject) -> None:
+    def check(name, data):
         tables = tomllib.loads(VALID[name])
         section = data.draw(st.sampled_from(sorted(tables)))
         value = data.draw(toml_values)
@@ -133,7 +126,7 @@ def test_any_value_of_any_key_ends_in_one_line(load: Loader, how: Any, survived:
 @pytest.mark.parametrize(
     "how", [everyday, pytest.param(thorough, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_any_bytes_end_in_one_line(load: Loader, how: Any, survived: Any) -> None:
+def test_any_bytes_end_in_one_line(load, how, survived):
     """A file that is no run file at all would show a traceback."""
 
     @how
@@ -141,14 +134,14 @@ def test_any_bytes_end_in_one_line(load: Loader, how: Any, survived: Any) -> Non
         content=st.binary(max_size=200)
         | st.text(max_size=200).map(lambda s: s.encode("utf-8", "replace"))
     )
-    def check(content: bytes) -> None:
+    def check(content):
         load(content)
 
     check()
     survived("mangled input", "run files: any bytes", load.ends.total(), **load.ends)
 
 
-def refused_by_all(load: Loader, commands: Any, mangler: str, seeds: range) -> int:
+def refused_by_all(load, commands, mangler, seeds):
     """How often commands said the same line as `load_config`, of how many mangled files."""
     cases = 0
     for seed in seeds:
@@ -169,9 +162,7 @@ def refused_by_all(load: Loader, commands: Any, mangler: str, seeds: range) -> i
 
 
 @pytest.mark.parametrize("mangler", ["odd values", "bytes replaced"])
-def test_commands_say_the_same_line(
-    load: Loader, commands: Any, mangler: str, survived: Any
-) -> None:
+def test_commands_say_the_same_line(load, commands, mangler, survived):
     """The line would be lost, or joined by others, on its way to the user."""
     cases = refused_by_all(load, commands, mangler, range(4))
     survived("mangled input", "run files, through their commands", cases, refused=cases)
@@ -179,9 +170,7 @@ def test_commands_say_the_same_line(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mangler", MANGLERS)
-def test_commands_say_the_same_line_of_many(
-    load: Loader, commands: Any, mangler: str, survived: Any
-) -> None:
+def test_commands_say_the_same_line_of_many(load, commands, mangler, survived):
     """A command would stumble over what another one refuses."""
     cases = refused_by_all(load, commands, mangler, range(60))
     survived("mangled input", "run files, through their commands", cases, refused=cases)
@@ -190,9 +179,7 @@ def test_commands_say_the_same_line_of_many(
 # One of thousands whose bytes were replaced stays valid.
 @pytest.mark.slow
 @pytest.mark.parametrize("mangler", sorted(set(MANGLERS) - {"bytes replaced"}))
-def test_mangled_files_that_are_valid_can_be_run(
-    load: Loader, commands: Any, mangler: str, survived: Any
-) -> None:
+def test_mangled_files_that_are_valid_can_be_run(load, commands, mangler, survived):
     """What passes as a configuration would end in a traceback when it is run."""
     ends, seed = Counter[str](), 0
     names = {0: "done", 1: "failed", 2: "refused"}
@@ -206,7 +193,7 @@ def test_mangled_files_that_are_valid_can_be_run(
     survived("mangled input", "run files that stay valid, run", ends.total(), **ends)
 
 
-PLACES: dict[str, Callable[[Path], Any]] = {
+PLACES = {
     "nothing": lambda path: None,
     "folder": lambda path: path.mkdir(),
     "endless device": lambda path: path.symlink_to("/dev/zero"),
@@ -221,9 +208,7 @@ PLACES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("command", ["run", "check", "compare", "ensemble"])
-def test_what_is_no_run_file_ends_in_one_line(
-    commands: Any, command: str, tmp_path: Path, survived: Any
-) -> None:
+def test_what_is_no_run_file_ends_in_one_line(commands, command, tmp_path, survived):
     """A wrong name would be a traceback, or wait for ever."""
     for what, make in PLACES.items():
         make(tmp_path / f"{what}.toml")

@@ -1,16 +1,13 @@
 """The page says how many faults were made and what became of them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 
-def load_report() -> Any:
+def load_report():
     """The script as a module."""
     path = Path(__file__).with_name("report.py")
     spec = importlib.util.spec_from_file_location("faults_report", path)
@@ -23,15 +20,13 @@ def load_report() -> Any:
 REPORT = load_report()
 
 
-def line(cases: int, **outcomes: int) -> dict[str, Any]:
+def line(cases, **outcomes):
     """What `survived` writes."""
     made = {"section": "damaged files", "what": "cut files", "cases": cases, "outcomes": outcomes}
     return made | {"test": "tests/faults/test_x.py::test_x"}
 
 
-def test_faults_are_written_down(
-    survived: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_faults_are_written_down(survived, tmp_path, monkeypatch):
     """The page would show other counts than were made."""
     file = tmp_path / "lines.jsonl"
     monkeypatch.setenv("MEANFIELD_FAULTS", str(file))
@@ -41,15 +36,13 @@ def test_faults_are_written_down(
 
 
 @pytest.mark.parametrize(("cases", "outcomes"), [(0, {}), (3, {"right": 2})])
-def test_faults_that_were_not_made_do_not_count(
-    cases: int, outcomes: dict[str, int], survived: Any
-) -> None:
+def test_faults_that_were_not_made_do_not_count(cases, outcomes, survived):
     """A test that makes no fault would look like one that all survived."""
     with pytest.raises(AssertionError):
         survived("damaged files", "cut files", cases, **outcomes)
 
 
-def test_page_adds_up_the_faults_of_a_kind(tmp_path: Path) -> None:
+def test_page_adds_up_the_faults_of_a_kind(tmp_path):
     """A count would be that of one test among several."""
     text = REPORT.page([line(3, refused=2, right=1), line(5, refused=5)], tmp_path)
     assert "8 faults: all ended as they should" in text
@@ -57,14 +50,14 @@ def test_page_adds_up_the_faults_of_a_kind(tmp_path: Path) -> None:
     assert "\n## Damaged files\n" in text and "## Full disk" not in text
 
 
-def test_page_names_the_tests_that_failed(tmp_path: Path) -> None:
+def test_page_names_the_tests_that_failed(tmp_path):
     """Faults that did harm would be left out unsaid."""
     failed = {"section": "failed tests", "test": "tests/faults/test_x.py::test_y"}
     text = REPORT.page([line(3), failed], tmp_path)
     assert "**1 tests failed**: `tests/faults/test_x.py::test_y`" in text
 
 
-def test_page_has_no_section_of_another_name(tmp_path: Path) -> None:
+def test_page_has_no_section_of_another_name(tmp_path):
     """Faults with a misspelt section would be left out unsaid."""
     with pytest.raises(ValueError, match=r"sections \{'beauty'\} are not known. Known: signals"):
         REPORT.page([line(3) | {"section": "beauty"}], tmp_path)

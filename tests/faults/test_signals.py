@@ -4,23 +4,19 @@ A helper process loads everything once and forks a run for each fault, so that m
 seconds. Runs write every snapshot at once: most faults strike while the file is being written.
 """
 
-from __future__ import annotations
-
 import random
 import signal
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from children import CIRCLE, STOPPING, Chain, End, chain, traced
+from children import CIRCLE, STOPPING, chain, traced
 
 KILL = signal.SIGKILL
 CONFIG = CIRCLE.replace("end = 2.0", "end = 5.0")
 
 
-def options(*values: str) -> list[str]:
+def options(*values):
     """Options that set these."""
     return [option for value in values for option in ("--set", value)]
 
@@ -99,14 +95,14 @@ PARTS = 8
 pytestmark = traced
 
 
-def begun(folder: Path, case: str) -> Chain:
+def begun(folder, case):
     """A run of that kind, about to begin."""
     tokens = np.random.default_rng(1).normal(size=(150, 3))
     np.save(folder / "tokens.npy", tokens)
     return chain(folder, CONFIG, CASES[case])
 
 
-def struck(run: Chain, **fault: Any) -> str:
+def struck(run, **fault):
     """Strike a run as it goes on, look at what is left, and say what became of it."""
     end = run.go(**fault)
     number = fault["signal"]
@@ -121,7 +117,7 @@ def struck(run: Chain, **fault: Any) -> str:
     return "ended"
 
 
-def at_instants(run: Chain, number: int, count: int, seed: int) -> Counter[str]:
+def at_instants(run, number, count, seed):
     """Strike a run, and what goes on from there, at random instants.
 
     Where a run finishes before it is struck, later strikes are sooner.
@@ -136,9 +132,9 @@ def at_instants(run: Chain, number: int, count: int, seed: int) -> Counter[str]:
     return ends
 
 
-def at_calls(run: Chain, numbers: tuple[int, ...], calls: range | list[int]) -> Counter[str]:
+def at_calls(run, numbers, calls):
     """Strike runs at calls that change the disk, and let each go on from there to its end."""
-    ends: Counter[str] = Counter()
+    ends = Counter()
     for i, k in enumerate(calls):
         run.begin_again()
         ends[struck(run, signal=numbers[i % len(numbers)], call=k)] += 1
@@ -147,12 +143,12 @@ def at_calls(run: Chain, numbers: tuple[int, ...], calls: range | list[int]) -> 
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Chain:
+def run(tmp_path_factory):
     """A short run for the everyday tests."""
     return begun(tmp_path_factory.mktemp("run"), "noisy particles")
 
 
-def test_few_faults_of_each_kind_cost_nothing(run: Chain, survived: Any) -> None:
+def test_few_faults_of_each_kind_cost_nothing(run, survived):
     """A power cut, Ctrl-C or the end of a queue would cost the run, or change its result."""
     run.begin_again()
     ends = at_instants(run, KILL, 2, 1)
@@ -163,7 +159,7 @@ def test_few_faults_of_each_kind_cost_nothing(run: Chain, survived: Any) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_random_instants(tmp_path: Path, case: str, survived: Any) -> None:
+def test_random_instants(tmp_path, case, survived):
     """A rarer instant would cost the run, or change its result."""
     run = begun(tmp_path, case)
     killed = at_instants(run, KILL, 20, 2)
@@ -178,7 +174,7 @@ def test_random_instants(tmp_path: Path, case: str, survived: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_some_calls(tmp_path: Path, case: str, survived: Any) -> None:
+def test_some_calls(tmp_path, case, survived):
     """Some representation would write what it cannot go on from."""
     run = begun(tmp_path, case)
     calls = random.Random(3).sample(range(run.calls), 20)
@@ -189,7 +185,7 @@ def test_some_calls(tmp_path: Path, case: str, survived: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("numbers", [(KILL,), STOPPING], ids=["kill", "interrupts"])
-def test_every_call(tmp_path: Path, numbers: tuple[int, ...], part: int, survived: Any) -> None:
+def test_every_call(tmp_path, numbers, part, survived):
     """Between two steps of a write the file would be neither the old one nor the new one."""
     run = begun(tmp_path, "noisy particles")
     calls = range(part, run.calls + 1, PARTS)
@@ -199,7 +195,7 @@ def test_every_call(tmp_path: Path, numbers: tuple[int, ...], part: int, survive
 
 
 @pytest.mark.slow
-def test_stopped_run_goes_on(run: Chain, survived: Any) -> None:
+def test_stopped_run_goes_on(run, survived):
     """Ctrl-Z, or a batch system that makes room, would change the result or end the run."""
     for i in range(2):
         run.begin_again()
@@ -209,7 +205,7 @@ def test_stopped_run_goes_on(run: Chain, survived: Any) -> None:
 
 
 @pytest.mark.slow
-def test_terminal_that_goes_away(run: Chain, survived: Any) -> None:
+def test_terminal_that_goes_away(run, survived):
     """A closed window would cost more than the rest of the run."""
     run.begin_again()
     # Without anything on standard error the run goes on; the signal ends it as Ctrl-C does.
@@ -223,10 +219,10 @@ def test_terminal_that_goes_away(run: Chain, survived: Any) -> None:
     survived("signals", "terminal that is gone, with SIGHUP and without", 2)
 
 
-def failed(run: Chain, k: int, error: str) -> str:
+def failed(run, k, error):
     """Let a call of a function fail."""
     run.begin_again()
-    end: End = run.go(**{"raise": [k, error]})
+    end = run.go(**{"raise": [k, error]})
     left = run.look()
     if end.status == 0:
         # Where something was only tried, or tidied up.
@@ -241,7 +237,7 @@ def failed(run: Chain, k: int, error: str) -> str:
     return "told"
 
 
-def failures(run: Chain, count: int, seed: int) -> Counter[str]:
+def failures(run, count, seed):
     """Let calls of functions fail, one in each run."""
     rng = random.Random(seed)
     run.begin_again()
@@ -250,14 +246,14 @@ def failures(run: Chain, count: int, seed: int) -> Counter[str]:
     return Counter(failed(run, rng.randrange(calls), kinds[i % 3]) for i in range(count))
 
 
-def test_few_failures_leave_a_whole_file(run: Chain, survived: Any) -> None:
+def test_few_failures_leave_a_whole_file(run, survived):
     """A computer that is short of memory would cost what was computed."""
     survived("exceptions", "in any function: noisy particles", 2, **failures(run, 2, 1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_many_failures_leave_a_whole_file(tmp_path: Path, case: str, survived: Any) -> None:
+def test_many_failures_leave_a_whole_file(tmp_path, case, survived):
     """Some failure would cost what was computed."""
     run = begun(tmp_path, case)
     survived("exceptions", f"in any function: {case}", 20, **failures(run, 20, 2))

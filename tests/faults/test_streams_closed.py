@@ -1,13 +1,10 @@
 """Standard streams that are closed, full, or read by nobody: every command, as a real process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from parameters import each
@@ -72,14 +69,14 @@ NAMES = {0: "done", 1: "said", 2: "refused"}
 
 
 @pytest.fixture
-def folder(files: Any, tmp_path: Path) -> Path:
+def folder(files, tmp_path):
     """Folder with a run file and a run."""
     (tmp_path / "run.toml").write_text(files["density"].config.read_text())
     (tmp_path / "file.h5").write_bytes(files["density"].content)
     return tmp_path
 
 
-def status(folder: Path, command: str, streams: str, buffered: bool) -> int:
+def status(folder, command, streams, buffered):
     """Run a command with its streams; its status, after a look at what it says."""
     (folder / "new.toml").unlink(missing_ok=True)
     line = f"{sys.executable} -m meanfield {COMMANDS[command]} {STREAMS[streams]}"
@@ -109,7 +106,7 @@ def status(folder: Path, command: str, streams: str, buffered: bool) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("streams", STREAMS)
-def test_every_command_bears_odd_streams(streams: str, folder: Path, survived: Any) -> None:
+def test_every_command_bears_odd_streams(streams, folder, survived):
     """`| head`, a closed terminal or a full disk would be a traceback, or end a run."""
     ends = Counter[str]()
     for i, command in enumerate(COMMANDS):
@@ -123,9 +120,7 @@ def test_every_command_bears_odd_streams(streams: str, folder: Path, survived: A
     ["info", "info --csv", "stability --json", "--help", "run"],
     streams=["full output", "output that nobody reads", "no stream"],
 )
-def test_buffers_make_no_difference(
-    command: str, streams: str, folder: Path, survived: Any
-) -> None:
+def test_buffers_make_no_difference(command, streams, folder, survived):
     """The error would come with the last flush, or at once, and be missed one way or the other."""
     assert status(folder, command, streams, True) == status(folder, command, streams, False)
     survived("closed streams", f"{streams}, with and without a buffer", 2)
