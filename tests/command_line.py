@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from meanfield.commands.main import main
+
+# A command that writes every result of a study at once.
+EAGER = """\
+import sys
+from meanfield.commands.main import main
+from meanfield.store import study_file
+study_file.FLUSH_SECONDS = 0.0
+sys.exit(main())
+"""
+
+
+def killed(has_done: Callable[[], Any], *words: object, delay: float = 0.0) -> None:
+    """Start a command that writes at once, and kill it when it has done so much, and later."""
+    started = subprocess.Popen([sys.executable, "-c", EAGER, *map(str, words)])
+    while started.poll() is None:
+        time.sleep(0.002)
+        if has_done():
+            time.sleep(delay)
+            break
+    started.kill()
+    started.wait()
 
 
 class CommandLine:

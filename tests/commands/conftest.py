@@ -1,16 +1,12 @@
 """The run file of a module, for all tests of commands."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from meanfield.commands.main import main
 
 
 @pytest.fixture
-def config(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def config(request, tmp_path):
     """A small run file: what `CONFIG` of the module says."""
     path = tmp_path / "small.toml"
     path.write_text(request.module.CONFIG)
@@ -18,7 +14,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def output(request, tmp_path_factory):
     """A run of the file that `TEXT` of the module says."""
     folder = tmp_path_factory.mktemp("commands")
     (folder / "small.toml").write_text(request.module.TEXT)

@@ -1,7 +1,5 @@
 """`meanfield check`: what it promises is what a run does."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial
@@ -23,11 +21,23 @@ PARTICLES = ["--set", "representation.name=particles", "--set"]
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def clock(monkeypatch):
     """Clock of the trial: a hundredth of a second passes at each look, on any machine."""
     ticks = SimpleNamespace(perf_counter=partial(next, count(0.0, 0.01)))
     monkeypatch.setattr("meanfield.commands.check.clock", ticks)
     monkeypatch.setattr("meanfield.commands.check._SILENT_SECONDS", float("inf"))
+
+
+@pytest.fixture
+def check(cli, config):
+    """Facts that the command prints of a run file, without a complaint."""
+
+    def facts(*options):
+        found = cli.facts("check", config, *options)
+        assert cli.err == ""
+        return found
+
+    return facts
 
 
 def test_check_tells_what_would_run(config, check):
@@ -100,19 +110,17 @@ def test_check_foresees_a_failure(check, monkeypatch):
     assert told.startswith("the run would fail: under-resolved: spectral tail ")
 
 
-def test_long_run_is_extrapolated(check):
-    """A run of hours would look like one of seconds, or the dry run take as long."""
+def test_long_runs_are_extrapolated_by_what_is_known(check):
+    """A run of hours would look like one of seconds, or atoms that reach any end like days."""
     told = check(*PARTICLES, "representation.tokens=20", "--set", "time.end=1e6")["time"]
     found = re.match(r"about (\S+) s at the pace of the first (\S+) %; more where", told)
     assert float(found[1]) > 10.0 and 0.0 < float(found[2]) < 100.0
-
-
-def test_long_run_of_many_carriers_has_a_pace_only(check):
-    """Days would be told of a run whose atoms reach any end in a minute."""
     values = ["time.end=1e5", "problem.manifold=sphere", "initial.modes=[[3, 2, 0.1]]"]
     told = check(*[word for value in values for word in ("--set", value)])["time"]
     found = re.match(r"about (\S+) s a unit of time as it begins; what takes over", told)
     assert 0.0 < float(found[1]) < 10.0
+    told = check("--set", "time={spacing='log', first=1, end=1e12, save=5}")
+    assert told["time"].startswith(("about ", "more than "))
 
 
 def test_first_steps_that_take_long_are_announced(config, cli, monkeypatch):
@@ -133,14 +141,8 @@ def test_mistakes_are_those_of_run(config, cli):
     assert "tokens would take about" in cli.refused("check", config, *many)
 
 
-def test_logarithmic_run_is_tried_to_its_end(check):
-    """The pace of the first decade would promise a hundredth of a second, or a year."""
-    told = check("--set", "time={spacing='log', first=1, end=1e12, save=5}")
-    assert told["time"].startswith(("about ", "more than "))
-
-
 @pytest.fixture
-def own(config: Path) -> Path:
+def own(config):
     """A run file with a kernel of its own that says when it is executed."""
     config.with_name("k.py").write_text("print('executed')\ndef f(s): return 0 * s + 1 + s\n")
     kernel = 'kernel = "zonal", attention = "k.py:f", beta'
@@ -235,15 +237,3 @@ def test_check_in_python_takes_the_arguments_of_simulate():
         mf.check(problem, "soon")
     with pytest.raises(TypeError, match="check: tolerence is not known; did you mean tolerance"):
         mf.check(problem, 1.0, tolerence=1e-8)
-
-
-@pytest.fixture
-def check(cli, config):
-    """Facts that the command prints of a run file, without a complaint."""
-
-    def facts(*options):
-        found = cli.facts("check", config, *options)
-        assert cli.err == ""
-        return found
-
-    return facts

@@ -1,16 +1,10 @@
 """`meanfield compare`: output, resuming, and what it refuses."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from meanfield.commands.main import main
 from meanfield.store.study_file import read_result, write_result
-from meanfield.studies.convergence import Comparison
-from meanfield.studies.study import Runs
 
 CONFIG = """\
 title = "Small"
@@ -22,12 +16,12 @@ compare = { tokens = [5, 20], runs = 3 }
 """
 
 
-def compare(config: Path, *options: str) -> int:
+def compare(config, *options):
     """Run the command in this process, on one worker."""
     return main(["compare", str(config), "--workers", "1", "--quiet", *options])
 
 
-def distances(path: Path) -> np.ndarray:
+def distances(path):
     """What a file holds."""
     return read_result(path, "comparison").distances
 
@@ -79,30 +73,6 @@ def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
     assert first["status"] == "completed" and first["sessions"] == 2
 
 
-def test_resume_runs_only_what_is_missing(config, tmp_path, monkeypatch):
-    """An interrupted study would start from the beginning, or lose what it had."""
-    whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
-    assert compare(config, "-o", str(whole)) == 0
-    ran = []
-    honest = Comparison.run
-
-    def interrupted(plan: Comparison, runs: Runs) -> np.ndarray:
-        if len(ran) == 4:
-            raise KeyboardInterrupt
-        ran.append(runs)
-        return honest(plan, runs)
-
-    monkeypatch.setattr(Comparison, "run", interrupted)
-    assert compare(config, "-o", str(broken)) == 130
-    status = read_result(broken, "comparison").attributes["status"]
-    assert status == "interrupted with 4 of 6 particle systems finished"
-    first, ran[:] = set(ran), []
-    assert compare(config, "-o", str(broken), "--resume") == 0
-    assert len(ran) == 2
-    assert not first & set(ran)
-    np.testing.assert_array_equal(distances(broken), distances(whole))
-
-
 def test_resume_of_a_finished_study_runs_nothing(config, monkeypatch):
     """`--resume` would cost the density run again."""
     assert compare(config) == 0
@@ -110,19 +80,10 @@ def test_resume_of_a_finished_study_runs_nothing(config, monkeypatch):
     assert compare(config, "--resume") == 0
 
 
-def test_resume_without_output_starts(config):
-    """A script would have to know whether it runs for the first time."""
+def test_resume_without_output_or_difference_goes_on(config):
+    """A script would have to know whether it runs for the first time, or not say what it means."""
     assert compare(config, "--resume") == 0
-
-
-# Every day the study itself goes to other processes, tests/studies/test_convergence.py.
-@pytest.mark.slow
-def test_workers_change_nothing(config, tmp_path):
-    """The number of processes would show in the result."""
-    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
-    assert compare(config, "-o", str(a)) == 0
-    assert main(["compare", str(config), "-o", str(b), "--workers", "2", "--quiet"]) == 0
-    np.testing.assert_array_equal(distances(a), distances(b))
+    assert compare(config, "--resume", "--set", "problem.normalized=false") == 0
 
 
 def test_existing_output_is_kept(config, refused):
@@ -194,12 +155,6 @@ def test_one_size_has_no_exponent(config, cli):
     shown = cli(*one)
     assert "one size gives no exponent" in shown and "nan" not in shown
     assert cli.json(*one, "--resume")["exponent"] is None
-
-
-def test_spelled_out_default_is_no_difference(config):
-    """A run file that says what it means would not resume one that left it out."""
-    assert compare(config) == 0
-    assert compare(config, "--resume", "--set", "problem.normalized=false") == 0
 
 
 @pytest.fixture

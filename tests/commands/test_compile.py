@@ -1,7 +1,5 @@
 """`meanfield compile`: every kernel, and a word on how many."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -15,13 +13,13 @@ from meanfield.engines import compiled
 
 
 @pytest.fixture
-def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing(monkeypatch):
     """Package without kernels."""
     monkeypatch.setattr(compiled, "kernels", [])
     monkeypatch.setattr(compile, "_import_all", lambda: None)
 
 
-def _job() -> None:
+def _job():
     compiled.compilations.append("kernel")
 
 
@@ -57,11 +55,11 @@ def test_kernels_that_no_job_calls_are_named(monkeypatch, capsys):
     """A new kernel would be left out, and the command say that all are compiled."""
 
     @compiled.njit(cache=False)
-    def called(x: float) -> float:
+    def called(x):
         return 2.0 * x
 
     @compiled.njit(cache=False)
-    def forgotten(x: float) -> float:
+    def forgotten(x):
         return 3.0 * x
 
     monkeypatch.setattr(compile, "jobs", lambda: iter([("one", lambda: called(1.0))]))

@@ -1,15 +1,8 @@
 """`meanfield diagram`: output, resuming, what it says, and what it refuses."""
 
-from __future__ import annotations
-
-import json
-import subprocess
-import sys
-import time as clock
-from pathlib import Path
-
 import numpy as np
 import pytest
+from command_line import killed
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -19,16 +12,16 @@ SMALL = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--unti
          "--save", "5", "--seed", "2")  # fmt: skip
 
 
-def diagram(path: Path, *options: str, workers: str = "1") -> int:
+def diagram(path, *options, workers="1"):
     """Exit status."""
     return main(["diagram", *SMALL, "-o", str(path), "--quiet", "--workers", workers, *options])
 
 
-def test_file_and_json_hold_what_python_gives(tmp_path, capsys):
+def test_file_and_json_hold_what_python_gives(tmp_path, cli):
     """Times, betas or facts would be lost on the way; a figure and `info` would fail."""
     path, figure = tmp_path / "d.h5", tmp_path / "d.png"
-    assert diagram(path, "--runs", "12", "--json", "--plot", str(figure)) == 0
-    told = json.loads(capsys.readouterr().out)
+    words = ("diagram", *SMALL, "-o", path, "--workers", 1, "--runs", 12, "--plot", figure)
+    told = cli.json(*words, "--quiet")
     made = mf.merging_diagram(6, 3, betas=[0.5, 2.25, 4.0], times=[0.8, 1.6, 2.4, 3.2, 4.0],
                               runs=12, seed=2)  # fmt: skip
     stored = mf.load(path)
@@ -37,8 +30,7 @@ def test_file_and_json_hold_what_python_gives(tmp_path, capsys):
     np.testing.assert_allclose(told["times"], made.times)
     assert told["finished"] == [12, 12, 12] and told["betas"] == [0.5, 2.25, 4.0]
     assert repr(stored) == repr(made) and figure.read_bytes().startswith(b"\x89PNG")
-    assert main(["info", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["kind"] == "diagram"
+    assert cli.json("info", path)["kind"] == "diagram"
 
 
 def test_resuming_gives_what_is_asked_for_at_once(tmp_path):
@@ -76,35 +68,19 @@ def test_what_cannot_be_done_is_told(options, message, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
-KILLED = """\
-import sys
-from meanfield.commands.main import main
-from meanfield.store import study_file
-study_file.FLUSH_SECONDS = 0.0
-main(["diagram", *sys.argv[1:], "--workers", "1", "--quiet"])
-"""
-
-
 @pytest.mark.slow
 def test_killed_at_any_moment_loses_nothing_written(tmp_path):
     """A kill would leave a broken file; another number of processes would give another result."""
-    whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
+    whole, path, done = tmp_path / "whole.h5", tmp_path / "killed.h5", 0
     more = ("--tokens", "64", "--runs", "500")
-    command = [sys.executable, "-c", KILLED, *SMALL, "-o", str(killed), "--resume", *more]
-    done = 0
+    words = ["diagram", *SMALL, "-o", path, "--resume", *more, "--workers", 1, "--quiet"]
     for _ in range(2):
-        started = subprocess.Popen(command)
-        while started.poll() is None:
-            clock.sleep(0.002)
-            if killed.exists() and load_merging(killed).finished.sum() > done:
-                break
-        started.kill()
-        started.wait()
-        now = int(load_merging(killed).finished.sum())
+        killed(lambda: path.exists() and load_merging(path).finished.sum() > done, *words)  # noqa: B023
+        now = int(load_merging(path).finished.sum())
         assert done < now
         done = now
     assert done < 1500
-    assert diagram(killed, "--resume", *more) == 0
+    assert diagram(path, "--resume", *more) == 0
     assert diagram(whole, *more, workers="2") == 0
-    a, b = load_merging(killed), load_merging(whole)
+    a, b = load_merging(path), load_merging(whole)
     assert a.attributes["result_hash"] == b.attributes["result_hash"]

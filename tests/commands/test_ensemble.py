@@ -1,23 +1,16 @@
 """`meanfield ensemble`: output, resuming, and what it refuses."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
-import time as clock
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import killed
 
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.store.study_file import read_result, write_result
 from meanfield.studies import ensemble as ensemble_module
 from meanfield.studies.ensemble import EnsemblePlan
-from meanfield.studies.ensemble_results import ClusterTable
-from meanfield.studies.study import Runs
 
 CONFIG = """\
 title = "Small"
@@ -26,12 +19,12 @@ ensemble = { tokens = [20, 60], runs = 3 }
 """
 
 
-def ensemble(config: Path, *options: str) -> int:
+def ensemble(config, *options):
     """Run the command in this process, on one worker."""
     return main(["ensemble", str(config), "--workers", "1", "--quiet", *options])
 
 
-def assert_same(first: Path, second: Path) -> None:
+def assert_same(first, second):
     """Equal to the bit."""
     a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
     for name in ("tokens", "counts", "mass", "centre"):
@@ -60,25 +53,15 @@ def test_keys_of_a_run_are_said_to_be_unused(config, cli):
     assert "does not use" not in cli.err
 
 
-def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
-    """An ensemble that grew would not be the one asked for at once."""
-    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
-    assert ensemble(config, "-o", str(a), "--runs", "2", "--set", "ensemble.tokens=[60]") == 0
-    assert ensemble(config, "-o", str(a), "--resume", "--runs", "4") == 0
-    assert ensemble(config, "-o", str(b), "--runs", "4") == 0
-    assert_same(a, b)
-    assert read_result(a, "ensemble").attributes["status"] == "completed"
-
-
 def test_resume_runs_only_what_is_missing(config, tmp_path, monkeypatch):
     """An interrupted ensemble would start from the beginning, or lose what it had."""
     monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 1)
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     assert ensemble(config, "-o", str(whole)) == 0
-    ran: list[Runs] = []
+    ran = []
     honest = EnsemblePlan.run
 
-    def interrupted(plan: EnsemblePlan, runs: Runs) -> ClusterTable:
+    def interrupted(plan, runs):
         if len(ran) == 4:
             raise KeyboardInterrupt
         ran.append(runs)
@@ -172,48 +155,22 @@ def test_plot_is_drawn(config, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_same(config, tmp_path):
-    """The result would depend on how many processes share the work."""
-    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
-    more = ("--runs", "100", "--set", "ensemble.times=[1.0]")
-    assert ensemble(config, "-o", str(a), *more) == 0
-    assert main(["ensemble", str(config), "-o", str(b), "--workers", "2", "--quiet", *more]) == 0
-    assert_same(a, b)
-
-
-KILLED = """\
-import sys
-from meanfield.commands.main import main
-from meanfield.store import study_file
-study_file.FLUSH_SECONDS = 0.0
-main(["ensemble", *sys.argv[1:], "--workers", "1", "--quiet"])
-"""
-
-
-@pytest.mark.slow
 def test_killed_at_any_moment_loses_nothing_written(config, tmp_path):
     """A kill would leave a broken file, or one that continues to another result."""
-    whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
+    whole, path, done = tmp_path / "whole.h5", tmp_path / "killed.h5", 0
     more = ("--set", "ensemble.tokens=[150]", "--runs", "400", "--set", "ensemble.times=[1.0]")
-    command = [sys.executable, "-c", KILLED, str(config), "-o", str(killed), "--resume", *more]
-    done = 0
+    words = ["ensemble", config, "-o", path, "--resume", *more, "--workers", 1, "--quiet"]
     for delay in (0.0, 0.013):
-        started = subprocess.Popen(command)
-        while started.poll() is None:
-            clock.sleep(0.002)
-            # Every block is written at once: most of the time a file is being replaced.
-            if killed.exists() and (read_result(killed, "ensemble").counts >= 0).sum() > done:
-                clock.sleep(delay)
-                break
-        started.kill()
-        started.wait()
-        now = int((read_result(killed, "ensemble").counts >= 0).sum())
+        # Every block is written at once: most of the time a file is being replaced.
+        further = lambda: path.exists() and (read_result(path, "ensemble").counts >= 0).sum() > done  # noqa: E731, B023
+        killed(further, *words, delay=delay)
+        now = int((read_result(path, "ensemble").counts >= 0).sum())
         assert done < now
         done = now
     assert done < 400
-    assert ensemble(config, "-o", str(killed), "--resume", *more) == 0
+    assert ensemble(config, "-o", str(path), "--resume", *more) == 0
     assert ensemble(config, "-o", str(whole), *more) == 0
-    assert_same(killed, whole)
+    assert_same(path, whole)
 
 
 def test_file_and_object_hold_what_the_function_finds(config, cli):

@@ -1,18 +1,14 @@
 """`ensemble` and `predict` on a Dask cluster: to the bit what they are at home."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from command_line import EAGER
 
 from meanfield.commands import progress
 from meanfield.commands.main import main
@@ -28,14 +24,14 @@ ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
 """
 
 
-def assert_same(first: Path, second: Path) -> None:
+def assert_same(first, second):
     """Equal to the bit."""
     a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
     for name in ("tokens", "times", "onset_times", "counts", "mass", "centre", "predicted"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
-def finished_runs(path: Path) -> int:
+def finished_runs(path):
     """Runs of all sizes that a file holds."""
     return int((read_result(path, "ensemble").counts[:, :, 0] >= 0).sum())
 
@@ -43,12 +39,10 @@ def finished_runs(path: Path) -> int:
 class Killing:
     """`finished` that kills a worker when some tasks are done."""
 
-    def __init__(self, cluster: Any, after: int) -> None:
+    def __init__(self, cluster, after):
         self.cluster, self.after, self.lost = cluster, after, 0
 
-    def __call__(
-        self, function: Any, tasks: Iterable[Any], executor: Any
-    ) -> Iterator[tuple[Any, Any]]:
+    def __call__(self, function, tasks, executor):
         """Results, of which one comes late."""
         for count, done in enumerate(finished(function, tasks, executor)):
             if count == self.after:
@@ -94,25 +88,14 @@ def test_prediction_survives_a_killed_worker(cluster, capfd, monkeypatch):
     assert killing.lost > 0
 
 
-EAGER = """\
-import sys
-from meanfield.commands.main import main
-from meanfield.store import study_file
-study_file.FLUSH_SECONDS = 0.0
-sys.exit(main(["ensemble", *sys.argv[1:], "--quiet"]))
-"""
-
-
 @pytest.mark.slow
 def test_interrupt_on_the_cluster_is_resumed_at_home(cluster, config, tmp_path):
     """What a cluster had done would be lost at Ctrl-C, or not go together with what follows."""
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     many = ("--runs", "200")
+    words = ["ensemble", str(config), "-o", str(broken), "--quiet", *many]
     process = subprocess.Popen(
-        [
-            *(sys.executable, "-c", EAGER, str(config), "-o", str(broken), *many),
-            *("--scheduler", cluster.address),
-        ],
+        [sys.executable, "-c", EAGER, *words, "--scheduler", cluster.address],
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -1,7 +1,5 @@
 """Run files with heads on the command line: checked, run, told, drawn, resumed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -34,7 +32,7 @@ SCORE = np.array([[0.9, -0.4], [0.7, 0.5]])
 
 
 @pytest.fixture
-def heads(config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def heads(config, monkeypatch):
     """A run file beside its matrix."""
     monkeypatch.chdir(config.parent)
     np.save("score.npy", SCORE)

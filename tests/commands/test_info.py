@@ -1,12 +1,9 @@
 """`meanfield info`: what files of runs and studies hold, for people, programs and spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -101,7 +98,7 @@ time = { end = 1e3, save = [0.0, 1e3] }
 
 
 @pytest.fixture(scope="module")
-def atoms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def atoms(tmp_path_factory):
     """A run in which two of three atoms meet."""
     folder = tmp_path_factory.mktemp("atoms")
     (folder / "atoms.toml").write_text(ATOMS)
@@ -150,7 +147,7 @@ TASKS = {"comparison": "particle systems", "ensemble": "runs"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A comparison and an ensemble; of each also one that has only begun, and half of one."""
     path = tmp_path_factory.mktemp("studies")
     (path / "x.toml").write_text(CONFIG)

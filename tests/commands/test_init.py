@@ -1,7 +1,5 @@
 """`meanfield init`: a run file that works as it is."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from meanfield.store.run_file import load
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
 

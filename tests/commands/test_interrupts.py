@@ -1,14 +1,11 @@
 """Signals that are noted, acted on, ignored, and given back."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 
 import pytest
 
@@ -28,13 +25,13 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 @pytest.fixture(autouse=True)
-def listening() -> Iterator[None]:
+def listening():
     """Listen, and give the test runner its handlers back."""
     with listen():
         yield
 
 
-def send(number: int) -> None:
+def send(number):
     """Send a signal to this process."""
     os.kill(os.getpid(), number)
 

@@ -1,7 +1,5 @@
 """Signals while the command is being loaded, on a real process."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
@@ -21,14 +19,14 @@ time = { end = 1e6, save = 10 }
 LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told here")
 
 
-def caught(process: int, number: int) -> bool:
+def caught(process, number):
     """Whether a process has a handler for a signal."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     mask = next(line.split()[1] for line in lines if line.startswith("SigCgt"))
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 
-def interrupted(folder: Path, number: int, delay: float, *command: str) -> tuple[int, str]:
+def interrupted(folder, number, delay, *command):
     """Status and words of a command that gets a signal so long after our first line."""
     process = subprocess.Popen(
         [sys.executable, "-m", "meanfield", *command],
@@ -47,7 +45,7 @@ def interrupted(folder: Path, number: int, delay: float, *command: str) -> tuple
     return process.returncode, errors
 
 
-def check(status: int, errors: str) -> None:
+def check(status, errors):
     """One line and status 130, or what the command had to say if it was faster."""
     notices = [line for line in errors.splitlines() if "compiling kernels" not in line]
     assert len(notices) == 1, errors

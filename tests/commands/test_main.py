@@ -1,7 +1,5 @@
 """The command line as a whole: statuses, single lines, and what is loaded."""
 
-from __future__ import annotations
-
 import importlib
 import shlex
 import signal
@@ -20,12 +18,10 @@ from meanfield.engines import threads
 from meanfield.errors import SimulationError
 
 
-def status_and_line(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, str]:
+def status_and_line(error, monkeypatch, capsys):
     """What becomes of an error that a command raises."""
 
-    def fail(arguments: object) -> int:
+    def fail(arguments):
         raise error
 
     monkeypatch.setattr(command_line, "_run", fail)
@@ -174,7 +170,7 @@ def test_commands_load_no_more_than_they_need(line, heavy):
     assert not loaded(line.split()) & set(heavy.split())
 
 
-def loaded(arguments: list[str]) -> set[str]:
+def loaded(arguments):
     """Names of the modules that a fresh process has loaded after a command."""
     code = (
         f"import sys\nfrom meanfield.commands.main import main\nmain({arguments!r})\n"

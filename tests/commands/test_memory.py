@@ -1,7 +1,5 @@
 """Memory that is known before a run starts, and a run that has too little."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
@@ -19,7 +17,7 @@ from meanfield.commands.memory import (
     starting_need,
     study_need,
 )
-from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile import ConfigError, load_config
 from meanfield.store.run_file import load
 
 CONFIG = """\
@@ -37,13 +35,13 @@ MIB = 2**20
 
 
 @pytest.fixture
-def room(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def room(monkeypatch):
     """A machine with 300 MiB."""
     monkeypatch.setattr(memory, "available_memory", lambda: 300.0 * MIB)
     return monkeypatch
 
 
-def asked(config: Path, *overrides: str) -> Config:
+def asked(config, *overrides):
     """The run file with some keys changed."""
     return load_config(config, list(overrides))
 

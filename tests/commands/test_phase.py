@@ -1,12 +1,9 @@
 """`meanfield phase`: the promised numbers under the promised names, and mistakes in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +23,7 @@ KEYS = {"critical_diffusivity", "transition_diffusivity", "saddle_node_diffusivi
 """Those of the contract with programs that read the JSON."""
 
 
-def by_hand(problem: Problem) -> PhasePoint:
+def by_hand(problem):
     """A point that is quickly made: continuous up to beta = 2."""
     beta = problem.kernel.beta
     critical = np.exp(-beta)
@@ -195,7 +192,7 @@ def test_drawn_branch_goes_beyond_the_transition(answer, monkeypatch, tmp_path):
     """The jump would be marked where the figure has no branch."""
     from meanfield.figures.draw import bifurcation
 
-    drawn: list[Any] = []
+    drawn = []
     monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *given: drawn.extend(given))
     # An ordered state near a Dirac, and a saddle node at twenty times the critical diffusivity.
     found = answer(f"--manifold sphere {FLOW} --beta 100 --plot {tmp_path / 'x.png'}")

@@ -1,7 +1,5 @@
 """`meanfield plot`: what it lists, writes and refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 import meanfield as mf

@@ -1,14 +1,9 @@
 """Where commands do their work: here, in local processes, on a Dask cluster."""
 
-from __future__ import annotations
-
-import argparse
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +27,7 @@ compare = { tokens = [50, 2000], runs = 12 }
 """
 
 
-def options(*arguments: str) -> argparse.Namespace:
+def options(*arguments):
     """Options of a study."""
     return parser().parse_args(["compare", "x.toml", *arguments])
 
@@ -69,9 +64,9 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
     """Where the systems were run would show in the file, or Dask's troubles on the screen."""
     here, there = tmp_path / "here.h5", tmp_path / "there.h5"
     assert main(["compare", str(config), "-o", str(here), "--workers", "1"]) == 0
-    lost: list[int] = []
+    lost = []
 
-    def killing(function: Any, tasks: Iterable[Any], executor: Any) -> Iterator[tuple[Any, Any]]:
+    def killing(function, tasks, executor):
         for count, done in enumerate(finished(function, tasks, executor)):
             if count == 4:
                 lost.append(cluster.kill_a_busy_worker())

@@ -1,7 +1,5 @@
 """`meanfield predict`: the promised numbers under the promised names, and what it refuses."""
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np
@@ -11,14 +9,13 @@ from parameters import together
 import meanfield as mf
 from meanfield.commands import predict
 from meanfield.observables.clusters import Clusters
-from meanfield.spaces.manifold import Manifold
 
 CIRCLE = "--manifold circle --beta 5 --normalization none --samples 500"
 # Few enough for one process.
 FEW = ["--runs", "4"]
 
 
-def at_equal_angles(manifold: Manifold, count: int) -> Clusters:
+def at_equal_angles(manifold, count):
     """Equal clusters on one great circle."""
     angles = 2.0 * np.pi * np.arange(count) / count
     circle = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
@@ -26,7 +23,7 @@ def at_equal_angles(manifold: Manifold, count: int) -> Clusters:
 
 
 @pytest.fixture(autouse=True)
-def corrected(monkeypatch: pytest.MonkeyPatch) -> None:
+def corrected(monkeypatch):
     """A corrected law that is known and takes no time."""
 
     def found(problem, tokens, samples, seed, executor):

@@ -1,10 +1,7 @@
 """Progress on standard error: what it says, and that it passes everything through."""
 
-from __future__ import annotations
-
 import re
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -15,12 +12,12 @@ from meanfield.commands import progress
 
 
 @pytest.fixture(autouse=True)
-def clock_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+def clock_that_stands_still(monkeypatch):
     """Lines do not depend on the speed of the machine."""
     monkeypatch.setattr(progress, "clock", SimpleNamespace(monotonic=lambda: 0.0))
 
 
-def said_until(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
+def said_until(capsys, line):
     """Lines up to one that must come."""
     text = ""
     for _ in range(6000):
@@ -34,7 +31,7 @@ def said_until(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
 def test_long_first_item_is_announced(capsys):
     """Nobody would know for the time of the first item whether anything goes on."""
 
-    def stream() -> Iterator[int]:
+    def stream():
         assert said_until(capsys, "work: begun") == ["work: begun"]
         yield 1
 
@@ -61,6 +58,30 @@ def test_lines_stand_above_the_bar(capsys, monkeypatch):
     list(progress.with_progress([1.0, 7.0], 2, "work", lines=lambda item: [f"item {item:g}"]))
     # The bar is wiped, the line is written from the left edge, and the bar comes again below.
     assert capsys.readouterr().err.count("\ritem 1\n") == 1
+
+
+@pytest.fixture
+def shown(capsys, monkeypatch):
+    """Lines that items make, with so many seconds between lines."""
+
+    def run(items, total, seconds=0.0, **options):
+        monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", seconds)
+        assert list(progress.with_progress(items, total, "work", **options)) == list(items)
+        return capsys.readouterr().err.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Have the clock say when items end, a line for each, and nothing in between."""
+
+    def at(*seconds):
+        clock = iter([0.0, *np.repeat(seconds, 2).tolist()])
+        monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
+        monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+
+    return at
 
 
 def test_what_is_left_follows_from_the_pace_of_this_session(shown, ended):
@@ -104,7 +125,7 @@ def test_preparations_say_nothing_about_the_pace_of_a_bar(capsys, monkeypatch):
     """A bar on a terminal would promise as much."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
 
-    def work() -> Iterator[int]:
+    def work():
         time.sleep(0.2)
         yield 1
         yield 2
@@ -124,18 +145,6 @@ def test_line_does_not_stand_behind_a_bar(capsys, monkeypatch):
     assert capsys.readouterr().err.endswith("\rmeanfield: interrupted\n")
     stream.close()
     assert progress.BARS == []
-
-
-@pytest.fixture
-def shown(capsys, monkeypatch):
-    """Lines that items make, with so many seconds between lines."""
-
-    def run(items, total, seconds=0.0, **options):
-        monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", seconds)
-        assert list(progress.with_progress(items, total, "work", **options)) == list(items)
-        return capsys.readouterr().err.splitlines()
-
-    return run
 
 
 LEFT = "0 s, about 0 s left"
@@ -164,15 +173,3 @@ LEFT = "0 s, about 0 s left"
 def test_lines_tell_how_far_the_work_is(shown, items, total, seconds, options, expected):
     """Items would be counted otherwise than they are, or lines be lost."""
     assert shown(items, total, seconds, **options) == expected
-
-
-@pytest.fixture
-def ended(monkeypatch):
-    """Have the clock say when items end, a line for each, and nothing in between."""
-
-    def at(*seconds):
-        clock = iter([0.0, *np.repeat(seconds, 2).tolist()])
-        monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
-        monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
-
-    return at

@@ -1,7 +1,5 @@
 """`meanfield info --provenance`: where runs and studies come from, and whether they are whole."""
 
-from __future__ import annotations
-
 import re
 
 import h5py

@@ -1,12 +1,8 @@
 """`meanfield run`: outputs, resuming, and failures, as a user meets them."""
 
-from __future__ import annotations
-
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -21,7 +17,7 @@ from meanfield.store.run_file import load
 CONFIG = TEXT.replace("end = 20.0", "end = 2.0").replace("save = 9", "save = 5")
 
 
-def run(config: Path, *options: str) -> int:
+def run(config, *options):
     """Status of the command in this process."""
     return main(["run", str(config), *options])
 
@@ -161,30 +157,6 @@ def test_lock_of_a_dead_process_is_no_lock(config):
     assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
     with writer_lock(config.with_suffix(".h5")):
         pass
-
-
-# Every day tests/faults/test_disk.py limits the file of a run once.
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit of the file size")
-def test_full_disk_is_a_failed_run_with_a_valid_file(config):
-    """A run would show HDF5's traceback, or leave a broken file."""
-    code = (
-        "import resource, sys\nfrom meanfield.commands.main import main\n"
-        "from meanfield.store import recorder\nrecorder.FLUSH_SECONDS = 0.0\n"
-        "recorder._FLUSH_SHARE = 0.0\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4_700_000, 4_700_000))\nsys.exit(main())"
-    )
-    options = ["--set", "time.save=2000", "--set", "time.end=20", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, "run", str(config), *options], capture_output=True, text=True
-    )
-    assert done.returncode == 1, done.stderr
-    # The first run on a machine says that it compiles.
-    (line,) = (line for line in done.stderr.splitlines() if "compiling" not in line)
-    assert "small.h5 cannot be written: File too large" in line
-    left = load(config.with_suffix(".h5"))
-    assert 0 < len(left.time) < 2000
-    assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
 
 
 def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config):

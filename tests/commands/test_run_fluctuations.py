@@ -1,11 +1,5 @@
 """Section [fluctuations]: what N tokens do stands beside the run, or the user learns why not."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +7,6 @@ import meanfield as mf
 from meanfield.commands import run as command
 from meanfield.commands.main import main
 from meanfield.finite import fluctuations
-from meanfield.finite.results import Fluctuations
 
 CONFIG = """\
 problem = { manifold = "circle", beta = 4.0, normalization = "softmax" }
@@ -23,7 +16,7 @@ fluctuations = { degree = 2, tokens = 500 }
 """
 
 
-def run(config: Path, *options: str) -> int:
+def run(config, *options):
     """Status of the command in this process."""
     return main(["run", str(config), "--quiet", *options])
 
@@ -85,7 +78,7 @@ def test_info_and_check_tell_of_them(config, cli):
     np.testing.assert_allclose(told["shift"], np.abs(found.shift[-1, 1:]), rtol=1e-12)
 
 
-def stored(config: Path) -> Fluctuations | None:
+def stored(config):
     """What the output of a run file holds."""
     made = mf.load(config.with_suffix(".h5"))
     assert isinstance(made, mf.Run) and made.status == "completed"
@@ -96,7 +89,7 @@ def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys)
     """--resume finds them, once; of a longer run again; of other tokens without work."""
     shown = command.with_progress
 
-    def interrupted(stream: Iterable[Any], total: float, label: str, **more: Any) -> Iterator[Any]:
+    def interrupted(stream, total, label, **more):
         for item in shown(stream, total, label, **more):
             yield item
             if label == "fluctuations":

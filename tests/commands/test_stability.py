@@ -1,7 +1,5 @@
 """`meanfield stability`: the promised numbers, under the promised names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import together

@@ -1,7 +1,5 @@
 """Closed pipes, full disks, odd characters and signals, on a real process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -31,7 +29,7 @@ ENVIRONMENTS = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Folder with run.toml and run.h5, more rows than a pipe holds."""
     folder = tmp_path_factory.mktemp("streams")
     (folder / "run.toml").write_text(CONFIG, encoding="utf-8")
@@ -39,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shell(folder: Path, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def shell(folder, line, **environment):
     """Run a line of bash in the folder; its status is that of the first command of a pipe."""
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     return subprocess.run(
@@ -130,10 +128,10 @@ def test_broken_terminal_does_not_end_progress():
     class Broken:
         encoding = "utf-8"
 
-        def write(self, text: str) -> int:
+        def write(self, text):
             raise OSError("gone")
 
-        def flush(self) -> None:
+        def flush(self):
             raise OSError("gone")
 
     stream = Forgiving(Broken())
@@ -142,7 +140,7 @@ def test_broken_terminal_does_not_end_progress():
     assert stream.encoding == "utf-8"
 
 
-def started(folder: Path, output: Path, *prefix: str) -> subprocess.Popen[str]:
+def started(folder, output, *prefix):
     """A long run, once it has begun to write."""
     command = [*prefix, sys.executable, "-m", "meanfield", "run", "run.toml", "-o", str(output)]
     longer = ["--set", "initial={name = 'uniform'}", "--set", "representation.name=particles"]

@@ -1,19 +1,14 @@
 """`meanfield sweep`: product and order, resuming, processes, what it says and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import pickle
-import subprocess
-import sys
-import time as clock
 from concurrent.futures import Executor, Future
 from contextlib import chdir
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import killed
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -27,7 +22,7 @@ time = { end = 2.0, save = 3 }
 BETAS, FLOWS = "problem.beta=1:1.5:2", "problem.normalization=softmax,none"
 
 
-def sweep(config: Path, folder: Path, *options: str, over: tuple[str, ...] = (BETAS, FLOWS)) -> int:
+def sweep(config, folder, *options, over=(BETAS, FLOWS)):
     """Exit status."""
     given = [each for one in over for each in ("--over", one)]
     workers = [] if {"--workers", "--scheduler"} & {*options} else ["--workers", "1"]
@@ -35,7 +30,7 @@ def sweep(config: Path, folder: Path, *options: str, over: tuple[str, ...] = (BE
     return main(command)
 
 
-def hashes(folder: Path) -> list[str | None]:
+def hashes(folder):
     """Of all members."""
     return [member.result_hash for member in mf.load_sweep(folder).members]
 
@@ -71,10 +66,10 @@ def test_members_are_the_runs_of_the_product(config, tmp_path, capsys):
 class Elsewhere(Executor):
     """What other processes would be sent, done here, in a folder of theirs, and sent back."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._folder = folder
 
-    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, function, /, *args, **kwargs):
         """Do it at once."""
         sent, done = pickle.dumps((function, args)), Future[Any]()
         assert len(sent) < 2000
@@ -140,7 +135,7 @@ def test_a_refused_sweep_leaves_the_run_file(tmp_path):
     """A sweep of a problem that is there, and may be running, would lose what it is of."""
     law = mf.perturbed_uniform([[2, 0.0, 0.2]])
     ones = [mf.Problem(mf.Circle(), mf.linear(), flow, law) for flow in (mf.USA, mf.SA)]
-    given: dict[str, Any] = {"folder": tmp_path / "x", "time": {"end": 1.0, "save": 2}}
+    given = {"folder": tmp_path / "x", "time": {"end": 1.0, "save": 2}}
     mf.sweep(ones[0], {"problem.strength": [1, 2]}, **given)
     before = (tmp_path / "x" / "sweep.toml").read_bytes()
     for resume, told in ((False, "holds a sweep"), (True, r"x/sweep\.toml: .* differs")):
@@ -152,16 +147,10 @@ def test_a_refused_sweep_leaves_the_run_file(tmp_path):
 @pytest.mark.slow
 def test_killed_at_any_moment_loses_nothing(config, tmp_path):
     """A kill would leave an index or a run that is broken, or another result."""
-    folder, whole = tmp_path / "x", tmp_path / "whole"
-    over = ("problem.beta=1:6:12",)
-    command = [sys.executable, "-m", "meanfield", "sweep", str(config), "--over", *over,
-               "-o", str(folder), "--resume", "--quiet", "--workers", "2"]  # fmt: skip
+    folder, whole, over = tmp_path / "x", tmp_path / "whole", ("problem.beta=1:6:12",)
+    words = ("sweep", config, "--over", *over, "-o", folder, "--resume", "--quiet", "--workers", 2)
     for wanted in (2, 5):
-        started = subprocess.Popen(command)
-        while started.poll() is None and len(list(folder.glob("[0-9]*.h5"))) < wanted:
-            clock.sleep(0.01)
-        started.kill()
-        started.wait()
+        killed(lambda: len(list(folder.glob("[0-9]*.h5"))) >= wanted, *words)  # noqa: B023
         mf.load_sweep(folder).table()
     assert None in hashes(folder)
     assert sweep(config, folder, "--resume", over=over) == 0

@@ -1,7 +1,5 @@
 """How many threads of a process are really busy."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -20,7 +18,7 @@ time = { end = 1e4, save = 2 }
 BUSY = 20
 
 
-def ticks(process: int) -> list[int]:
+def ticks(process):
     """Processor time of every thread of a process."""
     found = []
     for task in Path(f"/proc/{process}/task").iterdir():

@@ -1,7 +1,5 @@
 """`meanfield verify`: a table, JSON, and a status that scripts can use."""
 
-from __future__ import annotations
-
 import shutil
 
 import h5py
