@@ -1,8 +1,5 @@
 """The file of `meanfield compare`: what is written is read, and nothing else is taken for it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
 
 import h5py
@@ -10,14 +7,12 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.errors import SimulationError
 from meanfield.store.run_file import load
 from meanfield.store.study_file import read_result, record_study, write_result
 from meanfield.store.wall_time import WallTime
-from meanfield.studies.convergence import Comparison, StudyOptions, comparison
+from meanfield.studies.convergence import StudyOptions, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors import finished
-from meanfield.studies.study import Runs
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
@@ -39,7 +34,7 @@ def changed(study, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def plan() -> Comparison:
+def plan():
     """Four small systems."""
     return comparison(
         PROBLEM, np.array([0.0, 1.0]), StudyOptions((5, 8), runs=2), tolerance=1e-6, max_degree=64
@@ -47,7 +42,7 @@ def plan() -> Comparison:
 
 
 @pytest.fixture(scope="module")
-def study(plan: Comparison) -> ConvergenceStudy:
+def study(plan):
     """What they measure."""
     return plan.completed()
 
@@ -76,25 +71,6 @@ def test_other_programs_read_axes(study, tmp_path):
         assert data.tokens.values.tolist() == [5, 8]
         mean = data.distances.mean("repetition")
         np.testing.assert_allclose(mean, data.mean_distance, rtol=1e-14)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
-def test_what_is_finished_is_kept(plan, tmp_path, error):
-    """Whatever ends a study would lose the systems that were finished."""
-
-    def broken() -> Iterator[tuple[Runs, np.ndarray]]:
-        for count, runs in enumerate(plan.missing(plan.empty())):
-            if count == 3:
-                raise error
-            yield runs, np.full((1, 2, 2), 1.0 + count)
-
-    stream = record_study(tmp_path / "c.h5", write_result, plan, plan.empty(), broken(), {})
-    with pytest.raises(type(error)):
-        list(stream)
-    back = read_result(tmp_path / "c.h5", "comparison")
-    assert np.isfinite(back.distances).all(axis=2).tolist() == [[True, False], [True, True]]
-    cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-    assert back.attributes["status"] == f"{cause} with 3 of 4 particle systems finished"
 
 
 def test_finished_study_is_completed(plan, tmp_path):

@@ -1,27 +1,22 @@
 """The file of `meanfield ensemble`: what is written is read, and nothing else is taken for it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.errors import SimulationError
 from meanfield.store.run_file import load
-from meanfield.store.study_file import read_result, record_study, write_result
-from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
-from meanfield.studies.ensemble_results import ClusterTable, Ensemble
-from meanfield.studies.study import Runs
+from meanfield.store.study_file import read_result, write_result
+from meanfield.studies.ensemble import EnsembleOptions, ensemble_plan
+from meanfield.studies.ensemble_results import Ensemble
 
 EXACT = ("times", "tokens", "onset_times", "counts", "mass", "centre", "predicted", "mean_count",
          "standard_error")  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=[mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def plan(request: pytest.FixtureRequest) -> EnsemblePlan:
+def plan(request):
     """Six small runs."""
     problem = mf.Problem(request.param, mf.exponential(3.0), mf.USA)
     options = EnsembleOptions((20, 40), runs=3, times=(1.0, 1.5))
@@ -29,7 +24,7 @@ def plan(request: pytest.FixtureRequest) -> EnsemblePlan:
 
 
 @pytest.fixture(scope="module")
-def made(plan: EnsemblePlan) -> Ensemble:
+def made(plan):
     """What they count."""
     return plan.completed()
 
@@ -65,27 +60,6 @@ def test_an_ensemble_without_runs_comes_back(plan, tmp_path):
     back = read_result(tmp_path / "e.h5", "ensemble")
     assert (back.counts == -1).all()
     assert len(plan.missing(plan.resumed(back))) == len(plan.missing(plan.empty()))
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
-def test_what_is_finished_is_kept(plan, made, tmp_path, error):
-    """Whatever ends an ensemble would lose the runs that were finished."""
-    blocks = plan.missing(plan.empty())
-
-    def broken() -> Iterator[tuple[Runs, ClusterTable]]:
-        yield blocks[0], plan.run(blocks[0])
-        raise error
-
-    path = tmp_path / "e.h5"
-    with pytest.raises(type(error)):
-        list(record_study(path, write_result, plan, plan.empty(), broken(), {"title": "t"}))
-    back = read_result(path, "ensemble")
-    cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-    runs = blocks[0].numbers
-    assert back.attributes["status"] == f"{cause} with {len(runs)} of 6 runs finished"
-    size = plan.options.tokens.index(blocks[0].size)
-    np.testing.assert_array_equal(back.counts[size, runs], made.counts[size, runs])
-    assert (back.counts >= 0).sum() == 2 * len(runs)
 
 
 def test_other_files_are_no_ensembles(made, tmp_path):

@@ -1,7 +1,5 @@
 """Labelled densities in files and datasets, and runs of them that go on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,10 +1,5 @@
 """What a file must hold: each thing that is not as it should be is named."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import h5py
 import numpy as np
 import pytest
@@ -26,7 +21,7 @@ from meanfield.store.layout import (
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Iterator[h5py.File]:
+def file(tmp_path):
     """An open file with some datasets."""
     with h5py.File(tmp_path / "x.h5", "w") as made:
         made.create_dataset("time", data=np.arange(3.0), maxshape=(None,))
@@ -71,10 +66,13 @@ def test_texts_are_one_short_line_each():
     assert checked_attribute("changes", "t = 1\n\x1b[2J") == "t = 1\n" + r"\x1b[2J"
 
 
-def test_an_attribute_has_one_kind():
-    """The second kind of a name would win unseen."""
+def test_numbers_stand_once():
+    """The second kind of a name would win unseen; a fit over equal sizes would divide by zero."""
     names = [name for group in ATTRIBUTES.values() for name in group.split()]
     assert len(names) == len(set(names))
+    check_distinct("tokens", np.array([1, 2]))
+    with pytest.raises(ValueError, match="tokens holds the same number twice"):
+        check_distinct("tokens", np.array([5, 5]))
 
 
 @pytest.mark.parametrize(
@@ -130,13 +128,6 @@ def test_numbers_out_of_range_are_named(check, values, message):
     check("x", np.zeros(0, int), 3)
     with pytest.raises(ValueError, match=message):
         check("x", np.array(values), 3)
-
-
-def test_numbers_of_tokens_stand_once():
-    """A fit over sizes that are all the same would divide by zero."""
-    check_distinct("tokens", np.array([1, 2]))
-    with pytest.raises(ValueError, match="tokens holds the same number twice"):
-        check_distinct("tokens", np.array([5, 5]))
 
 
 def test_arrays_fit_their_axes(file):

@@ -1,8 +1,5 @@
 """What may be replaced: results of this package and figures, nothing else of the user's."""
 
-from __future__ import annotations
-
-import h5py
 import pytest
 
 from meanfield.files.replacing import OutputError
@@ -10,7 +7,7 @@ from meanfield.store.locks import check_figure_place, check_results
 from meanfield.store.output_file import replace_file
 
 
-def named(file: h5py.File) -> None:
+def named(file):
     """Write the attribute that every file of ours has."""
     file.attrs["meanfield_version"] = "0.1.0"
 

@@ -1,7 +1,5 @@
 """Replacing files: at once, on disks that are full, fail or lose their power, and locks."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -10,8 +8,6 @@ import stat
 import threading
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import h5py
 import pytest
@@ -23,16 +19,16 @@ from meanfield.store.locks import writer_lock
 from meanfield.store.output_file import is_broken, replace_file
 
 
-def put(name: str, value: int) -> Any:
+def put(name, value):
     """Write one number."""
 
-    def write(file: h5py.File) -> None:
+    def write(file):
         file[name] = value
 
     return write
 
 
-def numbers(path: Path) -> dict[str, int]:
+def numbers(path):
     """All numbers of a file."""
     with h5py.File(path) as file:
         return {name: int(item[()]) for name, item in file.items()}
@@ -163,7 +159,7 @@ def test_lock_that_was_taken_away_meanwhile_is_taken_anew(tmp_path, monkeypatch)
     """A process that opened the lock of one that is just leaving would hold a lock of nothing."""
     path, real, opened = tmp_path / "x.h5", os.open, []
 
-    def slow_open(name: Any, *options: Any) -> int:
+    def slow_open(name, *options):
         descriptor = real(name, *options)
         if not opened:
             os.unlink(name)
@@ -174,6 +170,21 @@ def test_lock_that_was_taken_away_meanwhile_is_taken_anew(tmp_path, monkeypatch)
     with writer_lock(path):
         assert len(opened) == 2
         assert (tmp_path / ".x.h5.meanfield-lock").exists()
+
+
+@pytest.fixture
+def seen():
+    """Numbers of the signals that arrive, SIGINT among them if asked for."""
+    arrived, before = [], {}
+
+    def listen(*numbers):
+        for number in numbers:
+            before[number] = signal.signal(number, lambda n, frame: arrived.append(n))
+        return arrived
+
+    yield listen
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -253,7 +264,7 @@ def test_full_disk_is_found_before_hdf5_writes(tmp_path, monkeypatch):
     replace_file(path, None, put("a", 1))
     asked = []
 
-    def full(descriptor: int, offset: int, size: int) -> None:
+    def full(descriptor, offset, size):
         asked.append(size)
         raise OSError(28, "No space left on device")
 
@@ -283,12 +294,34 @@ def test_file_systems_that_cannot_reserve_are_written_all_the_same(tmp_path, mon
     assert numbers(path) == {"a": 1, "b": 2}
 
 
+class Faulty:
+    """File whose k-th write or cut fails, once; or that takes few bytes at a time."""
+
+    def __init__(self, raw, chosen=None, most=None):
+        self._raw, self._left, self._most = raw, chosen, most
+
+    def __getattr__(self, name):
+        """Everything of the file, and two things that may fail."""
+        method = getattr(self._raw, name)
+        if name not in ("write", "truncate"):
+            return method
+
+        def maybe(argument):
+            if self._left is not None:
+                self._left -= 1
+                if self._left == -1:
+                    raise OSError(5, "Input/output error")
+            return method(argument[: self._most] if name == "write" else argument)
+
+        return maybe
+
+
 def test_no_failure_of_the_disk_is_forgotten(tmp_path, monkeypatch):
     """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
     path, real, failing = tmp_path / "x.h5", output_file._Disk, 0
     replace_file(path, None, put("a", 1))
 
-    def write(file: h5py.File) -> None:
+    def write(file):
         file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
         file["b"] = 2
 
@@ -364,40 +397,3 @@ def test_file_that_hdf5_cannot_finish_is_told(tmp_path):
     with pytest.raises(OutputError, match="No space left on device"):
         replace_file(tmp_path / "x.h5", None, failing(28, "No space left on device"))
     assert names(tmp_path) == set()
-
-
-@pytest.fixture
-def seen():
-    """Numbers of the signals that arrive, SIGINT among them if asked for."""
-    arrived, before = [], {}
-
-    def listen(*numbers):
-        for number in numbers:
-            before[number] = signal.signal(number, lambda n, frame: arrived.append(n))
-        return arrived
-
-    yield listen
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-class Faulty:
-    """File whose k-th write or cut fails, once; or that takes few bytes at a time."""
-
-    def __init__(self, raw, chosen=None, most=None):
-        self._raw, self._left, self._most = raw, chosen, most
-
-    def __getattr__(self, name):
-        """Everything of the file, and two things that may fail."""
-        method = getattr(self._raw, name)
-        if name not in ("write", "truncate"):
-            return method
-
-        def maybe(argument):
-            if self._left is not None:
-                self._left -= 1
-                if self._left == -1:
-                    raise OSError(5, "Input/output error")
-            return method(argument[: self._most] if name == "write" else argument)
-
-        return maybe

@@ -1,11 +1,8 @@
 """What a file may claim before anything is opened, and what is read of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -17,7 +14,7 @@ from meanfield.store.reading import FormatError, check_bounded, opened
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     """A small sealed file."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["a"] = 1
@@ -81,41 +78,41 @@ def test_file_that_another_program_writes_is_not_damaged(path):
         assert file["a"][()] == 1
 
 
-def external(file: h5py.File) -> None:
+def external(file):
     """Put a link to a pipe, which is waited for, into a group."""
     os.mkfifo(Path(file.filename).parent / "pipe")
     file["group/there"] = h5py.ExternalLink("pipe", "/x")
 
 
-def virtual(file: h5py.File) -> None:
+def virtual(file):
     """Make a dataset of parts of another file."""
     layout = h5py.VirtualLayout((3,), "f8")
     layout[:] = h5py.VirtualSource("other.h5", "x", (3,))
     file.create_virtual_dataset("group/there", layout)
 
 
-def raw(file: h5py.File) -> None:
+def raw(file):
     """Make a dataset whose numbers lie in another file."""
     file.create_dataset("group/there", (3,), "f8", external=[("other", 0, 24)])
 
 
-def gaps(file: h5py.File) -> None:
+def gaps(file):
     """Make a dataset that is gigabytes of nothing."""
     file.create_dataset("group/there", (21, 10**7), "f8", chunks=(21, 100))
 
 
-def wide(file: h5py.File) -> None:
+def wide(file):
     """Make a dataset of one number, in a chunk of gigabytes that takes kilobytes."""
     file.create_dataset("group/there", (1,), "f8", maxshape=(None,), chunks=(10**8,))
 
 
-def many(file: h5py.File) -> None:
+def many(file):
     """Make datasets that are each small enough."""
     for i in range(20):
         file.create_dataset(f"group/{i}", (2 * 10**6,), "f8", chunks=(100,))
 
 
-CLAIMS: dict[Callable[[h5py.File], None], str] = {
+CLAIMS = {
     external: "group/there is a link, which is not followed",
     lambda file: file.update({"group/there": h5py.SoftLink("/time")}): "group/there is a link",
     virtual: "group/there lies in another file",

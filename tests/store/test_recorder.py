@@ -1,13 +1,8 @@
 """Recording: when rows reach the file, what ends a recording, and what it then says."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +22,7 @@ PROBLEM = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
 ATTRIBUTES = problem_attributes(PROBLEM) | {"status": "running", "config": "a = 1", "title": "t"}
 
 
-def snapshots(count: int, first: int = 0) -> Iterator[Snapshot]:
+def snapshots(count, first=0):
     """Snapshots at times first, first + 1, ..."""
     for i in range(first, first + count):
         state = np.array([1.0, 0.01 * i], complex)
@@ -36,7 +31,7 @@ def snapshots(count: int, first: int = 0) -> Iterator[Snapshot]:
         yield Snapshot(float(i), density, density.moments(12), "density", {"steps": i}, checkpoint)
 
 
-def recording(path: Path, stream: Iterator[Snapshot], **options: Any) -> Iterator[Snapshot]:
+def recording(path, stream, **options):
     """A recording of these snapshots."""
     return record(
         OutputFile(path),
@@ -49,31 +44,37 @@ def recording(path: Path, stream: Iterator[Snapshot], **options: Any) -> Iterato
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     """Where to record."""
     return tmp_path / "x.h5"
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+def eager(monkeypatch):
     """Write every row at once."""
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
 
 
 def test_everything_is_passed_on_and_taken_down(path):
-    """Progress or the file would miss a time."""
+    """Progress or the file would miss a time, or double rows of a continued file."""
     passed = [snapshot.time for snapshot in recording(path, snapshots(5))]
     run = load(path)
     assert passed == run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert run.status == "completed"
     assert run.attributes["title"] == "t"
+    other = path.with_name("other.h5")
+    list(recording(other, snapshots(3)))
+    list(recording(other, snapshots(2, first=3), resume=True))
+    run = load(other)
+    assert run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert run.observables["energy"].tolist() == run.time.tolist()
 
 
 def test_file_is_there_before_the_first_row(path):
     """A run would compute for hours before it finds that it cannot write."""
 
-    def stream() -> Iterator[Snapshot]:
+    def stream():
         assert load(path).status == "running"
         yield from snapshots(1)
 
@@ -97,14 +98,14 @@ def test_writing_costs_a_share_of_the_time(path, monkeypatch):
     monkeypatch.setattr(recorder.clock, "perf_counter", lambda: now[0])
     real = recorder.replace_file
 
-    def slow(*arguments: Any) -> None:
+    def slow(*arguments):
         now[0] += 3.0
         written.append(now[0])
         real(*arguments)
 
     monkeypatch.setattr(recorder, "replace_file", slow)
 
-    def stream() -> Iterator[Snapshot]:
+    def stream():
         for snapshot in snapshots(400):
             now[0] += 1.0
             yield snapshot
@@ -127,6 +128,11 @@ def test_states_do_not_fill_the_memory(path, monkeypatch):
     list(recording(path, snapshots(20)))
     # A state has 32 bytes: the fourth passes the limit.
     assert waiting == [4, 4, 4, 4, 4, 0]
+
+
+def kept(path):
+    """Numbers of the saved times whose state is kept."""
+    return [i for i, measure in enumerate(load(path).measures) if measure is not None]
 
 
 @pytest.mark.parametrize(("keep", "expected"), [("all", [0, 1, 2]), ("last", [2]), ("none", [])])
@@ -163,13 +169,10 @@ def test_last_state_moves_on_when_a_run_is_continued(path):
     assert kept(path) == [3]
 
 
-def test_continued_file_holds_both_parts(path):
-    """Rows would be lost, doubled, or in another order."""
-    list(recording(path, snapshots(3)))
-    list(recording(path, snapshots(2, first=3), resume=True))
-    run = load(path)
-    assert run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert run.observables["energy"].tolist() == run.time.tolist()
+def ended(stream, error):
+    """Snapshots, then an error."""
+    yield from stream
+    raise error
 
 
 @pytest.mark.parametrize(
@@ -193,12 +196,6 @@ def test_whatever_ends_a_run_is_its_status(path, error, status):
     assert (run.status, run.time.tolist()) == (status, [0.0, 1.0, 2.0])
 
 
-def ended(stream, error):
-    """Snapshots, then an error."""
-    yield from stream
-    raise error
-
-
 def test_closing_is_an_interruption(path):
     """A consumer that stops early would leave a file that claims to be running."""
     stream = recording(path, snapshots(9))
@@ -215,6 +212,19 @@ def test_run_that_ends_before_its_first_new_row_says_where(path, error):
         list(recording(path, ended((), error), resume=True, reached=3.0))
     run = load(path)
     assert run.status.endswith(" at t = 3") and run.time.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def interrupted_after(monkeypatch, count):
+    """Have Ctrl-C come with a renaming of this number."""
+    real, calls = os.replace, []
+
+    def replace(*arguments):
+        real(*arguments)
+        calls.append(1)
+        if len(calls) == count:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", replace)
 
 
 def test_interrupt_while_writing_doubles_nothing(path, eager, monkeypatch):
@@ -234,16 +244,11 @@ def test_interrupt_of_the_last_write_leaves_a_completed_run(path, monkeypatch):
     assert load(path).status == "completed"
 
 
-def kept(path):
-    """Numbers of the saved times whose state is kept."""
-    return [i for i, measure in enumerate(load(path).measures) if measure is not None]
-
-
 def test_disk_that_fills_up_ends_the_run_with_its_reason(path, eager, monkeypatch):
     """A full disk would look like a wrong input, or lose what was written."""
     real = recorder.replace_file
 
-    def full(target: OutputFile, source: Path | None, write: Any, room: int = 0) -> None:
+    def full(target, source, write, room=0):
         if source is not None and len(load(path).time) == 2:
             raise OutputError("x.h5 cannot be written: No space left on device.")
         real(target, source, write, room)
@@ -267,7 +272,7 @@ def test_nothing_missing_can_be_said(path):
     assert run.attributes["result_hash"] == before["result_hash"]
 
 
-def change_links(path: Path) -> None:
+def change_links(path):
     """Let the name mean another file."""
     path.rename(path.with_name("moved.h5"))
     path.symlink_to("other.h5")
@@ -325,16 +330,3 @@ def test_file_that_appears_before_the_first_write_is_kept(path):
     with pytest.raises(OutputError, match=r"x\.h5 appeared meanwhile"):
         next(stream)
     assert path.read_text() == "made meanwhile"
-
-
-def interrupted_after(monkeypatch, count):
-    """Have Ctrl-C come with a renaming of this number."""
-    real, calls = os.replace, []
-
-    def replace(*arguments):
-        real(*arguments)
-        calls.append(1)
-        if len(calls) == count:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(os, "replace", replace)

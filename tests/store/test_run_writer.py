@@ -1,9 +1,6 @@
 """Rows of any length and kind, appended in any portions."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -13,11 +10,11 @@ import meanfield as mf
 from meanfield.store import run_writer
 from meanfield.store.run_writer import Row, append, create, drop_states, nbytes, room
 
-ATTRIBUTES: dict[str, Any] = {"paper_time_factor": 1.0, "growth_rate_max": 0.5, "status": "running"}
+ATTRIBUTES = {"paper_time_factor": 1.0, "growth_rate_max": 0.5, "status": "running"}
 CIRCLE = mf.Circle()
 
 
-def row(time: float, **options: Any) -> Row:
+def row(time, **options):
     """A row of a density of this degree, with these observables."""
     degree = options.pop("degree", 4)
     state = mf.Density(CIRCLE, np.r_[1.0, 0.01 * time * np.ones(degree)])
@@ -34,7 +31,7 @@ def row(time: float, **options: Any) -> Row:
 
 
 @pytest.fixture
-def h5(tmp_path: Path) -> Any:
+def h5(tmp_path):
     """An empty run file."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         create(file, ATTRIBUTES, np.arange(4.0))

@@ -1,12 +1,9 @@
 """The checksum at the end of a file."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -15,7 +12,7 @@ import pytest
 from meanfield.store.output_file import is_broken, seal
 
 
-def sealed(path: Path, content: bytes) -> bytes:
+def sealed(path, content):
     """Content of a sealed file."""
     path.write_bytes(content)
     seal(path)

@@ -1,15 +1,10 @@
 """Run files of the sphere: what was computed comes back, with its axes."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.runs import Run
 
 CONFIG = """\
 problem = { normalization = "none", manifold = "sphere", beta = 5.0 }
@@ -20,7 +15,7 @@ PARTICLES = ["--set", "representation.name=particles", "--set", "representation.
 
 
 @pytest.fixture(scope="module", params=[[], PARTICLES], ids=["density", "particles"])
-def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(request, tmp_path_factory):
     """A finished run of either kind."""
     folder = tmp_path_factory.mktemp("sphere")
     (folder / "run.toml").write_text(CONFIG)
@@ -29,7 +24,7 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def run(file: Path) -> Run:
+def run(file):
     """The run as it is loaded."""
     return mf.load(file)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from meanfield.store.study_file import (
 from meanfield.views import VIEWS
 
 
-def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
+def results(error=None):
     """Three results, or two and an error."""
     yield from [(0, 10), (1, 11)]
     if error is not None:
@@ -47,26 +46,26 @@ class Numbers:
 class Notes:
     """A study of numbers, and what was written of it."""
 
-    def __init__(self) -> None:
-        self.written: list[tuple[str, int]] = []
+    def __init__(self):
+        self.written = []
 
-    def placed(self, table: list[int], task: int, part: int) -> list[int]:
+    def placed(self, table, task, part):
         """All numbers so far."""
         return [*table, part]
 
-    def results(self, table: list[int]) -> Numbers:
+    def results(self, table):
         """What is to be written."""
         return Numbers(table)
 
-    def progress(self, table: list[int]) -> str:
+    def progress(self, table):
         """How many."""
         return f"{len(table)} of 3 tasks"
 
-    def write(self, file: object, results: Numbers) -> None:
+    def write(self, file, results):
         """Leave a note instead."""
         self.written.append((results.attributes["status"], len(results.taken)))
 
-    def stream(self, source: Iterator[tuple[int, int]]) -> Any:
+    def stream(self, source):
         """Stream that leaves its notes here."""
         return record_study(Path(), self.write, self, [], source, {})
 
@@ -100,7 +99,7 @@ def test_what_was_taken_is_written(error, status):
     assert notes.written[-1] == ("interrupted with 1 of 3 tasks finished", 1)
 
 
-def written(path: Path | OutputFile, axes: tuple[str, ...] = ("size", "run")) -> None:
+def written(path, axes=("size", "run")):
     """A small study in a file."""
     write_study(
         path,
@@ -178,26 +177,26 @@ class Squares(StudyResult):
     squares: Any = array("number", init=False)
     later: Any = array("number", optional=True, default=None)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         object.__setattr__(self, "squares", self.numbers**2.0)
 
     @property
-    def twice(self) -> Any:
+    def twice(self):
         """Follows, and is a property."""
         return 2.0 * self.numbers
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self):
         """A row a number."""
         return {"number": self.numbers, "square": self.squares}
 
-    def parts(self) -> list[Rows | str]:
+    def parts(self):
         """A table, facts and a line."""
         rows = list(zip(self.numbers.tolist(), self.squares.tolist(), strict=True))
         return [Rows(("n", "n^2"), rows, above="squares"), Rows((), [("seed", self.seed)]), "end"]
 
 
-def squares(places: Any, **options: Any) -> Squares:
+def squares(places, **options):
     """A small one."""
     done = np.array([[True, False], [True, True]])
     numbers = np.array([1, 3])
@@ -205,7 +204,7 @@ def squares(places: Any, **options: Any) -> Squares:
 
 
 @pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+def known(monkeypatch):
     """Files of squares are known, as a row in the list of names would do."""
     monkeypatch.setitem(study_file.RESULT_KINDS, "squares", "Squares")
     monkeypatch.setattr(study_file, "public", lambda name: Squares)

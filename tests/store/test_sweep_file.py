@@ -1,11 +1,8 @@
 """The index of a sweep, and what figures make of it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from meanfield.store.sweep_file import load_sweep, write_sweep
 from meanfield.studies.sweep_results import Member, Parameter, Sweep
 
 
-def made(folder: Path, *parameters: Parameter) -> Sweep:
+def made(folder, *parameters):
     """Sweep whose member i has order parameter i at the last time; the last one ended early."""
     places = list(product(*(parameter.values for parameter in parameters)))
     keys = [parameter.key for parameter in parameters]

@@ -1,7 +1,5 @@
 """Token paths and cell means: what the picture of a density is made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run files of tokens on spheres of any dimension and in R^d."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,9 +1,5 @@
 """Wall time by phase: every second is counted once."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 
 from meanfield.store import wall_time
@@ -11,7 +7,7 @@ from meanfield.store.wall_time import PHASES, WallTime, seconds_by_phase
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def now(monkeypatch):
     """A clock that stands until it is moved."""
     time = [100.0]
     monkeypatch.setattr(wall_time.clock, "perf_counter", lambda: time[0])
@@ -32,21 +28,32 @@ def test_phases_inside_others_count_once(now):
     assert spent.seconds == {"setup": 7.0, "writing": 10.0}
 
 
-def test_time_counts_that_ends_in_an_error(now):
-    """An interrupted run would have spent nothing, or go on counting."""
+def test_time_counts_whatever_ends_or_continues_it(now):
+    """An interrupted run would have spent nothing, or a resumed one forget what it took before."""
     spent = WallTime()
     with pytest.raises(KeyboardInterrupt), spent.during("stepping"):
         now[0] += 3.0
         raise KeyboardInterrupt
     now[0] += 5.0
     assert spent.attributes() == {"seconds_stepping": 3.0}
+    spent = WallTime()
+    with spent.during("writing"):
+        now[0] += 2.0
+        assert spent.attributes() == {"seconds_writing": 2.0}
+        now[0] += 3.0
+    assert spent.attributes() == {"seconds_writing": 5.0}
+    spent = WallTime()
+    spent.add(seconds_by_phase({"seconds_stepping": 40.0, "status": "running"}))
+    with spent.during("stepping"):
+        now[0] += 2.0
+    assert spent.attributes() == {"seconds_stepping": 42.0}
 
 
 def test_making_counts_and_consuming_does_not(now):
     """Time of a progress bar, or of writing, would count as steps."""
     spent = WallTime()
 
-    def stream() -> Iterator[int]:
+    def stream():
         for i in range(3):
             now[0] += 1.0
             yield i
@@ -58,25 +65,6 @@ def test_making_counts_and_consuming_does_not(now):
         now[0] += 100.0
     assert passed == [0, 1, 2]
     assert spent.seconds == {"stepping": 3.5}
-
-
-def test_phase_that_is_running_counts_until_now(now):
-    """A file that tells its own time of writing would tell of none."""
-    spent = WallTime()
-    with spent.during("writing"):
-        now[0] += 2.0
-        assert spent.attributes() == {"seconds_writing": 2.0}
-        now[0] += 3.0
-    assert spent.attributes() == {"seconds_writing": 5.0}
-
-
-def test_sessions_add_up(now):
-    """A resumed run would forget what it took before."""
-    spent = WallTime()
-    spent.add(seconds_by_phase({"seconds_stepping": 40.0, "status": "running"}))
-    with spent.during("stepping"):
-        now[0] += 2.0
-    assert spent.attributes() == {"seconds_stepping": 42.0}
 
 
 def test_attributes_are_read_again():
