@@ -1,10 +1,11 @@
 """A run file with every section, for all tests of run files."""
 
-from __future__ import annotations
-
+import re
 from pathlib import Path
 
 import pytest
+
+from meanfield.runfile import ConfigError, load_config
 
 TEXT = """\
 title = "All keys"
@@ -37,9 +38,21 @@ seed = 5
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path, monkeypatch):
     """A run file with every section, in the folder of the test."""
     monkeypatch.chdir(tmp_path)
     file = Path("run.toml")
     file.write_text(TEXT)
     return file
+
+
+@pytest.fixture
+def has_its_line():
+    """Check that a run file with some changes is refused with this message, in one line."""
+
+    def check(path, changes, message):
+        with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+            load_config(path, changes)
+        assert str(caught.value).startswith("run.toml: ") and "\n" not in str(caught.value)
+
+    return check

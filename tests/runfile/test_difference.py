@@ -1,12 +1,10 @@
 """Which run files may continue the result of another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.config import check_continues
 
 TEXT = """\
@@ -17,7 +15,7 @@ output = { path = "x.h5" }
 """
 
 
-def continues(config: Config, stored: str) -> None:
+def continues(config, stored):
     """Check that a run file continues what another one made."""
     label = str(config.source)
     attributes = {"config": stored}

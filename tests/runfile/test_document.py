@@ -1,7 +1,5 @@
 """Reading and overriding the TOML document."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path
@@ -12,7 +10,7 @@ from meanfield.runfile import ConfigError
 from meanfield.runfile.document import parsed, read_document
 
 
-def written(folder: Path, content: bytes) -> Path:
+def written(folder, content):
     """File with this content."""
     path = folder / "run.toml"
     path.write_bytes(content)

@@ -1,10 +1,7 @@
 """Sections [[heads]] and the key normalization: what they build, and every mistake in its line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from parameters import together
 
 import meanfield as mf
 from meanfield.carriers import Options
-from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.config import check_continues
 from meanfield.runfile.heads import attention_of
 from meanfield.runfile.stored import stored_problem
@@ -29,7 +26,7 @@ LAW = mf.perturbed_uniform([[1, 0.1, 0.0]])
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path, monkeypatch):
     """Name of a run file beside arrays, in the folder of the test."""
     monkeypatch.chdir(tmp_path)
     np.save("score.npy", SCORE)
@@ -40,13 +37,13 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("run.toml")
 
 
-def load(path: Path, text: str, *overrides: str) -> Config:
+def load(path, text, *overrides):
     """Configuration of a run file."""
     path.write_text(HEADER + text)
     return load_config(path, overrides)
 
 
-def expected(*heads: mf.Head, **options: object) -> mf.Problem:
+def expected(*heads, **options):
     """Problem of the header with heads."""
     return mf.Problem(mf.Circle(), mf.Attention(heads, beta=2.0, **options), initial=LAW)
 
@@ -263,7 +260,7 @@ def test_matrices_of_many_heads_are_checked_at_once(monkeypatch):
     """A decomposition of each alone, again at every question, takes minutes for 100,000 heads."""
     calls, norm = [], np.linalg.norm
 
-    def counted(*arguments: Any, **options: Any) -> Any:
+    def counted(*arguments, **options):
         calls.append(arguments)
         return norm(*arguments, **options)
 

@@ -1,10 +1,7 @@
 """Initial measures from files: good ones are taken to the bit, bad ones are one line."""
 
-from __future__ import annotations
-
 import io
 import os
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -23,13 +20,13 @@ TOKENS = HEADER + '[initial]\nname = "tokens"\nfile = "tokens.npy"\n'
 FILE = HEADER + '[initial]\nname = "file"\npath = "before.h5"\n'
 
 
-def written(folder: Path, text: str, name: str = "run.toml") -> Path:
+def written(folder, text, name="run.toml"):
     """Run file."""
     (folder / name).write_text(text)
     return folder / name
 
 
-def npy(array: object) -> bytes:
+def npy(array):
     """Bytes of a .npy file."""
     buffer = io.BytesIO()
     np.save(buffer, np.asarray(array), allow_pickle=True)
@@ -37,7 +34,7 @@ def npy(array: object) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before(tmp_path_factory):
     """A run of a density."""
     folder = tmp_path_factory.mktemp("before")
     law = '[initial]\nname = "perturbed_uniform"\nmodes = [[1, 0.2, 0.0]]\n'

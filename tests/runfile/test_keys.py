@@ -1,9 +1,6 @@
 """Kinds of values, and how errors quote them."""
 
-from __future__ import annotations
-
 import datetime
-from typing import Any
 
 import pytest
 from parameters import together
@@ -125,7 +122,7 @@ def test_values_are_quoted_as_toml_and_short(value, expected):
 
 def test_deeply_nested_value_is_quoted():
     """Quoting a value would exceed the depth of the stack."""
-    value: Any = 1
+    value = 1
     for _ in range(100_000):
         value = {"a": value}
     assert format_value(value) == "{ a = { a = { a = { a = ... } } } }"

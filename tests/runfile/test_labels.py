@@ -1,9 +1,5 @@
 """Run files with frequencies and profiles: what they say is what Python says."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -22,7 +18,7 @@ CAUSAL = ("problem.mask=causal", "initial.profile=1")
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     """Run file without labels in a folder of its own."""
     file = tmp_path / "run.toml"
     file.write_text(FILE, encoding="utf-8")

@@ -1,19 +1,16 @@
 """From run file to configuration: what it says is what is run, and every mistake has its line."""
 
-from __future__ import annotations
-
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.runfile import Config, ConfigError, load_config, with_defaults
+from meanfield.runfile import ConfigError, load_config, with_defaults
 from meanfield.runfile.config import times_of
 
 
-def load(path: Path, *overrides: str) -> Config:
+def load(path, *overrides):
     """Configuration with overrides."""
     return load_config(path, overrides)
 

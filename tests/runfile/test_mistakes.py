@@ -1,17 +1,14 @@
 """Every mistake in a run file has its line: file, section, key, value, what is allowed."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 from parameters import together
 
-from meanfield.runfile import Config, ConfigError, load_config
+from meanfield.runfile import ConfigError, load_config
 
 
-def load(path: Path, *overrides: str) -> Config:
+def load(path, *overrides):
     """Configuration with overrides."""
     return load_config(path, overrides)
 
@@ -83,14 +80,14 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-def law(name, keys=""):
-    """Section of an initial law."""
-    return f'[initial]\nname = "{name}"\n{keys}\n'
-
-
 def circle(keys):
     """Section of a problem on the circle."""
     return f'[problem]\nmanifold = "circle"\n{keys}\n'
+
+
+def law(name, keys=""):
+    """Section of an initial law."""
+    return f'[initial]\nname = "{name}"\n{keys}\n'
 
 
 @together(("override", "message"), MISTAKES)

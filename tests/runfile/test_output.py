@@ -1,46 +1,36 @@
 """Where the output goes, and what is refused before anything is computed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import pytest
 
 from meanfield.laws.initial import uniform
-from meanfield.runfile import Config, ConfigError, load_config, sections
+from meanfield.runfile import ConfigError, load_config, sections
 
 TEXT = '[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 4.0\n[time]\nend = 1.0\n'
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
+def config(tmp_path):
     """A run file without [output]."""
     path = tmp_path / "my.run.toml"
     path.write_text(TEXT)
     return path
 
 
-def with_path(config: Path, path: str) -> Config:
+def with_path(config, path):
     """Configuration with this [output] path."""
     return load_config(config, [f"output.path={path}"])
 
 
-def test_output_lies_beside_the_run_file(config):
-    """The output would appear where nobody looks for it."""
+def test_output_lies_beside_the_run_file(config, monkeypatch):
+    """The output would appear where nobody looks for it, or -o be ignored."""
     assert load_config(config).output.path == config.with_name("my.run.h5")
-
-
-def test_path_is_relative_to_the_run_file(config):
-    """A run would write into the folder it was started from."""
     (config.parent / "sub").mkdir()
     assert with_path(config, "sub/x.h5").output.path == config.parent / "sub" / "x.h5"
     absolute = config.parent / "sub" / "y.h5"
     assert with_path(config, str(absolute)).output.path == absolute
-
-
-def test_command_line_wins(config, monkeypatch):
-    """-o would be ignored, or looked for beside the run file."""
     monkeypatch.chdir(config.parent)
     assert load_config(config, ["output.path=x.h5"], "y.h5").output.path == Path("y.h5")
 

@@ -1,7 +1,5 @@
 """What --set changes in a document, and what it points at where it cannot."""
 
-from __future__ import annotations
-
 import pytest
 from parameters import together
 
@@ -33,11 +31,14 @@ def test_override_takes_toml_or_a_string(argument, expected):
     assert tables == {"s": {"k": expected, "other": 1}}
 
 
-def test_override_makes_a_section_and_sets_the_title():
-    """--set could not add what the file leaves out."""
-    tables: dict[str, object] = {}
+def test_overrides_make_and_take_out_what_the_file_says():
+    """--set could not add what the file leaves out, nor go back to a default."""
+    tables = {}
     override(tables, ["output.path=x.h5", "title=My run"], SECTIONS)
     assert tables == {"output": {"path": "x.h5"}, "title": "My run"}
+    tables = {"title": "x", "s": {"k": 1, "other": 2}, "output": {"path": "x.h5"}}
+    override(tables, ["s.k=", "output=", "title="], SECTIONS)
+    assert tables == {"s": {"other": 2}}
 
 
 @together("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
@@ -47,23 +48,12 @@ def test_malformed_override_is_refused(argument):
         override({}, [argument], SECTIONS)
 
 
-def test_override_inside_a_value_is_refused():
-    """--set would replace a value by a section."""
+def test_override_that_cannot_be_is_refused():
+    """A value would be replaced by a section, or bytes that are no text break the file."""
     with pytest.raises(ConfigError, match="title is not a section"):
         override({"title": "x"}, ["title.k=1"], SECTIONS)
-
-
-def test_override_that_is_no_text_is_refused():
-    """Bytes that are no text would break the file that keeps the run file's text."""
     with pytest.raises(ConfigError, match="not text in UTF-8"):
         override({}, ["title=\udcff"], SECTIONS)
-
-
-def test_key_or_section_without_a_value_is_taken_out():
-    """There would be no way back to a default."""
-    tables = {"title": "x", "s": {"k": 1, "other": 2}, "output": {"path": "x.h5"}}
-    override(tables, ["s.k=", "output=", "title="], SECTIONS)
-    assert tables == {"s": {"other": 2}}
 
 
 @together(

@@ -1,7 +1,5 @@
 """--over: the numbers of ranges, and lists of any values."""
 
-from __future__ import annotations
-
 import pytest
 
 from meanfield.runfile.keys import ConfigError

@@ -1,30 +1,27 @@
 """A user's function from a Python file: what it may do, and what becomes of what it may not."""
 
-from __future__ import annotations
-
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from meanfield.runfile import ConfigError, load_config, python_file
 from meanfield.runfile.keys import located
-from meanfield.runfile.python_file import FileFunction, Folder, file_function
+from meanfield.runfile.python_file import Folder, file_function
 from meanfield.terms.kernels import zonal
 
 HEADER = "import numpy as np\n"
 GOOD = HEADER + "def f(s):\n    return np.exp(s - 1)\n"
 
 
-def function(folder: Path, code: str, reference: str = "k.py:f") -> FileFunction:
+def function(folder, code, reference="k.py:f"):
     """Function of this code, made a kernel as a run file does it."""
     (folder / "k.py").write_text(code)
     return named(Folder(folder), reference)
 
 
-def named(folder: Folder, reference: str) -> FileFunction:
+def named(folder, reference):
     """Function of a file, made a kernel."""
     label = f'run.toml: [problem] attention = "{reference}"'
     found = file_function(label, folder, reference)
@@ -34,9 +31,16 @@ def named(folder: Folder, reference: str) -> FileFunction:
 
 
 def test_good_kernel_is_the_users_function(tmp_path):
-    """The run would use another kernel than the user's."""
+    """Another kernel would run, integers break transforms, dataclasses fail to be looked up."""
     s = np.linspace(-1, 1, 7).reshape(7, 1)
     assert np.array_equal(function(tmp_path, GOOD)(s), np.exp(s - 1))
+    ones = function(tmp_path, HEADER + "def f(s):\n    return np.ones(s.shape, int)\n")
+    assert zonal(ones).attention(np.zeros(3)).dtype == np.float64
+    code = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass P:\n    a: float = 1.0\ndef f(s):\n    return P().a + 0 * s\n"
+    )
+    assert function(tmp_path, code)(np.zeros(2)).tolist() == [1.0, 1.0]
 
 
 def test_kernel_is_plain_data(tmp_path):
@@ -51,29 +55,6 @@ def test_kernel_is_plain_data(tmp_path):
     assert there == kernel and hash(there) == hash(kernel)
     assert kernel != zonal(function(tmp_path, GOOD + "\n"))
     assert repr(kernel) == "zonal(k.py:f, beta=1.0, name='zonal')"
-
-
-def test_integers_become_floats(tmp_path):
-    """A kernel that answers integers would break the transforms."""
-    ones = function(tmp_path, HEADER + "def f(s):\n    return np.ones(s.shape, int)\n")
-    assert zonal(ones).attention(np.zeros(3)).dtype == np.float64
-
-
-def test_dataclasses_work_in_the_users_file(tmp_path):
-    """Postponed annotations look their module up by name and would fail."""
-    code = (
-        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
-        "@dataclass\nclass P:\n    a: float = 1.0\ndef f(s):\n    return P().a + 0 * s\n"
-    )
-    assert function(tmp_path, code)(np.zeros(2)).tolist() == [1.0, 1.0]
-
-
-def test_what_the_user_prints_stays_off_standard_output(tmp_path, capsys):
-    """One print would spoil the JSON of a command."""
-    function(tmp_path, "print('loading')\n" + GOOD + "    print('never')\n")
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "loading" in captured.err
 
 
 @pytest.mark.parametrize(
@@ -112,19 +93,19 @@ def test_bad_kernel_is_one_line(tmp_path, code, message):
     assert str(caught.value).isprintable()
 
 
-def test_code_cannot_close_standard_error(tmp_path, capsys):
-    """The next line of ours would be a traceback."""
+def test_what_the_user_prints_stays_off_standard_output(tmp_path, capsys):
+    """One print would spoil the JSON of a command; code run unannounced, or close our streams."""
+    function(tmp_path, "print('running')\n" + GOOD)
+    told = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
+    assert capsys.readouterr().err == told
+    function(tmp_path, "print('loading')\n" + GOOD + "    print('never')\n")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "loading" in captured.err
     code = "import sys\nsys.stdout.close()\nprint('still')\n" + GOOD
     function(tmp_path, code)
     assert "still" in capsys.readouterr().err
     assert not sys.stderr.closed
-
-
-def test_code_is_announced_before_it_runs(tmp_path, capsys):
-    """Whoever checks somebody else's run file would not know that it executed something."""
-    function(tmp_path, "print('running')\n" + GOOD)
-    told = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
-    assert capsys.readouterr().err == told
 
 
 @pytest.mark.parametrize("way", ["absolute", "above", "link"])

@@ -1,12 +1,9 @@
 """Tables of keys, and the JSON schema of run files."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,13 +13,10 @@ from meanfield.terms.flows import USUAL_NORMALIZATION
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("docs/*.md"), ROOT / "README.md"]
-VALID: dict[str, Any] = {
-    "problem": {"manifold": "circle", "beta": 2},
-    "time": {"end": 1.0, "save": [0, 0.5]},
-}
+VALID = {"problem": {"manifold": "circle", "beta": 2}, "time": {"end": 1.0, "save": [0, 0.5]}}
 
 
-def documents() -> list[dict[str, Any]]:
+def documents():
     """Every run file of the experiments and of the documentation."""
     texts = [path.read_text("utf-8") for path in ROOT.glob("experiments/**/*.toml")]
     for page in PAGES:
@@ -30,7 +24,7 @@ def documents() -> list[dict[str, Any]]:
     return [document for document in map(tomllib.loads, texts) if "problem" in document]
 
 
-def errors(document: dict[str, Any]) -> list[str]:
+def errors(document):
     """Complaints of a validator."""
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(run_file_schema())
@@ -51,10 +45,6 @@ def test_table_has_type_default_and_words():
     assert rows[2].startswith("| `tokens` | list of integers | `[100, 1000, 10000]` | Sizes")
     assert '| `metric` | `"W1"`, `"W2"`, `"sobolev"`, `"mmd"` | `"W1"` |' in rows[4]
     assert '`"mean_cosine"`' in key_table("output") and "or string" in key_table("output")
-
-
-def test_usual_normalization_is_named():
-    """The default of two keys stands in no signature: its text would grow old."""
     assert f'`"{USUAL_NORMALIZATION}"`, the default' in meanings()["problem"]["normalization"]
 
 
@@ -76,10 +66,11 @@ def test_descriptions_have_words_in_place_of_links():
 
 
 def test_schema_takes_every_run_file():
-    """An editor would underline what is right."""
+    """An editor would underline what is right, or ask for a name that is not needed."""
     found = documents()
     assert len(found) > 20
     assert not [message for each in [VALID, *found] for message in errors(each)]
+    assert not errors({**VALID, "initial": {"modes": [[1, 0.1, 0.0]]}})
 
 
 @pytest.mark.parametrize(
@@ -106,15 +97,10 @@ def test_schema_refuses_what_is_wrong(section, table):
     assert errors({**VALID, section: table})
 
 
-def test_law_without_a_name_is_the_usual_one():
-    """An editor would ask for a name that the program does not need."""
-    assert not errors({**VALID, "initial": {"modes": [[1, 0.1, 0.0]]}})
-
-
 def test_keys_after_a_slash_are_those_of_the_file():
     """Arguments of the program would look like keys."""
 
-    def times(problem: str, /, end: float) -> None: ...
+    def times(problem: str, /, end: float): ...
 
     assert [*keys_of(times)] == ["end"]
 

@@ -1,9 +1,5 @@
 """`[time] stop = "file.py:function"`: a stop rule of the user's own."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -20,7 +16,7 @@ time = { end = 1.0, save = 11, stop = "rules.py:late" }
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
+def config(tmp_path):
     """A run file beside the Python that it names."""
     (tmp_path / "rules.py").write_text(CODE)
     (tmp_path / "run.toml").write_text(RUN)
@@ -42,7 +38,7 @@ def test_own_rule_is_that_of_python(config):
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
 
-    def late(time: float, measure: mf.Density | mf.Measure) -> bool:
+    def late(time, measure):
         return bool(time > 0.2 and abs(measure.moments(3)[3]) > 0)
 
     called = mf.simulate(problem, 1.0, save=11, stop=late)

@@ -1,9 +1,6 @@
 """The problem of a run from a file: that of its run file, or what the file lacks of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +8,9 @@ import pytest
 import meanfield as mf
 from meanfield.recording import execute
 from meanfield.runfile import load_config
-from meanfield.runs import Run
 
 
-def run_of(folder: Path, text: str, name: str = "x") -> Run:
+def run_of(folder, text, name="x"):
     """Run of a run file, read back."""
     source = folder / f"{name}.toml"
     source.write_text("time = {end = 0.5, save = 2}\n" + text)
