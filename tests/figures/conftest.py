@@ -1,7 +1,5 @@
 """Runs that begin as a density, go on as characteristics and end as atoms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -11,7 +9,6 @@ import pytest
 import meanfield as mf
 from meanfield.events import Event
 from meanfield.problem import Problem
-from meanfield.runs import Run
 from meanfield.spaces.label_cells import label_cells
 
 LAWS = {
@@ -26,7 +23,7 @@ MASSES = [np.array([0.4, 0.2, 0.3, 0.1]), np.array([0.6, 0.3, 0.1]), np.array([0
 
 
 @cache
-def mixed_run(name: str) -> Run:
+def mixed_run(name):
     """Run of a density to 12, of nodes to 52, of atoms to 1e60, made by hand."""
     space = mf.Circle() if name == "circle" else mf.Sphere()
     problem = Problem(space, mf.exponential(BETA), mf.USA, LAWS[name])
@@ -48,7 +45,7 @@ def mixed_run(name: str) -> Run:
     return replace(_joined([smooth, carried, *atom_runs(problem)]), events=tuple(events()))
 
 
-def atom_runs(problem: Problem) -> list[Run]:
+def atom_runs(problem):
     """Atoms that rest, and fewer from merge to merge."""
     ends = [100.0, *(time for time, _, _ in MERGES), 1e60]
     runs = []
@@ -64,7 +61,7 @@ def atom_runs(problem: Problem) -> list[Run]:
     return runs
 
 
-def events() -> list[Event]:
+def events():
     """What happened in the run made by hand."""
     told = [
         Event(12.0, "hand-over", "density -> characteristics: spectral tail 1e-10 at degree 512"),
@@ -80,11 +77,11 @@ def events() -> list[Event]:
     return told
 
 
-def _joined(runs: list[Run]) -> Run:
+def _joined(runs):
     """One run after the other, clusters padded with NaN."""
     width = max(run.observables["clusters/mass"].shape[1] for run in runs)
 
-    def padded(values: np.ndarray) -> np.ndarray:
+    def padded(values):
         if values.ndim == 1:
             return values
         room = [(0, 0), (0, width - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
@@ -111,18 +108,18 @@ def _joined(runs: list[Run]) -> Run:
 
 
 @pytest.fixture(params=["circle", "sphere"])
-def mixed(request: pytest.FixtureRequest) -> Run:
+def mixed(request):
     """A run of three representations, on either manifold."""
     return mixed_run(request.param)
 
 
 @pytest.fixture
-def mixed_circle() -> Run:
+def mixed_circle():
     """The one on the circle."""
     return mixed_run("circle")
 
 
 @pytest.fixture
-def mixed_sphere() -> Run:
+def mixed_sphere():
     """The one on the sphere."""
     return mixed_run("sphere")

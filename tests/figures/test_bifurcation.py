@@ -1,14 +1,9 @@
 """The bifurcation diagram: full lines are stable, dashed unstable, and words say what is marked."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
 import meanfield as mf
 from meanfield.figures.draw.bifurcation import bifurcation_figure, save_bifurcation
@@ -18,7 +13,7 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
 AXIS = SimpleNamespace(name="axisymmetric")
 
 
-def folded(overhang: float, flow: mf.Flow = mf.USA) -> tuple[PhasePoint, Any]:
+def folded(overhang, flow=mf.USA):
     """Branch D = 1 + overhang (4 r^2 - 4 r^4), whose saddle node is at r^2 = 1/2, D = 1 + overhang.
 
     With dF/dD = r^2 its free energy is overhang (2 r^4 - 8/3 r^6): 0 at r^2 = 3/4.
@@ -45,7 +40,7 @@ def folded(overhang: float, flow: mf.Flow = mf.USA) -> tuple[PhasePoint, Any]:
     return PhasePoint(3.0, 1.0, transition, 1 + overhang, "discontinuous", jump), branch
 
 
-def pitchfork() -> tuple[PhasePoint, Any]:
+def pitchfork():
     """Branch D = 1 - r^2 / 2."""
     order = np.linspace(0.01, 1.0, 30)
     branch = SimpleNamespace(
@@ -61,12 +56,12 @@ def pitchfork() -> tuple[PhasePoint, Any]:
     return PhasePoint(3.0, 1.0, 1.0, None, "continuous", 0.0), branch
 
 
-def curve(axes: Axes, label: str) -> Any:
+def curve(axes, label):
     """The line of a label."""
     return next(line for line in axes.get_lines() if line.get_label() == label)
 
 
-def marks(axes: Axes) -> dict[str, tuple[float, str]]:
+def marks(axes):
     """Diffusivity and alignment of the marks, by their first line."""
     return {
         text.get_text().split("\n")[0]: (text.xy[0], text.get_ha())
@@ -75,28 +70,32 @@ def marks(axes: Axes) -> dict[str, tuple[float, str]]:
     }
 
 
-def test_branch_turns_at_the_saddle_node() -> None:
-    """Stable and unstable states would be taken for each other, or not meet where they do."""
-    point, branch = folded(0.4)
-    axes = bifurcation_figure(point, branch).axes[0]
+def panels(made):
+    """Axes of the figure of a point and its branch."""
+    return bifurcation_figure(*made).axes
+
+
+@pytest.mark.parametrize(("panel", "height"), [(0, np.sqrt(0.5)), (1, 0.4 / 6)])
+def test_branch_turns_at_the_saddle_node(panel, height):
+    """Stable and unstable states would be taken for each other, or the cusp lie elsewhere."""
+    axes = panels(folded(0.4))[panel]
     stable, unstable = curve(axes, "order, stable"), curve(axes, "order, unstable")
     assert stable.get_linestyle() == "-" and unstable.get_linestyle() == "--"
     for end in (stable.get_xydata()[0], unstable.get_xydata()[-1]):
-        assert end == pytest.approx([1.4, np.sqrt(0.5)], rel=1e-14)
+        assert end == pytest.approx([1.4, height], rel=1e-14)
 
 
-def test_curve_is_smooth_between_the_states() -> None:
+def test_curve_is_smooth_between_the_states():
     """A magnified turn would have corners, or leave the branch."""
-    point, branch = folded(0.4)
-    figure = bifurcation_figure(point, branch)
+    axes = panels(folded(0.4))[0]
     for label in ("order, stable", "order, unstable"):
-        diffusivity, order = curve(figure.axes[0], label).get_xydata().T
+        diffusivity, order = curve(axes, label).get_xydata().T
         assert np.abs(np.diff(order)).max() < 0.02
         # Cubic splines in the square are exact for these polynomials, up to rounding.
         assert diffusivity == pytest.approx(1 + 1.6 * (order**2 - order**4), rel=1e-12)
 
 
-def test_branch_with_a_loop_is_drawn_as_it_is() -> None:
+def test_branch_with_a_loop_is_drawn_as_it_is():
     """An order parameter that falls along the branch would be put in another order."""
     point, branch = pitchfork()
     branch.order_parameter = branch.order_parameter[::-1]
@@ -104,114 +103,72 @@ def test_branch_with_a_loop_is_drawn_as_it_is() -> None:
     assert np.array_equal(drawn, np.column_stack([branch.values, branch.order_parameter]))
 
 
-def test_near_marks_have_enough_digits() -> None:
+def test_near_marks_have_enough_digits():
     """Critical diffusivity, transition and saddle node would seem to be one number."""
     numbers = []
     for overhang in (1e-4, 1e-9):
-        point, branch = folded(overhang)
-        texts = [text.get_text() for text in bifurcation_figure(point, branch).axes[1].texts]
+        texts = [text.get_text() for text in panels(folded(overhang))[1].texts]
         numbers.append([text.split("\n")[1] for text in texts if "\n" in text])
     assert numbers == [["$D$ = 1", "$D$ = 1.000075", "$D$ = 1.0001"], ["", "", ""]]
+    # Three labels that cannot be told apart would lie on each other.
+    whole, energy = panels(folded(1e-14))
+    assert marks(whole) == {"critical; saddle node beside it": (1.0, "left")}
 
 
-def test_marks_that_cannot_be_told_apart_are_one() -> None:
-    """Three labels would lie on each other."""
-    point, branch = folded(1e-14)
-    figure = bifurcation_figure(point, branch)
-    assert len(figure.axes) == 2
-    assert marks(figure.axes[0]) == {"critical; saddle node beside it": (1.0, "left")}
-
-
-def test_free_energy_has_its_cusp_at_the_saddle_node() -> None:
-    """The free energy would be that of other states."""
-    point, branch = folded(0.4)
-    axes = bifurcation_figure(point, branch).axes[1]
-    stable, unstable = curve(axes, "order, stable"), curve(axes, "order, unstable")
-    for end in (stable.get_xydata()[0], unstable.get_xydata()[-1]):
-        assert end == pytest.approx([1.4, 0.4 / 6], rel=1e-14)
-
-
-def test_uniform_exchanges_stability_at_the_critical_diffusivity() -> None:
-    """Uniform would be drawn stable where it is not."""
-    point, branch = pitchfork()
-    axes = bifurcation_figure(point, branch).axes[0]
+def test_uniform_exchanges_stability_at_the_critical_diffusivity():
+    """Uniform would be drawn stable where it is not; a jump suggested where there is none."""
+    axes = panels(pitchfork())[0]
     stable, unstable = curve(axes, "uniform, stable"), curve(axes, "uniform, unstable")
     assert stable.get_linestyle() == "-" and unstable.get_linestyle() == "--"
     assert stable.get_xdata()[0] == unstable.get_xdata()[1] == 1.0
     assert stable.get_xdata()[1] > 1.0 > unstable.get_xdata()[0] == 0.0
+    assert marks(axes) == {"critical (continuous)": (1.0, "left")} and not axes.patches
 
 
-def test_marks_have_words_and_hysteresis_is_shaded() -> None:
+def test_marks_have_words_and_hysteresis_is_shaded():
     """A reader would not know which line is the transition."""
-    point, branch = folded(0.4)
-    axes = bifurcation_figure(point, branch).axes[0]
+    axes = panels(folded(0.4))[0]
     # Critical and transition on the left of their lines, the saddle node on the right.
-    assert marks(axes) == {
-        "critical": (1.0, "right"),
-        "transition": (1.3, "right"),
-        "saddle node": (1.4, "left"),
-    }
+    words = {"critical": (1.0, "right"), "transition": (1.3, "right"), "saddle node": (1.4, "left")}
+    assert marks(axes) == words
     assert any(text.get_text() == "jump 0.866" for text in axes.texts)
     shade = next(patch for patch in axes.patches if patch.get_label().startswith("both stable"))
-    assert shade.get_extents().transformed(axes.transData.inverted()).intervalx == pytest.approx(
-        [1.0, 1.4], rel=1e-12
-    )
+    ends = shade.get_extents().transformed(axes.transData.inverted()).intervalx
+    assert ends == pytest.approx([1.0, 1.4], rel=1e-12)
 
 
-def test_continuous_transition_has_one_mark_and_no_hysteresis() -> None:
-    """A jump would be suggested where there is none."""
-    point, branch = pitchfork()
-    axes = bifurcation_figure(point, branch).axes[0]
-    assert marks(axes) == {"critical (continuous)": (1.0, "left")}
-    assert not axes.patches
-
-
-def test_narrow_hysteresis_is_magnified() -> None:
+def test_narrow_hysteresis_is_magnified():
     """The turn would be a hair in a wide picture."""
-    point, branch = folded(0.01)
-    figure = bifurcation_figure(point, branch)
-    whole, order, energy = figure.axes
+    whole, order, energy = panels(folded(0.01))
     assert whole.get_xlim() == pytest.approx((0.0, 1.25 * 1.01))
     low, high = order.get_xlim()
     assert 0.25 < 0.01 / (high - low) < 0.35 and energy.get_xlim() == (low, high)
     assert not marks(whole) and len(marks(order)) == 3
 
 
-def test_normalised_flow_has_no_free_energy() -> None:
+def test_normalised_flow_has_no_free_energy():
     """An empty panel would be drawn, or a transition that is not known."""
-    point, branch = folded(0.4, mf.SA)
-    figure = bifurcation_figure(point, branch)
-    assert len(figure.axes) == 1
-    assert set(marks(figure.axes[0])) == {"critical", "saddle node"}
+    (axes,) = panels(folded(0.4, mf.SA))
+    assert set(marks(axes)) == {"critical", "saddle node"}
 
 
-def test_stability_is_said_to_be_that_of_the_symmetry() -> None:
-    """A full line would be taken for stability against everything."""
+def test_words_are_of_the_symmetry_and_the_degree():
+    """A full line would be taken for stability against everything, degree 2 for the mean."""
     (point, branch), titles = folded(0.4), []
     for name in ("axisymmetric", "2-fold"):
         branch.symmetry = SimpleNamespace(name=name)
-        legend = bifurcation_figure(point, branch).axes[0].get_legend()
-        assert legend is not None
-        titles.append(legend.get_title().get_text())
+        axes = panels((point, branch))[0]
+        titles.append(axes.get_legend().get_title().get_text())
     assert titles == ["stability among\naxisymmetric states:", "stability among\n2-fold states:"]
-
-
-def test_order_parameter_is_named_by_its_degree() -> None:
-    """The moment of another degree would be called the mean vector, which is 0."""
-    point, branch = folded(0.4)
-    assert r"\int x" in bifurcation_figure(point, branch).axes[0].get_ylabel()
+    assert r"\int x" in axes.get_ylabel()
     branch.degree = 2
-    assert "degree 2" in bifurcation_figure(point, branch).axes[0].get_ylabel()
+    assert "degree 2" in panels((point, branch))[0].get_ylabel()
 
 
-def test_diagram_is_written_and_the_same_every_time(tmp_path: Path) -> None:
-    """A figure would be missing, or differ from one run to the next."""
+def test_diagram_is_written_and_the_same_every_time(tmp_path):
+    """A figure would differ from one run to the next, or be a file that nothing opens."""
     for name in ("one.svg", "other.svg"):
         save_bifurcation(*folded(0.4), tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
-
-
-def test_unknown_suffix_is_refused(tmp_path: Path) -> None:
-    """A file would be written that nothing opens."""
     with pytest.raises(ValueError, match="figures end in .png, .pdf or .svg, got '.gif'"):
         save_bifurcation(*folded(0.4), tmp_path / "diagram.gif")

@@ -1,7 +1,5 @@
 """Figures of runs whose time is not that of growth rates, and of tokens under a mask."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -14,12 +12,12 @@ from meanfield.figures.draw.axes import time_axis_label
 LAW = mf.perturbed_uniform([[2, 0.02, 0.0], [3, 0.01, 0.0]])
 
 
-def _run(**problem: object) -> mf.Run:
+def _run(**problem):
     made = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, LAW, **problem)
     return mf.simulate(made, until=4.0, save=5)
 
 
-def test_layers_have_no_growth_times_and_are_named() -> None:
+def test_layers_have_no_growth_times_and_are_named():
     """Ten layers of step 0.1 are one unit of time: ten times the rates would be drawn."""
     run = _run(layers=mf.Layers(step=0.1, count=4))
     shown = frame(run)
@@ -30,40 +28,38 @@ def test_layers_have_no_growth_times_and_are_named() -> None:
         run.time_in("growth")
 
 
-def test_functions_of_time_have_no_growth_times() -> None:
+def test_functions_of_time_have_no_growth_times():
     """The rate of time 0 would measure all later times."""
     rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 5.0 + t), mf.SA, LAW)
     assert frame(mf.simulate(rising, until=1.0, save=2)).growth_rate == 0.0
 
 
-def test_flow_of_post_has_the_clock_of_the_flow() -> None:
+def test_flow_of_post_has_the_clock_of_the_flow():
     """It is the same flow."""
     shown = frame(_run(layers=mf.Layers(step=0.0)))
     assert shown.growth_rate > 0 and time_axis_label(shown) == "scaled time $t$"
     assert np.isnan(frame(_run(layers=mf.Layers(step=0.0, placement="pre"))).growth_rate)
 
 
-def test_tokens_under_a_mask_have_no_linear_prediction() -> None:
-    """Each sees other tokens, and noise near the first grows faster than any rate of uniform."""
+def _masked(points):
+    """Run of tokens under a causal mask."""
     masked = mf.Attention([mf.Head()], beta=5.0, mask="causal")
-    law = mf.from_points(np.linspace(0.0, 6.0, 40))
-    run = mf.simulate(mf.Problem(mf.Circle(), masked, initial=law), until=1.0, save=3)
-    assert np.isnan(linear_prediction(run, 3)).all()
+    problem = mf.Problem(mf.Circle(), masked, initial=mf.from_points(points))
+    return mf.simulate(problem, until=1.0, save=3)
 
 
-def test_middle_frequency_is_named_zero() -> None:
+def test_tokens_under_a_mask_have_no_linear_prediction():
+    """Each sees other tokens, and noise near the first grows faster than any rate of uniform."""
+    assert np.isnan(linear_prediction(_masked(np.linspace(0.0, 6.0, 40)), 3)).all()
+    # A run under a mask has labels; it is not one of their densities.
+    with pytest.raises(ValueError, match='representation "labelled"'):
+        plot(_masked([0.0, 1.0, 2.0]), "labels")
+
+
+def test_middle_frequency_is_named_zero():
     """Nodes of a quadrature are 0 up to rounding, and a power of ten is a formula."""
     spread = mf.Gaussian(0.1)
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, LAW, frequencies=spread)
     axes = plot(mf.simulate(problem, until=1.0, save=3, labels=16), "label_order").axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names[2] == "$0$" and all(name.startswith("$") for name in names)
-
-
-def test_tokens_with_labels_are_told_apart_from_none() -> None:
-    """A run under a mask has labels; it is not one of their densities."""
-    masked = mf.Attention([mf.Head()], beta=5.0, mask="causal")
-    law = mf.from_points([0.0, 1.0, 2.0])
-    run = mf.simulate(mf.Problem(mf.Circle(), masked, initial=law), until=1.0, save=3)
-    with pytest.raises(ValueError, match='representation "labelled"'):
-        plot(run, "labels")

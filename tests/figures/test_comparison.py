@@ -1,9 +1,5 @@
 """The figure of a study: what it shows, and studies that are hard to draw."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +8,7 @@ from meanfield.figures.draw.comparison import comparison_figure
 from meanfield.studies.convergence_results import ConvergenceStudy
 
 
-def study(sizes: int = 3, repetitions: int = 5, rate: float = 0.1) -> ConvergenceStudy:
+def study(sizes=3, repetitions=5, rate=0.1):
     """Distances that fall and grow as they should."""
     times, tokens = np.linspace(0.0, 60.0, 13), 10 ** np.arange(2, 2 + sizes)
     rng = np.random.default_rng(0)
@@ -22,8 +18,8 @@ def study(sizes: int = 3, repetitions: int = 5, rate: float = 0.1) -> Convergenc
     return ConvergenceStudy(times, tokens, distances, "W1", rate, onsets)
 
 
-def test_figure_shows_every_size() -> None:
-    """A size would be missing, or its curve not be the mean distance."""
+def test_figure_shows_every_size(tmp_path):
+    """A size would be missing, its curve not be the mean distance, or its onset elsewhere."""
     of = study()
     left, right = comparison_figure(of).axes
     solid = [line for line in left.lines if line.get_linestyle() == "-"]
@@ -33,16 +29,13 @@ def test_figure_shows_every_size() -> None:
     title = "Distance of tokens from their limit"
     assert {text.get_text() for text in left.texts} == sizes | {title}
     assert any(f"{of.exponent:.2f}" in text.get_text() for text in right.texts)
-
-
-def test_onset_times_are_marked() -> None:
-    """The mark would be at another time than ln n / (2 lambda_max)."""
-    of = study()
-    marks = [line for line in comparison_figure(of).axes[0].lines if line.get_marker() == "o"]
+    marks = [line for line in left.lines if line.get_marker() == "o"]
     assert [float(line.get_xdata()[0]) for line in marks] == pytest.approx(of.onset_times)
+    save_plot(of, tmp_path / "c.png")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_legend_names_what_is_drawn_and_covers_nothing() -> None:
+def test_legend_names_what_is_drawn_and_covers_nothing():
     """It lay over a band, and named onset times that were later than the end."""
     figure = comparison_figure(study())
     (legend,) = figure.legends
@@ -58,7 +51,7 @@ def test_legend_names_what_is_drawn_and_covers_nothing() -> None:
     assert len(names) == 2 and not any("onset" in name for name in names)
 
 
-def test_guide_grows_like_the_fastest_mode() -> None:
+def test_guide_grows_like_the_fastest_mode():
     """The dashed line would have another slope than lambda_max."""
     lines = comparison_figure(study()).axes[0].lines
     guides = [line for line in lines if line.get_linestyle() == "--"]
@@ -68,19 +61,11 @@ def test_guide_grows_like_the_fastest_mode() -> None:
         assert np.log(d1 / d0) / (t1 - t0) == pytest.approx(0.1)
 
 
-def test_hard_studies_can_be_drawn() -> None:
+def test_hard_studies_can_be_drawn():
     """One size, nothing that grows, and a study that is not finished."""
     unfinished = study()
-    unfinished.distances[2] = np.nan
-    unfinished.distances[1, 1:] = np.nan
-    again = ConvergenceStudy(
-        unfinished.times, unfinished.tokens, unfinished.distances, "W1", 0.1, unfinished.onset_times
-    )
+    unfinished.distances[2] = unfinished.distances[1, 1:] = np.nan
+    of = (unfinished.times, unfinished.tokens, unfinished.distances, "W1", 0.1)
+    again = ConvergenceStudy(*of, unfinished.onset_times)
     for hard in (study(sizes=1), study(rate=-0.1), again):
         comparison_figure(hard).canvas.draw()
-
-
-def test_figure_is_saved(tmp_path: Path) -> None:
-    """No file, or one that nothing opens."""
-    save_plot(study(), tmp_path / "c.png")
-    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")

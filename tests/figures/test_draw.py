@@ -1,7 +1,5 @@
 """Figures: every kind is drawn from every sort of run, and says what it cannot draw."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -24,7 +22,7 @@ from meanfield.figures.draw import PLOTS, plot, save_plot
 from meanfield.figures.draw.axes import label_ends
 from meanfield.figures.draw.dispersion import on_axes, save_dispersion
 from meanfield.figures.draw.figures import SUFFIXES, write_figure
-from meanfield.runs import Run, collect
+from meanfield.runs import collect
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
@@ -32,7 +30,7 @@ FIRST_BYTES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
 @cache
-def run_of(name: str) -> Run:
+def run_of(name):
     """Run of a representation, of a few tokens, or over a logarithmic time axis."""
     if name == "density":
         return simulate(PROBLEM, until=20.0, save=21)
@@ -44,25 +42,55 @@ def run_of(name: str) -> Run:
     return simulate(few, until=1e3, save=times, representation="particles")
 
 
-def possible(kind: str, name: str) -> bool:
+def possible(kind, name):
     """Points have no spectral tail, what are no atoms no tree, and the circle no map; no labels."""
-    if (
-        kind in ("tree", "label_order", "labels", "fluctuations")
-        or "circle" not in PLOTS[kind].manifolds
-    ):
+    absent = kind in ("tree", "label_order", "labels", "fluctuations")
+    if absent or "circle" not in PLOTS[kind].manifolds:
         return False
     return kind != "resolution" or name == "density"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: plot(run_of("density"), "densty"), ValueError,
+         r"'densty' is not known. Did you mean density. Known: "),
+        # A run stopped at once would end in an IndexError.
+        (lambda: plot(collect(PROBLEM, [])), ValueError, "no saved times"),
+        # A format that is not offered would be drawn first and refused by matplotlib.
+        (lambda: save_plot(run_of("density"), "figure.bmp"), ValueError,
+         r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"),
+        (lambda: save_dispersion(PROBLEM, "figure"), ValueError, "end in .png, .pdf or .svg"),
+        # A missing folder would end in a traceback.
+        (lambda: save_plot(run_of("density"), "nowhere/figure.png", "energy"), ValueError,
+         r"nowhere/figure.png cannot be written: No such file"),
+        (lambda: plot(replace(run_of("density"), measures=(None,) * 21), "density"), ValueError,
+         r"not loaded: run again with state=\"all\" \(in a run"),
+        (lambda: plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density"), ValueError,
+         "at least 2 saved times, the run has 1"),
+        # Angles would be drawn as vectors.
+        *[(lambda kind=kind: plot(run_of("density"), kind), ValueError,
+           f"kind '{kind}' is for the sphere, this run is on the circle. Kinds for it: overview")
+          for kind in ("map", "globe")],
+        # An empty figure would be taken for a perfect one.
+        (lambda: plot(run_of("particles"), "resolution"), ValueError,
+         "run was particles: points have no spectral tail"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_told(call, error, message, tmp_path, monkeypatch):
+    """The user would not learn how to get the picture."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message):
+        call()
 
 
 CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
 
 
 def test_every_kind_is_written_in_every_format(tmp_path):
-    """A kind that fails for a run, or writes another format than its suffix, would show here.
-
-    Each format by a third of the kinds, each run by half of them: matplotlib writes all axes alike,
-    and `test_every_axis_is_labelled` makes the figures of all cases.
-    """
+    """A kind that fails for a run, or writes another format than its suffix, would show here."""
+    # Each format by a third of the kinds, each run by half of them: matplotlib writes all axes
+    # alike, and `test_every_axis_is_labelled` makes the figures of all cases.
     kinds = [kind for kind in PLOTS if possible(kind, "density") and kind != "overview"]
     for i, suffix in enumerate(SUFFIXES):
         figure = Figure(figsize=(12.0, 12.0), dpi=30)
@@ -121,47 +149,6 @@ def test_default_kind_is_the_overview(tmp_path, monkeypatch):
     assert drawn == [run_of("density"), run_of("particles")]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_same_run_gives_the_same_bytes(suffix, tmp_path):
-    """A date or a random id in the file would show here."""
-    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
-    save_plot(run_of("density"), first, "order_parameter")
-    save_plot(run_of("density"), second, "order_parameter")
-    assert first.read_bytes() == second.read_bytes()
-
-
-def test_settings_of_the_user_are_left_alone():
-    """Figures that change the user's matplotlib settings would show here."""
-    before = dict(matplotlib.rcParams)
-    plot(run_of("density"), "order_parameter")
-    assert dict(matplotlib.rcParams) == before
-
-
-def test_figure_shows_in_a_notebook():
-    """Without its own picture a figure unknown to pyplot is shown as text."""
-    figure = plot(run_of("density"), "order_parameter", figsize=(5.0, 3.0), dpi=50)
-    assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
-    assert figure.get_size_inches().tolist() == [5.0, 3.0]
-
-
-def test_listing_kinds_does_not_import_matplotlib():
-    """`meanfield plot --list` would take half a second longer."""
-    code = "import sys; import meanfield.figures.draw; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.slow
-def test_figures_do_without_pyplot():
-    """Figures would pile up in pyplot's list, or open a window."""
-    code = (
-        "import sys; import meanfield as mf; from meanfield.figures.draw import plot\n"
-        "from meanfield.api import simulate\n"
-        "plot(simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, save=2), 'energy')\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_kinds_have_a_line_for_the_list():
     """`meanfield plot --list` would print an empty or broken line."""
     for kind, entry in PLOTS.items():
@@ -211,10 +198,8 @@ def test_single_saved_time_is_drawn_as_points():
 
 
 def test_linear_prediction_follows_a_small_perturbation():
-    """A wrong rate or a wrong start of the dashed lines would show here.
-
-    1e-4: the first correction is the square of the amplitude, 7e-3 at the end.
-    """
+    """A wrong rate or a wrong start of the dashed lines would show here."""
+    # 1e-4: the first correction is the square of the amplitude, 7e-3 at the end.
     law = mf.perturbed_uniform([[4, 1e-3, 0.0]])
     run = simulate(replace(PROBLEM, initial=law), until=20.0, save=5, tolerance=1e-12)
     assert linear_prediction(run, 4) == pytest.approx(np.abs(run.moments[:, 4]), rel=1e-4)
@@ -223,10 +208,8 @@ def test_linear_prediction_follows_a_small_perturbation():
 
 
 def test_linear_prediction_ends_with_the_linear_regime():
-    """Dashed lines would cross the figure from far outside of what linear theory says.
-
-    Where they end they are a third above what happens, 20 to 37 % for smooth starts.
-    """
+    """Dashed lines would cross the figure from far outside of what linear theory says."""
+    # Where they end they are a third above what happens, 20 to 37 % for smooth starts.
     law = mf.perturbed_uniform([[4, 0.02, 0.0], [3, 0.0, 0.01]])
     run = simulate(replace(PROBLEM, initial=law), until=60.0, save=61)
     told = linear_prediction(run, 4)
@@ -276,12 +259,6 @@ def test_energies_of_equal_clusters_are_those_of_runs():
     assert levels[3] == pytest.approx(equal.observables["energy"][0], rel=1e-12)
 
 
-def test_unknown_kind_is_refused():
-    """A typing error would end in a KeyError."""
-    with pytest.raises(ValueError, match=r"'densty' is not known. Did you mean density. Known: "):
-        plot(run_of("density"), "densty")
-
-
 def test_observables_of_the_users_own_are_drawn(tmp_path):
     """Who measured something would have to draw it by hand; None of it would end in an error."""
     own = {
@@ -301,55 +278,6 @@ def test_observables_of_the_users_own_are_drawn(tmp_path):
     with pytest.raises(ValueError, match="'none' is NaN at all times: nothing to draw"):
         run.plot("none")
     assert "spread</th>" in run._repr_html_() and "arrays of 4" in run._repr_html_()
-
-
-def test_run_without_saved_times_is_refused():
-    """A run stopped at once would end in an IndexError."""
-    with pytest.raises(ValueError, match="no saved times"):
-        plot(collect(PROBLEM, []))
-
-
-def test_unknown_suffix_is_refused_before_drawing(tmp_path):
-    """A format that is not offered would be drawn first and refused by matplotlib."""
-    with pytest.raises(ValueError, match=r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"):
-        save_plot(run_of("density"), tmp_path / "figure.bmp")
-    with pytest.raises(ValueError, match="end in .png, .pdf or .svg"):
-        save_dispersion(PROBLEM, tmp_path / "figure")
-
-
-def test_unwritable_path_is_one_line(tmp_path):
-    """A missing folder would end in a traceback."""
-    with pytest.raises(ValueError, match=r"nowhere/figure.png cannot be written: No such file"):
-        save_plot(run_of("density"), tmp_path / "nowhere" / "figure.png", "energy")
-
-
-def test_density_without_states_says_what_to_do():
-    """The user would not learn how to get the picture."""
-    run = run_of("density")
-    with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
-        plot(replace(run, measures=(None,) * len(run.time)), "density")
-
-
-def test_density_of_one_time_is_refused():
-    """A picture over time needs times."""
-    with pytest.raises(ValueError, match="at least 2 saved times, the run has 1"):
-        plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density")
-
-
-@pytest.mark.parametrize("kind", ["map", "globe"])
-def test_figures_of_the_sphere_are_refused_on_the_circle(kind):
-    """Angles would be drawn as vectors."""
-    complaint = (
-        f"kind '{kind}' is for the sphere, this run is on the circle. Kinds for it: overview"
-    )
-    with pytest.raises(ValueError, match=complaint):
-        plot(run_of("density"), kind)
-
-
-def test_resolution_of_particles_is_refused():
-    """An empty figure would be taken for a perfect one."""
-    with pytest.raises(ValueError, match="run was particles: points have no spectral tail"):
-        plot(run_of("particles"), "resolution")
 
 
 def test_dispersion_says_what_the_thresholds_mean():
@@ -372,11 +300,14 @@ def test_dispersion_says_what_the_thresholds_mean():
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_dispersion_is_written_in_every_format(suffix, tmp_path):
-    """Many degrees merge into a line; it would fail in one of the formats."""
-    path = tmp_path / f"dispersion{suffix}"
-    save_dispersion(PROBLEM, path, max_degree=300)
-    assert path.read_bytes().startswith(FIRST_BYTES[suffix])
+def test_figures_are_written_in_every_format_and_the_same_every_time(suffix, tmp_path):
+    """Many degrees would fail in one of the formats; a date or a random id be in the file."""
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    save_dispersion(PROBLEM, first, max_degree=300)
+    assert first.read_bytes().startswith(FIRST_BYTES[suffix])
+    save_plot(run_of("density"), first, "order_parameter")
+    save_plot(run_of("density"), second, "order_parameter")
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_figure_is_drawn_on_axes_of_the_user():
@@ -433,12 +364,7 @@ def test_limits_are_those_of_what_is_drawn():
     [
         ("enrgy", {}, ValueError, "'enrgy' is not known. Did you mean energy? Known: clusters"),
         ("energy", {"axs": 1}, TypeError, "plot: axs is not known; did you mean ax"),
-        (
-            "energy",
-            {"ax": "left"},
-            TypeError,
-            "subplots(), got 'left'",
-        ),
+        ("energy", {"ax": "left"}, TypeError, "subplots(), got 'left'"),
         ("overview", {"ax": True}, ValueError, "has several axes and needs a figure of its own"),
         ("energy", {"ax": True, "dpi": 9.0}, ValueError, "figsize and dpi are of a figure"),
         ("clusters", {"limits": (0.0, 1.0)}, ValueError, "kind 'clusters' has no limits"),
@@ -459,3 +385,30 @@ def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
         options = options | {"ax": Figure().subplots()}
     with pytest.raises(error, match=re.escape(message)):
         run_of("density").plot(kind, **options)
+
+
+def test_figure_shows_in_a_notebook_and_changes_no_settings():
+    """A figure unknown to pyplot would be shown as text; matplotlib's settings be changed."""
+    before = dict(matplotlib.rcParams)
+    figure = plot(run_of("density"), "order_parameter", figsize=(5.0, 3.0), dpi=50)
+    assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
+    assert figure.get_size_inches().tolist() == [5.0, 3.0]
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # `meanfield plot --list` would take half a second longer.
+        "import meanfield.figures.draw; assert 'matplotlib' not in sys.modules",
+        # Figures would pile up in pyplot's list, or open a window.
+        pytest.param(
+            "import meanfield as mf\nrun = mf.simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, "
+            "save=2)\nrun.plot('energy'); assert 'matplotlib.pyplot' not in sys.modules",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_matplotlib_is_loaded_no_more_than_needed(code):
+    """Half a second would be lost, or a window opened."""
+    subprocess.run([sys.executable, "-c", f"import sys; {code}"], check=True)

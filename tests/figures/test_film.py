@@ -1,14 +1,9 @@
 """Films: what a frame shows, files that are whole, and what cannot be filmed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +15,6 @@ from meanfield.figures.data.saved_times import film_times
 from meanfield.figures.draw import animate, save_plot
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.style import style
-from meanfield.runs import Run
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
 SPHERE = mf.Problem(
@@ -30,7 +24,7 @@ MANIFOLDS = ("circle", "sphere")
 
 
 @cache
-def run_of(manifold: str, representation: str = "density") -> Run:
+def run_of(manifold, representation="density"):
     """A few saved times."""
     problem = CIRCLE if manifold == "circle" else SPHERE
     tokens = {"tokens": 30} if representation == "particles" else {}
@@ -38,7 +32,7 @@ def run_of(manifold: str, representation: str = "density") -> Run:
 
 
 @each("manifold", MANIFOLDS, representation=["density", "particles"])
-def test_film_has_a_frame_a_saved_time(manifold: str, representation: str, tmp_path: Path) -> None:
+def test_film_has_a_frame_a_saved_time(manifold, representation, tmp_path):
     """Times would be missing, or all frames be the same."""
     from PIL import Image
 
@@ -56,7 +50,7 @@ def test_film_has_a_frame_a_saved_time(manifold: str, representation: str, tmp_p
 
 
 @pytest.mark.parametrize("manifold", MANIFOLDS)
-def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
+def test_frames_are_those_of_a_figure_drawn_anew(manifold):
     """What does not move is drawn once: something that moves would be left behind."""
     run = run_of(manifold, "particles")
     with style():
@@ -72,11 +66,9 @@ def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
     assert differs.mean() < 0.002
 
 
-def test_curve_of_the_circle_is_the_density() -> None:
-    """The curve would be of another time, or turned.
-
-    1.1 - 1 = 0.1 cos(theta) at time 0: highest in direction 0, lowest opposite.
-    """
+def test_curve_of_the_circle_is_the_density():
+    """The curve would be of another time, or turned."""
+    # 1.1 - 1 = 0.1 cos(theta) at time 0: highest in direction 0, lowest opposite.
     with style():
         film = draw_film(film_picture(run_of("circle")))
         film.show(0)
@@ -86,7 +78,7 @@ def test_curve_of_the_circle_is_the_density() -> None:
     assert np.all(np.diff(radii[order][::2]) <= 1e-9)
 
 
-def test_globe_ends_with_the_heaviest_place_in_front() -> None:
+def test_globe_ends_with_the_heaviest_place_in_front():
     """The end of the story would happen behind the globe."""
     run = run_of("sphere")
     with style():
@@ -97,7 +89,7 @@ def test_globe_ends_with_the_heaviest_place_in_front() -> None:
     assert middle.max() > 0.99 * picture.max()
 
 
-def test_long_runs_are_thinned() -> None:
+def test_long_runs_are_thinned():
     """A run of thousands of saved times would take an hour and fill the disk."""
     run = run_of("circle")
     many = replace(
@@ -110,20 +102,12 @@ def test_long_runs_are_thinned() -> None:
     assert 75 <= len(frames) <= 150 and frames[0] == 0 and frames[-1] == 399
 
 
-@pytest.mark.parametrize("manifold", MANIFOLDS)
-def test_film_without_states_says_what_to_do(manifold: str, tmp_path: Path) -> None:
-    """The user would not learn how to get the film."""
-    run = run_of(manifold)
-    with pytest.raises(ValueError, match=r"at least 2 saved times .* has 0: run again with state="):
-        animate(replace(run, measures=(None,) * len(run.time)), tmp_path / "film.gif")
-
-
-def test_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
+def test_interrupted_film_leaves_nothing(tmp_path):
     """Half a film would replace the one that was there, or stay as litter."""
     target = tmp_path / "film.gif"
     target.write_bytes(b"GIF89a, the old one")
 
-    def interrupted(frames: Iterable[Any], count: int) -> Iterator[Any]:
+    def interrupted(frames, count):
         for k, frame in enumerate(frames):
             if k == 1:
                 raise KeyboardInterrupt
@@ -139,13 +123,11 @@ def test_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
     "manifold",
     [MANIFOLDS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in MANIFOLDS[1:])],
 )
-def test_same_run_gives_the_same_film_whose_every_frame_progress_sees(
-    manifold: str, tmp_path: Path
-) -> None:
+def test_same_run_gives_the_same_film_whose_every_frame_progress_sees(manifold, tmp_path):
     """A date or a random colour in the file would show here; the bar would stop early."""
-    seen: list[int] = []
+    seen = []
 
-    def counted(frames: Iterable[Any], count: int) -> Iterator[Any]:
+    def counted(frames, count):
         seen.append(count)
         for frame in frames:
             seen.append(0)
@@ -157,35 +139,20 @@ def test_same_run_gives_the_same_film_whose_every_frame_progress_sees(
     assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
 
 
-def test_films_have_no_kinds(tmp_path: Path) -> None:
+def test_films_have_no_kinds(tmp_path):
     """--kind would be ignored."""
     with pytest.raises(ValueError, match=r"films show the density and have no kinds\. Leave out"):
         save_plot(run_of("circle"), tmp_path / "film.gif", "energy")
 
 
-def test_unwritable_film_is_one_line(tmp_path: Path) -> None:
-    """A missing folder would end in a traceback, after minutes of drawing."""
-    with pytest.raises(ValueError, match=r"film.gif cannot be written: No such file"):
-        animate(run_of("circle"), tmp_path / "nowhere" / "film.gif")
-
-
-def test_missing_ffmpeg_is_said_before_drawing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The user would wait for a film that cannot be written."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ValueError, match=r"ffmpeg, which is not installed\. .* or write \.gif"):
-        animate(run_of("circle"), tmp_path / "film.mp4")
-
-
-def fake_ffmpeg(folder: Path, script: str) -> None:
+def fake_ffmpeg(folder, script):
     """Program of that name."""
     program = folder / "ffmpeg"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
 
 
-def test_mp4_gets_every_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mp4_gets_every_frame(tmp_path, monkeypatch):
     """Frames would be lost on the way to ffmpeg, or be of another shape than it is told."""
     fake_ffmpeg(tmp_path, 'for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -196,7 +163,7 @@ def test_mp4_gets_every_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (tmp_path / "film.mp4").stat().st_size == 4 * width * height * len(run_of("circle").time)
 
 
-def test_complaint_of_ffmpeg_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complaint_of_ffmpeg_is_passed_on(tmp_path, monkeypatch):
     """A codec that is missing would end in a traceback, or in an empty film."""
     fake_ffmpeg(tmp_path, "echo Unknown encoder >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -206,14 +173,14 @@ def test_complaint_of_ffmpeg_is_passed_on(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
-def test_mp4_is_a_film(tmp_path: Path) -> None:
+def test_mp4_is_a_film(tmp_path):
     """Players would not open it."""
     animate(run_of("circle"), tmp_path / "film.mp4")
     check = ["ffmpeg", "-v", "error", "-i", str(tmp_path / "film.mp4"), "-f", "null", "-"]
     assert subprocess.run(check, capture_output=True, check=True).stderr == b""
 
 
-def test_film_without_a_path_is_shown_in_a_notebook(tmp_path: Path) -> None:
+def test_film_without_a_path_is_shown_in_a_notebook(tmp_path):
     """`run.animate()` would ask for a path, or show nothing."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=2)
@@ -221,3 +188,23 @@ def test_film_without_a_path_is_shown_in_a_notebook(tmp_path: Path) -> None:
     assert film._repr_html_().startswith('<img alt="InlineFilm(2 frames, ')
     assert run.animate(tmp_path / "x.gif") == tmp_path / "x.gif"
     assert (tmp_path / "x.gif").read_bytes() == film.content
+
+
+@pytest.mark.parametrize(
+    ("stateless", "name", "manifold", "message"),
+    [
+        *[(True, "film.gif", manifold,
+           r"at least 2 saved times .* has 0: run again with state=") for manifold in MANIFOLDS],
+        # After minutes of drawing.
+        (False, "nowhere/film.gif", "circle", r"film.gif cannot be written: No such file"),
+        (False, "film.mp4", "circle", r"ffmpeg, which is not installed\. .* or write \.gif"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_filmed_is_told(stateless, name, manifold, message, tmp_path, monkeypatch):
+    """The user would not learn how to get the film, or wait for one that cannot be written."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    run = run_of(manifold)
+    if stateless:
+        run = replace(run, measures=(None,) * len(run.time))
+    with pytest.raises(ValueError, match=message):
+        animate(run, tmp_path / name)

@@ -1,7 +1,6 @@
 """Figure of fluctuations: the band is where N tokens are, and ends where it is not known."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +9,13 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.figures.data.fluctuations import linearised_picture
 from meanfield.figures.draw import plot
-from meanfield.finite.results import Fluctuations
 
 LAW = mf.from_density(np.array([1.0, 0.0, 0.2j]))
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, LAW)
 
 
 @pytest.fixture(scope="module")
-def found() -> Fluctuations:
+def found():
     """Of five degrees, the last time not resolved."""
     times = [0.0, 0.5, 1.0, 20.0]
     return mf.fluctuations(
@@ -25,7 +23,7 @@ def found() -> Fluctuations:
     )
 
 
-def test_band_is_where_tokens_are(found: Fluctuations) -> None:
+def test_band_is_where_tokens_are(found):
     """Far from 0 two standard deviations beside the mean; at 0 the law of a modulus."""
     tokens = 10**6
     picture = linearised_picture(found, tokens=tokens)
@@ -40,7 +38,7 @@ def test_band_is_where_tokens_are(found: Fluctuations) -> None:
     np.testing.assert_allclose(picture.mean[0, 0], np.sqrt(np.pi / 4 / tokens), rtol=0.03)
 
 
-def test_particles_are_drawn_over_a_run(found: Fluctuations, tmp_path: Path) -> None:
+def test_particles_are_drawn_over_a_run(found, tmp_path):
     """From Python and from files; other figures have none."""
     tokens = mf.simulate(PROBLEM, until=1.0, save=3, representation="particles", tokens=300, seed=1)
     limit = mf.simulate(PROBLEM, until=20.0, save=[0.0, 0.5, 1.0, 20.0])

@@ -1,8 +1,5 @@
 """Small functions of figures: labels, colours, choices of times, places and tokens."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -60,6 +57,18 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
         (is_logarithmic(np.geomspace(1.0, 1e4, 50)), True),
         (is_logarithmic(np.linspace(0.0, 1e4, 50)), False),
         (is_logarithmic(LATE), True),
+        *[
+            (is_logarithmic(np.array(times)), True)
+            for times in (
+                [0.0, 1.0, 1e10, 1e20],
+                np.geomspace(1e-2, 1e143, 5),
+                [0.0, *np.geomspace(1.0, 1e300, 30)],
+            )
+        ],
+        *[
+            (is_logarithmic(np.array(times)), False)
+            for times in ([0.0, 1.0, 2.0, 3.0], [0.0, 50.0, 100.0], [5.0], [0.0])
+        ],
         (_has_ratios(np.array([0.1, 1.0, 10.0])), True),
         (_has_ratios(np.linspace(1.0, 20.0, 39)), False),
         (_telling_frame(np.arange(5.0), {"energy": RISING}, np.arange(5.0)), 3),
@@ -101,7 +110,7 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
         (subtitle(TURNED), r"circle,  1 head,  $\beta |B| = 4.25$,  softmax"),
     ],
 )
-def test_words_and_choices_of_figures(value: Any, expected: Any) -> None:
+def test_words_and_choices_of_figures(value, expected):
     """A label, a colour or a choice would be another one."""
     assert value == expected
 
@@ -128,23 +137,15 @@ def test_words_and_choices_of_figures(value: Any, expected: Any) -> None:
         (quantised(np.array([0.0, 0.1, 1.0, 10.0, 99.0]), (0.1, 10.0)), [0, 0, 128, 255, 255]),
     ],
 )
-def test_numbers_of_figures(value: Any, expected: Any) -> None:
+def test_numbers_of_figures(value, expected):
     """Places on maps, edges of columns, chosen times and tokens are what their formula says."""
     np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12)  # rounding of numbers about 1
 
 
-def test_axes_without_content_are_empty() -> None:
-    """A fresh pair of axes would be refused."""
+def test_places_of_figures_are_checked_first(tmp_path):
+    """Fresh axes would be refused; other errors come after hours of work."""
     check_empty(Figure().subplots())
-
-
-def test_figure_without_folder_is_refused(tmp_path: Path) -> None:
-    """The error would come after hours of work."""
     with pytest.raises(ValueError, match="its folder does not exist"):
         check_figure(tmp_path / "nowhere" / "figure.png")
-
-
-def test_film_of_another_format_is_refused() -> None:
-    """The error would come after all frames."""
     with pytest.raises(ValueError, match=r"run.avi: films end in .mp4 or .gif, got '.avi'"):
-        animate(None, "run.avi")  # type: ignore[arg-type]
+        animate(None, "run.avi")

@@ -1,7 +1,5 @@
 """Figures of labelled densities: what they hold, and that they are drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from meanfield.figures.data.labels import label_order_picture, labels_picture
 
 
 @pytest.fixture(scope="module")
-def run() -> mf.Run:
+def run():
     """Frequencies in no order."""
     problem = mf.Problem(
         mf.Circle(),
@@ -22,7 +20,7 @@ def run() -> mf.Run:
     return mf.simulate(problem, until=1.0, save=4)
 
 
-def test_pictures_order_labels_by_their_value(run: mf.Run) -> None:
+def test_pictures_order_labels_by_their_value(run):
     """A row would be drawn at another frequency than its own."""
     picture = label_order_picture(run)
     np.testing.assert_allclose(picture.values[:, 0], [0.1, 0.25, 0.3])
@@ -33,7 +31,7 @@ def test_pictures_order_labels_by_their_value(run: mf.Run) -> None:
     np.testing.assert_allclose(cells.max(axis=1), 1.0 + 2.0 * np.array([0.1, 0.25, 0.3]), rtol=1e-3)
 
 
-def test_figures_of_labels_are_drawn(run: mf.Run) -> None:
+def test_figures_of_labels_are_drawn(run):
     """A kind would be listed that cannot be drawn; or of runs without labels end in a traceback."""
     assert len(run.plot("label_order").axes) == 2
     figure = run.plot("labels", times=[0.0, 1.0], limits=(0.5, 2.0))

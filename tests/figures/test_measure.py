@@ -1,7 +1,5 @@
 """Figures of single measures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -9,7 +7,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 
 
-def test_density_and_points_of_the_circle_are_drawn_as_what_they_are() -> None:
+def test_density_and_points_of_the_circle_are_drawn_as_what_they_are():
     """Tokens would be a density that they have not, or a density a histogram."""
     density = mf.Density(mf.Circle(), [1.0, 0.25])
     (axes,) = density.plot(figsize=(4.0, 2.0)).axes
@@ -28,7 +26,7 @@ def test_density_and_points_of_the_circle_are_drawn_as_what_they_are() -> None:
     assert len(many.plot().axes[0].patches[0].get_data().values) == 100
 
 
-def test_measures_of_the_sphere_are_maps_on_axes_of_the_user() -> None:
+def test_measures_of_the_sphere_are_maps_on_axes_of_the_user():
     """A map would need a run."""
     figure = Figure()
     left, right = figure.subplots(1, 2)

@@ -1,12 +1,8 @@
 """Runs that change their representation: every kind of figure, and what it shows of each part."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,18 +17,16 @@ from meanfield.figures.data.circle import cell_means
 from meanfield.figures.data.density import column, marks
 from meanfield.figures.data.overview import film_picture
 from meanfield.figures.data.projections import Mollweide
-from meanfield.figures.data.saved_times import is_logarithmic
 from meanfield.figures.data.sphere import chosen_times, sphere_panel
 from meanfield.figures.data.tokens import equal_nodes, token_paths, tokens_of
 from meanfield.figures.draw import PLOTS, plot, save_plot
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.sphere import dot_style
 from meanfield.figures.draw.style import style
-from meanfield.runs import Run
 from meanfield.spaces.label_cells import label_cells
 
 
-def atoms_alone(run: Run) -> Run:
+def atoms_alone(run):
     """The part of a run that atoms carry."""
     kept = np.flatnonzero(np.array(run.representation) == "atoms")
     return replace(
@@ -46,7 +40,7 @@ def atoms_alone(run: Run) -> Run:
     )
 
 
-def test_every_kind_shows_atoms_alone_or_says_why_not(mixed: Run) -> None:
+def test_every_kind_shows_atoms_alone_or_says_why_not(mixed):
     """An empty range of colours would be a traceback; many axes of one figure are quick."""
     run = atoms_alone(mixed)
     refused = "is for (the |spheres of|R)|of this run was atoms|has no labels|has no fluct"
@@ -63,7 +57,7 @@ def test_every_kind_shows_atoms_alone_or_says_why_not(mixed: Run) -> None:
     figure.canvas.draw()
 
 
-def test_film_shows_every_part(mixed: Run) -> None:
+def test_film_shows_every_part(mixed):
     """Frames of one part would be empty, or those of two parts the same."""
     with style():
         film = draw_film(film_picture(mixed))
@@ -74,35 +68,34 @@ def test_film_shows_every_part(mixed: Run) -> None:
     assert all((first != second).mean() > 0.001 for first, second in pairs)
 
 
-def test_atoms_are_dashes_where_they_are_and_as_thick_as_they_are_heavy(mixed_circle: Run) -> None:
+def test_atoms_are_dashes_where_they_are_and_as_thick_as_they_are_heavy(mixed_circle):
     """Atoms would be drawn elsewhere, or all alike."""
-    run = mixed_circle
-    axes = plot(run, "density").axes[0]
-    (dashes,) = [
-        c
-        for c in axes.collections
-        if isinstance(c, LineCollection) and len(set(c.get_linewidths())) > 1
-    ]
+    lines = plot(mixed_circle, "density").axes[0].collections
+    lines = [c for c in lines if isinstance(c, LineCollection)]
+    (dashes,) = [c for c in lines if len(set(c.get_linewidths())) > 1]
     paths = dashes.get_segments()
     # They rest from merge to merge, without a seam: each merge makes one that lies elsewhere.
     assert len(paths) == 4 + 3
     last = max(paths, key=lambda path: path[-1, 0])
-    assert last[:, 1].tolist() == [0.0, 0.0] and last[-1, 0] == run.time[-1]
+    assert last[:, 1].tolist() == [0.0, 0.0] and last[-1, 0] == mixed_circle.time[-1]
     widths = np.sort(np.unique(dashes.get_linewidths()))
     assert widths / widths[-1] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.6, 1.0])
 
 
-def test_no_dash_crosses_the_seam(mixed_circle: Run) -> None:
-    """An atom that passes from pi to -pi would be a line across the picture."""
-    axes = plot(mixed_circle, "density").axes[0]
+def paths_of(axes):
+    """Paths of all collections of lines on axes."""
     lines = [c for c in axes.collections if isinstance(c, LineCollection)]
-    steps = [np.abs(np.diff(path[:, 1])).max() for c in lines for path in c.get_segments()]
-    assert max(steps) < 1.0
-    fixed = [path for c in lines for path in c.get_segments() if len(path) == 2]
-    assert all(np.all(np.abs(path[:, 1]) <= np.pi) for path in fixed)
+    return [path for c in lines for path in c.get_segments()]
 
 
-def test_tokens_are_followed_until_atoms_take_over(mixed_circle: Run, mixed_sphere: Run) -> None:
+def test_no_dash_crosses_the_seam(mixed_circle):
+    """An atom that passes from pi to -pi would be a line across the picture."""
+    paths = paths_of(plot(mixed_circle, "density").axes[0])
+    assert max(np.abs(np.diff(path[:, 1])).max() for path in paths) < 1.0
+    assert all(np.all(np.abs(path[:, 1]) <= np.pi) for path in paths if len(path) == 2)
+
+
+def test_tokens_are_followed_until_atoms_take_over(mixed_circle, mixed_sphere):
     """An explicit method would follow tokens to 1e60."""
     times, angles = token_paths(mixed_circle, 10)
     assert times[-1] == mixed_circle.time[19] and angles.shape == (20, 10)
@@ -111,13 +104,11 @@ def test_tokens_are_followed_until_atoms_take_over(mixed_circle: Run, mixed_sphe
     assert len(tokens[-1]) == 1
 
 
-def test_all_pictures_of_a_run_follow_tokens_once(
-    mixed_circle: Run, mixed_sphere: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_pictures_of_a_run_follow_tokens_once(mixed_circle, mixed_sphere, monkeypatch):
     """An overview, a map, a globe and a film would each solve the same equation."""
-    solves: list[float] = []
+    solves = []
 
-    def counted(*given: Any, **options: Any) -> Any:
+    def counted(*given, **options):
         solves.append(given[1][1])
         return solve_ivp(*given, **options)
 
@@ -142,12 +133,10 @@ def test_all_pictures_of_a_run_follow_tokens_once(
     assert alive() is None
 
 
-def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for() -> None:
-    """A histogram of nodes would be full of holes, or the mass at the seam be lost.
-
-    The mass is linear between points h = 0.4 / 64 apart: means over cells of a width c are wrong by
-    at most 2 h^2 / 8 max|f'| / c = 2.4e-4.
-    """
+def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for():
+    """A histogram of nodes would be full of holes, or the mass at the seam be lost."""
+    # The mass is linear between points h = 0.4 / 64 apart: means over cells of a width c are wrong
+    # by at most 2 h^2 / 8 max|f'| / c = 2.4e-4.
     law = mf.perturbed_uniform([[1, 0.3, 0.2], [3, 0.0, -0.4]])
     density, cells = law.build(mf.Circle()), label_cells(mf.Circle(), 0.4)
     for turn in (0.0, 2.0):
@@ -159,7 +148,7 @@ def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for() -> N
         assert cell_means(nodes, 2000).mean() == pytest.approx(1.0, abs=1e-14)
 
 
-def test_light_atoms_of_many_fill_cells(mixed_circle: Run) -> None:
+def test_light_atoms_of_many_fill_cells(mixed_circle):
     """A hundred thousand dashes a saved time would take minutes, or light atoms be left out."""
     run = mixed_circle
     masses = np.append(np.full(400, 0.5 / 400), 0.5)
@@ -172,9 +161,7 @@ def test_light_atoms_of_many_fill_cells(mixed_circle: Run) -> None:
     assert column(many, len(run.time) - 1, 240).mean() == pytest.approx(1.0)
 
 
-def test_between_densities_colours_are_interpolated_and_atoms_begin_at_once(
-    mixed_circle: Run,
-) -> None:
+def test_between_densities_colours_are_interpolated_and_atoms_begin_at_once(mixed_circle):
     """A density would seem to fade into the dark over the gap before the atoms."""
     axes = plot(mixed_circle, "density").axes[0]
     (mesh,) = [c for c in axes.collections if isinstance(c, QuadMesh)]
@@ -184,7 +171,7 @@ def test_between_densities_colours_are_interpolated_and_atoms_begin_at_once(
     assert shade[begin - 1] > 3.0 and np.all(shade[begin:] <= mesh.norm.vmin * (1 + 1e-9))
 
 
-def test_nodes_for_equal_masses() -> None:
+def test_nodes_for_equal_masses():
     """Dots would be dense where nodes are, not where mass is."""
     points = mf.Sphere().random_points(4, np.random.default_rng(0))
     measure = mf.Measure(mf.Sphere(), points, [0.5, 0.25, 0.25, 0.0])
@@ -192,7 +179,7 @@ def test_nodes_for_equal_masses() -> None:
     assert chosen.tolist() == points[[0, 0, 1, 2]].tolist()
 
 
-def test_areas_of_atoms_are_their_masses(mixed_sphere: Run) -> None:
+def test_areas_of_atoms_are_their_masses(mixed_sphere):
     """A heavy atom would look as light as the others."""
     run = mixed_sphere
     tokens = tokens_of(run)
@@ -202,7 +189,7 @@ def test_areas_of_atoms_are_their_masses(mixed_sphere: Run) -> None:
     assert np.unique(dot_style(early)["s"]).size == 1
 
 
-def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere: Run) -> None:
+def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere):
     """All panels but one would be of the last decade."""
     run = mixed_sphere
     times = run.time[chosen_times(run, 6)]
@@ -210,7 +197,7 @@ def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["density", "energy", "staircase", "resolution", "clusters"])
-def test_hand_overs_are_marked_and_named(kind: str, mixed_circle: Run) -> None:
+def test_hand_overs_are_marked_and_named(kind, mixed_circle):
     """The user would not see which representation shows."""
     axes = plot(mixed_circle, kind).axes
     texts = [text for panel in axes for text in panel.texts]
@@ -224,39 +211,17 @@ def test_hand_overs_are_marked_and_named(kind: str, mixed_circle: Run) -> None:
     assert len(lines) == 1 and lines[0].get_ydata()[1] < 0.98
 
 
-def test_names_of_hand_overs_stay_inside(mixed_circle: Run) -> None:
+def test_names_of_hand_overs_stay_inside(mixed_circle):
     """A name would leave the figure on the right."""
     late = Event(1e58, "hand-over", "atoms -> characteristics: a joke")
-    run = mixed_circle
-    axes = plot(replace(run, events=(*run.events, late)), "energy").axes
-    (text,) = [
-        text
-        for panel in axes
-        for text in panel.texts
-        if text.get_text() == "characteristics" and text.xy[0] == 1e58
-    ]
+    axes = plot(replace(mixed_circle, events=(*mixed_circle.events, late)), "energy").axes
+    texts = [text for panel in axes for text in panel.texts]
+    (text,) = [t for t in texts if t.get_text() == "characteristics" and t.xy[0] == 1e58]
     assert text.get_ha() == "right"
 
 
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ([0.0, 1.0, 1e10, 1e20], True),
-        (np.geomspace(1e-2, 1e143, 5), True),
-        (np.append(0.0, np.geomspace(1.0, 1e300, 30)), True),
-        ([0.0, 1.0, 2.0, 3.0], False),
-        ([0.0, 50.0, 100.0], False),
-        ([5.0], False),
-        ([0.0], False),
-    ],
-)
-def test_axis_is_logarithmic_where_saved_times_are(times: list[float], expected: bool) -> None:
-    """A few saved times over many decades would all but one lie on the left edge."""
-    assert is_logarithmic(np.array(times)) is expected
-
-
 @pytest.mark.parametrize("kind", ["density", "energy", "spectrum", "staircase"])
-def test_axes_reach_the_largest_times(kind: str, mixed_circle: Run, tmp_path: Path) -> None:
+def test_axes_reach_the_largest_times(kind, mixed_circle, tmp_path):
     """An overflow in the growth times or the ticks would be a warning, hence an error here."""
     run = atoms_alone(mixed_circle)
     long = replace(run, scaled_time=np.geomspace(1e-2, 1e300, len(run.time)), events=())

@@ -1,25 +1,12 @@
 """Figures of studies on axes of the user's: one panel, whose title is the user's own."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.figures.draw.comparison import comparison_figure
-from meanfield.figures.draw.ensemble import ensemble_figure
-from meanfield.figures.draw.fluctuations import fluctuations_figure
-from meanfield.figures.draw.hulls import limit_shape_figure
-from meanfield.figures.draw.merging import merging_figure
-from meanfield.figures.draw.phase import phase_diagram_figure
-from meanfield.figures.draw.prediction import prediction_figure
-from meanfield.figures.draw.replay import token_limit_figure
-from meanfield.figures.draw.spectrum import spectrum_figure
 from meanfield.models.token_limit import TokenLimit
 from meanfield.papers.limit_shapes import limit_shape
 from meanfield.papers.merging_results import MergingDiagram
@@ -30,7 +17,7 @@ from meanfield.studies.phase import PhaseDiagram, PhasePoint
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 
 
-def ensemble() -> Ensemble:
+def ensemble():
     """Two sizes, two runs each, two times."""
     counts, onsets = np.array([[[3, 4], [4, 4]], [[2, 3], [3, 3]]]), np.full(2, 0.5)
     nothing = np.full((2, 2, 2, 1), np.nan)
@@ -38,36 +25,36 @@ def ensemble() -> Ensemble:
     return Ensemble(times, sizes, onsets, counts, nothing, nothing, np.full(2, 3.5))
 
 
-def study() -> ConvergenceStudy:
+def study():
     """Distances of two sizes."""
     tokens, times = np.array([100, 1000]), np.array([0.0, 1.0])
     return ConvergenceStudy(times, tokens, np.ones((2, 3, 2)), "W1", 1.0, np.full(2, 0.5))
 
 
-def prediction() -> mf.ClusterPrediction:
+def prediction():
     """Clusters of 40 tokens."""
     tokens = np.linspace(0.0, 3.0, 40)
     return mf.predict_clusters(PROBLEM, tokens, samples=50, corrected=False)
 
 
-def diagram() -> PhaseDiagram:
+def diagram():
     """Two continuous points."""
     points = [PhasePoint(b, np.exp(-b), np.exp(-b), None, "continuous", 0.0) for b in (1.0, 2.0)]
     return PhaseDiagram("circle", "exponential", False, 2.5, tuple(points))
 
 
-def merging() -> MergingDiagram:
+def merging():
     """Shares of merged pairs at two times of two betas."""
     done, sums = np.ones((2, 3), dtype=bool), np.ones((2, 2))
     return MergingDiagram(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 8, 3, done, sums, sums)
 
 
-def tokens() -> TokenLimit:
+def tokens():
     """Errors of two numbers of tokens in one layer."""
     return TokenLimit("model", np.array([4, 8]), 32, np.array([[[0.2], [0.1]]]))
 
 
-def shape() -> Any:
+def shape():
     """Tokens of a plane under an identity value."""
     points = np.random.default_rng(0).normal(size=(8, 2))
     attention = mf.Attention([mf.Head()], beta=1.0)
@@ -75,53 +62,47 @@ def shape() -> Any:
     return limit_shape(problem, problem.initial.build(problem.manifold), 1.0)
 
 
-def fluctuations() -> Any:
+def fluctuations():
     """Moments of tokens beside their limit, for a short time."""
     return mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(1.0), mf.SA), until=0.2, save=2)
 
 
-CASES: dict[str, tuple[Callable[..., Figure], Callable[[], Any], str]] = {
-    "ensemble": (ensemble_figure, ensemble, "share of runs"),
-    "comparison": (comparison_figure, study, r"mean $W_1(\mu^n_t, f_t)$"),
-    "prediction": (prediction_figure, prediction, "probability"),
-    "phase": (phase_diagram_figure, diagram, "diffusivity over the critical one\n$D / D_\\#$"),
-    "merging": (merging_figure, merging, r"inverse temperature $\beta$"),
-    "tokens": (token_limit_figure, tokens, "error of states, relative"),
-    "spectrum": (
-        spectrum_figure,
-        lambda: mf.linear_operator(PROBLEM),
-        r"frequency Im $\lambda$ (per scaled time)",
-    ),
-    "shape": (limit_shape_figure, shape, "$z_2$"),
-    "fluctuations": (fluctuations_figure, fluctuations, ""),
+CASES = {
+    "ensemble": (ensemble, "share of runs"),
+    "comparison": (study, r"mean $W_1(\mu^n_t, f_t)$"),
+    "prediction": (prediction, "probability"),
+    "phase": (diagram, "diffusivity over the critical one\n$D / D_\\#$"),
+    "merging": (merging, r"inverse temperature $\beta$"),
+    "tokens": (tokens, "error of states, relative"),
+    "spectrum": (lambda: mf.linear_operator(PROBLEM), r"frequency Im $\lambda$ (per scaled time)"),
+    "shape": (shape, "$z_2$"),
+    "fluctuations": (fluctuations, ""),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_studies_are_drawn_on_axes_of_the_user(name: str) -> None:
+def test_studies_are_drawn_on_axes_of_the_user(name):
     """A panel of a figure of one's own would stay empty, or have a title that it was not given."""
-    draw, result, label = CASES[name]
+    result, label = CASES[name]
     made = result()
     left, right = Figure(figsize=(10.0, 4.0)).subplots(1, 2)
-    figure = draw(made, ax=left, title="Mine")
+    figure = made.plot(ax=left, title="Mine")
     assert figure is left.figure and left.get_title() == "Mine" and left.get_title("left") == ""
     assert left.get_ylabel() == label
     assert left.has_data() or left.child_axes
     assert not right.has_data() and right.get_title() == ""
     if left.has_data():
         with pytest.raises(ValueError, match="ax holds a drawing already"):
-            draw(made, ax=left)
+            made.plot(ax=left)
 
 
 @pytest.fixture(scope="module")
-def bifurcation() -> mf.BifurcationDiagram:
+def bifurcation():
     """Diagram of one branch."""
     return mf.bifurcation_diagram(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
 
 
-def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(
-    bifurcation: mf.BifurcationDiagram,
-) -> None:
+def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(bifurcation):
     """A panel of a user's figure would stay empty, or hold the words of a magnified part."""
     whole = bifurcation.plot(title="Mine", figsize=(8.0, 5.0))
     assert tuple(whole.get_size_inches()) == (8.0, 5.0) and len(whole.axes) > 1
@@ -136,7 +117,7 @@ def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(
         bifurcation.plot(ax=Figure().subplots(), dpi=50.0)
 
 
-def test_phase_point_draws_its_diagram(bifurcation: mf.BifurcationDiagram) -> None:
+def test_phase_point_draws_its_diagram(bifurcation):
     """A phase point would need modules inside of the package to be looked at."""
     point = bifurcation.point
     axes = Figure().subplots()
@@ -145,17 +126,7 @@ def test_phase_point_draws_its_diagram(bifurcation: mf.BifurcationDiagram) -> No
         replace(point, problem=None).plot()
 
 
-def test_figures_of_studies_are_drawn_on_axes() -> None:
-    """Axes of a user would stay empty beside a figure of ours."""
-    runs = mf.ensemble(PROBLEM, tokens=10, runs=2)
-    moments = mf.fluctuations(PROBLEM, until=1.0, save=3, degree=2)
-    for result in (runs, moments, mf.linear_operator(PROBLEM)):
-        axes = Figure().subplots()
-        assert result.plot(ax=axes) is axes.figure
-        assert axes.has_data() or axes.child_axes
-
-
-def test_figures_of_equal_panels_refuse_axes() -> None:
+def test_figures_of_equal_panels_refuse_axes():
     """One of their panels would be drawn, and the user would not know which."""
     pairs = mf.pair_correlation(PROBLEM, 8, times=[0.5], runs=16)
     with pytest.raises(ValueError, match=r"PairCorrelation.plot has several axes: leave out ax"):

@@ -1,7 +1,5 @@
 """Figures of pair correlations: what is drawn of the runs, and which closures beside them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import meanfield as mf
@@ -9,7 +7,7 @@ from meanfield.figures.data.pair_correlation import pair_picture
 from meanfield.papers.pair_correlation import CLOSURES
 
 
-def test_a_figure_has_a_column_for_each_time() -> None:
+def test_a_figure_has_a_column_for_each_time():
     """Closures that are not known for a flow are left out."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
     made = mf.pair_correlation(problem, 10, times=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5], runs=20)

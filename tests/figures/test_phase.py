@@ -1,26 +1,21 @@
 """The phase diagram: lines and regions are those of the points, the tricritical point is marked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from meanfield.figures.draw import save_plot
 from meanfield.figures.draw.phase import phase_diagram_figure
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 
-def continuous(beta: float) -> PhasePoint:
+def continuous(beta):
     """Point without a jump."""
     return PhasePoint(beta, np.exp(-beta), np.exp(-beta), None, "continuous", 0.0)
 
 
-def discontinuous(beta: float, rise: float) -> PhasePoint:
+def discontinuous(beta, rise):
     """Point whose transition and saddle node lie `rise` and twice that above the critical one."""
     critical = np.exp(-beta)
     values = (critical, (1 + rise) * critical, (1 + 2 * rise) * critical)
@@ -31,35 +26,34 @@ POINTS = (continuous(1.0), continuous(2.0), discontinuous(3.0, 0.1), discontinuo
 DIAGRAM = PhaseDiagram("circle", "exponential", False, 2.5, POINTS)
 
 
-def lines(axes: Axes) -> dict[str, np.ndarray]:
+def lines(axes):
     """Curves by the first word of their label, as (x, y)."""
     return {line.get_label().split(":")[0]: line.get_xydata() for line in axes.get_lines()}
 
 
-def words(figure: Figure) -> str:
+def words(figure):
     """Everything written on the first panel."""
     return "\n".join(text.get_text() for text in figure.axes[0].texts)
 
 
-def test_lines_are_ratios_to_the_critical_diffusivity() -> None:
-    """The figure would show another diagram than the table."""
-    drawn = lines(phase_diagram_figure(DIAGRAM).axes[0])
+def test_lines_are_ratios_to_the_critical_diffusivity():
+    """The figure would show another diagram than the table, or a jump where the grid lies."""
+    first, second, third = phase_diagram_figure(DIAGRAM).axes
+    drawn = lines(first)
     # The tricritical point joins the points where all three lines meet.
-    betas = [1.0, 2.0, 2.5, 3.0, 4.0]
-    assert drawn["critical"][:, 0].tolist() == betas
-    assert np.allclose(drawn["critical"][:, 1], 1.0, rtol=0, atol=0)
+    assert drawn["critical"].tolist() == [[beta, 1.0] for beta in (1.0, 2.0, 2.5, 3.0, 4.0)]
     assert drawn["transition"][:, 1] == pytest.approx([1.0, 1.0, 1.0, 1.1, 1.2], rel=1e-14)
     saddle = drawn["saddle node"][:, 1]
     assert np.all(np.isnan(saddle[:2])) and saddle[2:] == pytest.approx([1.0, 1.2, 1.4], rel=1e-14)
-
-
-def test_jump_starts_at_the_tricritical_point() -> None:
-    """The jump would seem to start where the grid of betas happens to lie."""
-    jump = phase_diagram_figure(DIAGRAM).axes[1].get_lines()[0].get_xydata()
+    jump = second.get_lines()[0].get_xydata()
     assert jump.tolist() == [[1.0, 0.0], [2.0, 0.0], [2.5, 0.0], [3.0, 0.5], [4.0, 0.5]]
+    # The critical diffusivity as it is, on an axis of its own.
+    drawn = third.get_lines()[0].get_xydata()
+    assert third.get_yscale() == "log"
+    assert drawn[:, 1] == pytest.approx(np.exp(-drawn[:, 0]), rel=1e-14)
 
 
-def test_dots_are_where_something_was_computed() -> None:
+def test_dots_are_where_something_was_computed():
     """The tricritical point, put in between, has an interpolated critical diffusivity."""
     for axes in phase_diagram_figure(DIAGRAM).axes:
         assert axes.get_lines()[0].get_markevery() == [0, 1, 3, 4]
@@ -68,23 +62,17 @@ def test_dots_are_where_something_was_computed() -> None:
     assert figure.axes[0].get_lines()[0].get_markevery() == []
 
 
-def test_critical_diffusivity_is_drawn_as_it_is() -> None:
-    """The unit of the first panel would be another one."""
-    axes = phase_diagram_figure(DIAGRAM).axes[2]
-    drawn = axes.get_lines()[0].get_xydata()
-    assert axes.get_yscale() == "log"
-    assert drawn[:, 1] == pytest.approx(np.exp(-drawn[:, 0]), rel=1e-14)
-
-
-def test_regions_and_tricritical_point_are_named() -> None:
-    """A reader would not know which side of a line is which."""
+def test_regions_and_tricritical_point_are_named():
+    """A reader would not know which side of a line is which; a name cover the lines around it."""
     written = words(phase_diagram_figure(DIAGRAM))
     for name in ("ordered", "both are stable", "uniform", r"$\beta_* = 2.5$"):
         assert name in written
+    thin = (continuous(2.0), discontinuous(3.0, 1e-4))
+    assert "both" not in words(phase_diagram_figure(replace(DIAGRAM, points=thin)))
 
 
 @pytest.mark.parametrize("tricritical", [None, 0.5, 7.0])
-def test_tricritical_point_outside_is_not_drawn(tricritical: float | None) -> None:
+def test_tricritical_point_outside_is_not_drawn(tricritical):
     """A mark would lie beyond the axes, or where there is no such point."""
     figure = phase_diagram_figure(replace(DIAGRAM, tricritical_beta=tricritical))
     assert "tricritical" not in words(figure)
@@ -94,14 +82,8 @@ def test_tricritical_point_outside_is_not_drawn(tricritical: float | None) -> No
     assert len(lines(figure.axes[0])["critical"]) == len(POINTS)
 
 
-def test_thin_region_has_no_name() -> None:
-    """The name of a region would cover the lines around it."""
-    thin = (continuous(2.0), discontinuous(3.0, 1e-4))
-    assert "both" not in words(phase_diagram_figure(replace(DIAGRAM, points=thin)))
-
-
 @pytest.mark.parametrize("saddle", [None, 0.3])
-def test_unknown_transition_leaves_out_its_lines(saddle: float | None) -> None:
+def test_unknown_transition_leaves_out_its_lines(saddle):
     """A normalised flow would have a transition in the figure and none in the table."""
     order = "continuous" if saddle is None else "discontinuous"
     points = tuple(PhasePoint(beta, 0.25, None, saddle, order, None) for beta in (1.0, 2.0))
@@ -112,23 +94,17 @@ def test_unknown_transition_leaves_out_its_lines(saddle: float | None) -> None:
     assert set(drawn) == {"critical"} | (set() if saddle is None else {"saddle node"})
 
 
-def test_order_of_the_points_does_not_matter() -> None:
+def test_order_of_the_points_does_not_matter():
     """A descending range would be drawn with crossing lines."""
-    backwards = replace(DIAGRAM, points=POINTS[::-1])
-    for one, other in zip(
-        phase_diagram_figure(DIAGRAM).axes, phase_diagram_figure(backwards).axes, strict=True
-    ):
+    made = (phase_diagram_figure(replace(DIAGRAM, points=p)).axes for p in (POINTS, POINTS[::-1]))
+    for one, other in zip(*made, strict=True):
         assert np.array_equal(one.get_lines()[0].get_xydata(), other.get_lines()[0].get_xydata())
 
 
-def test_diagram_is_written_and_the_same_every_time(tmp_path: Path) -> None:
-    """A figure would be missing, or differ from one run to the next."""
+def test_diagram_is_written_and_the_same_every_time(tmp_path):
+    """A figure would differ from one run to the next, or be a file that nothing opens."""
     for name in ("one.svg", "other.svg"):
         save_plot(DIAGRAM, tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
-
-
-def test_unknown_suffix_is_refused(tmp_path: Path) -> None:
-    """A file would be written that nothing opens."""
     with pytest.raises(ValueError, match="films are of runs. End in .png, .pdf or .svg"):
         save_plot(DIAGRAM, tmp_path / "diagram.gif")

@@ -1,11 +1,9 @@
 """Projections of the sphere: areas, inverses, orientation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from meanfield.figures.data.projections import Mollweide, Orthographic, Projection, directions
+from meanfield.figures.data.projections import Mollweide, Orthographic, directions
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((2000, 3))
@@ -14,11 +12,9 @@ ROUND = Orthographic(np.array([0.48, 0.6, 0.64]))
 
 
 @pytest.mark.parametrize("projection", [Mollweide(), ROUND])
-def test_projection_has_an_inverse(projection: Projection) -> None:
-    """Dots would lie beside the colours they belong to.
-
-    The table of Mollweide's angle has steps of 8e-4; errors are of their square.
-    """
+def test_projection_has_an_inverse(projection):
+    """Dots would lie beside the colours they belong to."""
+    # The table of Mollweide's angle has steps of 8e-4; errors are of their square.
     places = projection.to_plane(POINTS)
     seen = np.isfinite(places).all(axis=1)
     back = projection.to_sphere(*places[seen].T)
@@ -26,7 +22,7 @@ def test_projection_has_an_inverse(projection: Projection) -> None:
     assert np.abs(back - POINTS[seen]).max() < 1e-5
 
 
-def test_mollweide_map_is_that_of_matplotlib() -> None:
+def test_mollweide_map_is_that_of_matplotlib():
     """The independent check; matplotlib stops its iteration at 1e-3 in twice the angle."""
     from matplotlib.projections.geo import MollweideAxes
 
@@ -36,12 +32,10 @@ def test_mollweide_map_is_that_of_matplotlib() -> None:
     assert np.abs(Mollweide().to_plane(POINTS) - theirs).max() < 2e-3
 
 
-def test_mollweide_map_keeps_areas() -> None:
-    """A cap would look larger near a pole than at the equator.
-
-    Pixels inside the ellipse sample the sphere evenly: the means of x^2, y^2, z^2 are 1/3 and
-    those of x, y, z are 0, up to the pixels at the edge.
-    """
+def test_mollweide_map_keeps_areas():
+    """A cap would look larger near a pole than at the equator."""
+    # Pixels inside the ellipse sample the sphere evenly: the means of x^2, y^2, z^2 are 1/3 and
+    # those of x, y, z are 0, up to the pixels at the edge.
     wide, high = Mollweide().half_axes
     x, y = np.meshgrid(np.linspace(-wide, wide, 801), np.linspace(-high, high, 401))
     inside = (x / wide) ** 2 + (y / high) ** 2 < 1.0
@@ -50,7 +44,7 @@ def test_mollweide_map_keeps_areas() -> None:
     assert np.abs(points.mean(axis=0)).max() < 1e-3
 
 
-def test_places_outside_are_moved_to_the_edge() -> None:
+def test_places_outside_are_moved_to_the_edge():
     """Corners of a picture would be no points: colours at its rim would be lost."""
     for projection in (Mollweide(), ROUND):
         wide, high = projection.half_axes
@@ -58,7 +52,7 @@ def test_places_outside_are_moved_to_the_edge() -> None:
         assert np.linalg.norm(corners, axis=1) == pytest.approx([1.0, 1.0], abs=1e-12)
 
 
-def test_east_is_right_and_north_is_up() -> None:
+def test_east_is_right_and_north_is_up():
     """A mirrored globe would be taken for another measure."""
     east, north = directions(0.1, 0.0), directions(0.0, 0.1)
     for projection in (Mollweide(), Orthographic(directions(0.0, 0.0))):
@@ -67,14 +61,14 @@ def test_east_is_right_and_north_is_up() -> None:
 
 
 @pytest.mark.parametrize("latitude", [-0.5 * np.pi, 0.0, 0.7, 0.5 * np.pi])
-def test_globe_is_seen_from_any_side(latitude: float) -> None:
+def test_globe_is_seen_from_any_side(latitude):
     """Seen from a pole the frame would not be defined."""
     frame = Orthographic(directions(2.0, latitude)).frame
     assert frame @ frame.T == pytest.approx(np.eye(3), abs=1e-12)
     assert np.linalg.det(frame) == pytest.approx(1.0)
 
 
-def test_back_of_the_globe_is_not_seen() -> None:
+def test_back_of_the_globe_is_not_seen():
     """Tokens would shine through the globe."""
     assert np.isnan(ROUND.to_plane(-ROUND.towards)).all()
     assert np.isfinite(ROUND.to_plane(ROUND.towards)).all()

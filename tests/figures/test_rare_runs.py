@@ -1,7 +1,5 @@
 """Figures of runs that are drawn in another way than most."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,6 @@ from meanfield.figures.data.density import circle_picture
 from meanfield.figures.data.series import visible_degrees
 from meanfield.figures.draw import plot
 from meanfield.figures.draw.comparison import comparison_figure
-from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.transport.sphere.wasserstein import sample_floor
 
@@ -20,7 +17,7 @@ LAW = mf.perturbed_uniform([[2, 0.1, 0.0]])
 
 
 @pytest.fixture(scope="module")
-def repelled() -> Run:
+def repelled():
     """Density that spreads: nothing grows. With the text of a run file."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("none", strength=-1.0), LAW)
     run = mf.simulate(problem, until=2.0, save=5)
@@ -28,20 +25,16 @@ def repelled() -> Run:
     return replace(run, attributes=dict(run.attributes) | {"config": text})
 
 
-def test_tolerance_of_the_run_file_is_in_the_resolution_figure(repelled: Run) -> None:
-    """Nobody would see how far the tail is from what was asked for."""
+def test_rare_lines_are_told(repelled):
+    """Nobody would see how far the tail is; the slowest decay would be the fastest growth."""
     axes = plot(repelled, "resolution").axes[0]
     assert any(list(line.get_ydata()) == [1e-9, 1e-9] for line in axes.lines)
     assert [text.get_text() for text in axes.texts] == ["tolerance 1e-09"]
-
-
-def test_spectrum_marks_no_degree_where_none_grows(repelled: Run) -> None:
-    """The slowest decay would be shown as the fastest growth."""
     assert visible_degrees(repelled)[1] is None
     assert plot(repelled, "spectrum").axes
 
 
-def test_noisy_tokens_are_a_smooth_density() -> None:
+def test_noisy_tokens_are_a_smooth_density():
     """Lines would show ways between two saves that no token went, and a histogram stripes."""
     flow = mf.Flow("none", diffusivity=0.05)
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), flow, mf.from_points(np.arange(5.0)))
@@ -55,7 +48,7 @@ def test_noisy_tokens_are_a_smooth_density() -> None:
     assert any(axes.get_ylabel() == "smoothed density $f$ (uniform = 1)" for axes in bar)
 
 
-def test_floor_of_two_samples_is_drawn_on_the_sphere_only() -> None:
+def test_floor_of_two_samples_is_drawn_on_the_sphere_only():
     """A fitted formula for the sphere would be shown for the circle, too."""
     tokens, times = np.array([100, 1000]), np.array([0.0, 1.0])
     distances = np.ones((2, 3, 2)) / np.sqrt(tokens)[:, None, None]

@@ -1,9 +1,5 @@
 """The figure of eigenvalues shows what the operator holds, on the circle and the sphere."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +8,7 @@ from meanfield.figures.data.spectrum import spectrum_picture
 from meanfield.figures.draw.spectrum import save_spectrum
 
 
-def turned(space: mf.Circle | mf.Sphere, angle: float, beta: float) -> mf.Problem:
+def turned(space, angle, beta):
     """Scores and values turned by an angle: mode k grows as ever, and turns."""
     d = space.dimension + 1
     turn = np.eye(d)
@@ -20,7 +16,7 @@ def turned(space: mf.Circle | mf.Sphere, angle: float, beta: float) -> mf.Proble
     return mf.Problem(space, mf.Attention([mf.Head(score=turn, value=turn)], beta=beta))
 
 
-def test_picture_shows_modes_that_turn() -> None:
+def test_picture_shows_modes_that_turn():
     """A wave would stand still, or turn the other way."""
     operator = mf.linear_operator(turned(mf.Circle(), 0.3, 4.0))
     picture = spectrum_picture(operator)
@@ -37,7 +33,7 @@ def test_picture_shows_modes_that_turn() -> None:
     assert "rotating wave" in first.words
 
 
-def test_figures_of_circle_and_sphere_are_written(tmp_path: Path) -> None:
+def test_figures_of_circle_and_sphere_are_written(tmp_path):
     """A figure would fail where a mode is a map, or where all eigenvalues are real."""
     save_spectrum(mf.linear_operator(turned(mf.Sphere(), 0.5, 1.0), 4), tmp_path / "map.png")
     kernel = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow("none", diffusivity=0.1))
@@ -46,7 +42,7 @@ def test_figures_of_circle_and_sphere_are_written(tmp_path: Path) -> None:
     assert any(text.get_text() == "Mine" for text in figure.axes[0].texts)
 
 
-def test_no_spectrum_no_figure() -> None:
+def test_no_spectrum_no_figure():
     """An empty plane would look like stability."""
     stretched = mf.Attention([mf.Head(value=[2.0, 1.0])], beta=4.0)
     with pytest.raises(ValueError, match="not stationary, .v. is up to 0.4318"):

@@ -1,10 +1,7 @@
 """Figures of runs on the sphere: every kind, and that colours, dots and rings are in place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +19,6 @@ from meanfield.figures.data.sphere import (
     visible_coefficients,
 )
 from meanfield.figures.draw import PLOTS, plot, save_plot
-from meanfield.runs import Run
 
 SPHERE = mf.Sphere()
 LAW = mf.perturbed_uniform([[2, 0, 0.03], [3, 1, 0.03], [4, -2, 0.03]])
@@ -33,7 +29,7 @@ MIXED = mf.mixture([(0.2, PLACES[0], 60.0), (0.5, PLACES[1], 60.0), (0.3, PLACES
 
 
 @cache
-def run_of(name: str) -> Run:
+def run_of(name):
     """Density, tokens, or three clusters."""
     if name == "density":
         return mf.simulate(PROBLEM, until=8.0, save=5)
@@ -42,43 +38,36 @@ def run_of(name: str) -> Run:
     return mf.simulate(replace(PROBLEM, initial=MIXED), until=0.01, save=2)
 
 
-def possible(kind: str, name: str) -> bool:
+def possible(kind, name):
     """Points have no spectral tail, what are no atoms no tree, and without order no labels."""
-    if (
-        kind in ("tree", "label_order", "labels", "fluctuations")
-        or "sphere" not in PLOTS[kind].manifolds
-    ):
+    absent = kind in ("tree", "label_order", "labels", "fluctuations")
+    if absent or "sphere" not in PLOTS[kind].manifolds:
         return False
     return kind != "resolution" or name != "particles"
 
 
-# Curves of tokens are those of a density, whose states `test_single_state_is_drawn` draws.
+# Kinds that show states; those of a density are drawn by `test_single_state_is_drawn`.
 SINGLE = ("overview", "map", "globe", "density")
-DRAWN = [
-    pytest.param(k, n, marks=() if k in SINGLE and n == "particles" else pytest.mark.slow)
-    for k in PLOTS
-    for n in ("density", "particles")
-    if possible(k, n)
-]
 
 
-@pytest.mark.parametrize(("kind", "name"), DRAWN)
-def test_every_kind_is_drawn_on_the_sphere(kind: str, name: str) -> None:
+@pytest.mark.parametrize("kind", SINGLE)
+def test_every_kind_is_drawn_on_the_sphere(kind):
     """A kind that takes vectors for angles would fail here."""
-    plot(run_of(name), kind, dpi=30).canvas.draw()
+    plot(run_of("particles"), kind, dpi=30).canvas.draw()
 
 
-def test_curves_of_a_density_are_drawn_on_the_sphere() -> None:
+def test_curves_are_drawn_on_the_sphere():
     """The same, of kinds that show no state; many axes of one figure are quick."""
-    panels = Figure(figsize=(16.0, 12.0), dpi=30).subplots(3, 4).flat
-    for kind in PLOTS:
-        if possible(kind, "density") and kind not in SINGLE:
-            figure = run_of("density").plot(kind, ax=next(panels))
+    panels = Figure(figsize=(24.0, 12.0), dpi=30).subplots(4, 6).flat
+    for name in ("density", "particles"):
+        for kind in PLOTS:
+            if possible(kind, name) and kind not in SINGLE:
+                figure = run_of(name).plot(kind, ax=next(panels))
     figure.canvas.draw()
 
 
 @pytest.mark.parametrize(("suffix", "begin"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
-def test_maps_are_written_as_vectors(suffix: str, begin: bytes, tmp_path: Path) -> None:
+def test_maps_are_written_as_vectors(suffix, begin, tmp_path):
     """A picture inside a clipping path might fail in another format, or take megabytes."""
     path = tmp_path / f"figure{suffix}"
     save_plot(run_of("particles"), path, "map")
@@ -86,7 +75,7 @@ def test_maps_are_written_as_vectors(suffix: str, begin: bytes, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", SINGLE)
-def test_single_state_is_drawn(kind: str) -> None:
+def test_single_state_is_drawn(kind):
     """Large runs keep the last state only."""
     run = run_of("density")
     last = replace(run, measures=(None,) * (len(run.time) - 1) + run.measures[-1:])
@@ -94,14 +83,14 @@ def test_single_state_is_drawn(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["map", "globe", "density"])
-def test_maps_without_states_say_what_to_do(kind: str) -> None:
+def test_maps_without_states_say_what_to_do(kind):
     """The user would not learn how to get the picture."""
     run = run_of("density")
     with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
         plot(replace(run, measures=(None,) * len(run.time)), kind)
 
 
-def test_overview_without_states_shows_clusters() -> None:
+def test_overview_without_states_shows_clusters():
     """Runs that keep no state would have no default figure."""
     run = run_of("three")
     without = replace(run, measures=(None,) * len(run.time))
@@ -110,11 +99,9 @@ def test_overview_without_states_shows_clusters() -> None:
 
 
 @pytest.mark.parametrize("projection", [Mollweide(), Orthographic(PLACES[0])])
-def test_colours_are_the_density_at_their_pixels(projection: Mollweide | Orthographic) -> None:
-    """A picture upside down, mirrored or turned would show here.
-
-    1 + 0.3 sqrt(3) x + 0.2 sqrt(3) y: the harmonics of degree 1, by hand.
-    """
+def test_colours_are_the_density_at_their_pixels(projection):
+    """A picture upside down, mirrored or turned would show here."""
+    # 1 + 0.3 sqrt(3) x + 0.2 sqrt(3) y: the harmonics of degree 1, by hand.
     modes = [[1, 1, 0.3], [1, -1, 0.2]]
     density = mf.Density(SPHERE, SPHERE.from_modes(modes))
     values = values_on(density, projection, 40)
@@ -127,11 +114,9 @@ def test_colours_are_the_density_at_their_pixels(projection: Mollweide | Orthogr
         assert values[row, column] == pytest.approx(expected, abs=1e-12)
 
 
-def test_colours_of_tokens_are_a_positive_density_around_them() -> None:
-    """Smoothing would ring, lose mass, or move tokens.
-
-    1e-5 of the peak: the heat kernel is cut where it has decayed to 1e-6.
-    """
+def test_colours_of_tokens_are_a_positive_density_around_them():
+    """Smoothing would ring, lose mass, or move tokens."""
+    # 1e-5 of the peak: the heat kernel is cut where it has decayed to 1e-6.
     measure = mf.Measure(SPHERE, PLACES, WEIGHTS)
     coefficients = visible_coefficients(measure)
     values = values_on(measure, Mollweide(), 400)
@@ -142,7 +127,7 @@ def test_colours_of_tokens_are_a_positive_density_around_them() -> None:
     assert heights == pytest.approx(WEIGHTS / 0.005, rel=0.01)
 
 
-def test_rings_are_where_the_clusters_are() -> None:
+def test_rings_are_where_the_clusters_are():
     """Rings beside the clusters, or of another order, would show here."""
     centre, mass = marked_clusters(run_of("three"), 0)
     order = np.argsort(-WEIGHTS)
@@ -152,7 +137,7 @@ def test_rings_are_where_the_clusters_are() -> None:
     assert len(marked_clusters(run_of("density"), 0)[0]) == 0
 
 
-def test_heaviest_cluster_is_in_front() -> None:
+def test_heaviest_cluster_is_in_front():
     """The most important cluster would be behind the globe."""
     assert SPHERE.distance(densest_place(run_of("three"), 0), PLACES[1]) < 0.02
     # Without clusters: the place of highest density, up to a pixel of one degree.
@@ -162,7 +147,7 @@ def test_heaviest_cluster_is_in_front() -> None:
     assert height > values_on(run.measures[0], Mollweide(), 200).max() - 1e-3
 
 
-def test_maps_show_first_last_and_what_happens() -> None:
+def test_maps_show_first_last_and_what_happens():
     """Panels of a measure at rest would crowd out the transitions."""
     run = run_of("particles")
     assert chosen_times(run, 1).tolist() == [8]
@@ -172,11 +157,9 @@ def test_maps_show_first_last_and_what_happens() -> None:
     assert 6 in chosen_times(jump, 4) and len(chosen_times(jump, 4)) == 4
 
 
-def test_linear_prediction_follows_a_small_perturbation_on_the_sphere() -> None:
-    """Sizes per degree that a rate of another degree or of one order only would not follow.
-
-    1e-3: the first correction is the square of the amplitude.
-    """
+def test_linear_prediction_follows_a_small_perturbation_on_the_sphere():
+    """Sizes per degree that a rate of another degree or of one order only would not follow."""
+    # 1e-3: the first correction is the square of the amplitude.
     law = mf.perturbed_uniform([[2, 0, 1e-4], [2, 1, 5e-5], [2, -2, 2e-4]])
     run = mf.simulate(replace(PROBLEM, initial=law), until=10.0, save=3, tolerance=1e-12)
     sizes = run.sizes_by_degree()[:, 2]
@@ -193,7 +176,7 @@ def test_linear_prediction_follows_a_small_perturbation_on_the_sphere() -> None:
         (6, [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]),
     ],
 )
-def test_energies_of_solids_are_those_of_runs(count: int, points: list[list[int]]) -> None:
+def test_energies_of_solids_are_those_of_runs(count, points):
     """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
     tokens = np.array(points, dtype=np.float64)
     run = mf.simulate(
@@ -205,7 +188,7 @@ def test_energies_of_solids_are_those_of_runs(count: int, points: list[list[int]
     assert levels == {count: pytest.approx(run.observables["energy"][0], rel=1e-12)}
 
 
-def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked() -> None:
+def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked():
     """Half of the figure would be empty, and rings a riddle."""
     law = mf.von_mises_fisher(20.0, mean=[0.0, 0.6, 0.8])
     problem = mf.Problem(SPHERE, mf.exponential(3.0), mf.USA, law)

@@ -1,9 +1,6 @@
 """The staircase: levels, names of plateaus, merges, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,34 +10,10 @@ from meanfield.events import Event
 from meanfield.figures.data.series import plateaus_of
 from meanfield.figures.draw import plot, save_plot
 from meanfield.figures.draw.over_time import plateau_words
-from meanfield.runs import Run
 
 PROBLEM = mf.Problem(
     mf.Circle(), mf.exponential(beta=9.0), mf.USA, mf.perturbed_uniform([[4, 0.1, 0.02]])
 )
-
-
-def test_plateaus_are_named_by_their_masses(mixed_circle: Run) -> None:
-    """The figure would show steps, and not of what."""
-    axes = plot(mixed_circle, "staircase").axes[0]
-    words = {text.get_text().replace("\n", " ") for text in axes.texts}
-    assert {"1", "0.6, 0.4", "0.6, 0.3, 0.1"} <= words
-
-
-def test_levels_are_sums_of_squared_masses(mixed_circle: Run) -> None:
-    """Dashed lines would lie beside the plateaus of far clusters."""
-    axes = plot(mixed_circle, "staircase").axes[0]
-    levels = [line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1]
-    assert [x for x in levels if x > 0.4] == pytest.approx([0.46, 0.52, 1.0])
-
-
-def test_merges_lie_on_the_curve(mixed_circle: Run) -> None:
-    """A merge would be marked at another time, or beside its step."""
-    axes = plot(mixed_circle, "staircase").axes[0]
-    (dots,) = [line for line in axes.lines if line.get_marker() == "o"]
-    assert dots.get_xdata().tolist() == [2e3, 5e7, 1e41]
-    energy = mixed_circle.observables["energy"]
-    assert np.all(np.diff(dots.get_ydata()) > 0) and dots.get_ydata()[-1] < energy[-1]
 
 
 @pytest.mark.parametrize(
@@ -48,26 +21,31 @@ def test_merges_lie_on_the_curve(mixed_circle: Run) -> None:
     [
         ("staircase", ".png"),
         ("tree", ".svg"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in [
-                ("staircase", ".pdf"),
-                ("staircase", ".svg"),
-                ("tree", ".png"),
-                ("tree", ".pdf"),
-            ]
-        ),
+        *[pytest.param("staircase", suffix, marks=pytest.mark.slow) for suffix in (".pdf", ".svg")],
+        *[pytest.param("tree", suffix, marks=pytest.mark.slow) for suffix in (".png", ".pdf")],
     ],
 )
-def test_figure_is_written_in_every_format(
-    kind: str, suffix: str, mixed: Run, tmp_path: Path
-) -> None:
+def test_figure_is_written_in_every_format(kind, suffix, mixed, tmp_path):
     """A thick line or a formula might fail in one of them."""
     save_plot(mixed, tmp_path / f"figure{suffix}", kind)
     assert (tmp_path / f"figure{suffix}").stat().st_size > 5000
 
 
-def test_run_without_atoms_shows_the_stored_clusters() -> None:
+def test_plateaus_have_names_levels_and_merges(mixed_circle):
+    """The figure would show steps and not of what, or mark merges beside their step."""
+    axes = plot(mixed_circle, "staircase").axes[0]
+    words = {text.get_text().replace("\n", " ") for text in axes.texts}
+    assert {"1", "0.6, 0.4", "0.6, 0.3, 0.1"} <= words
+    # Sums of squared masses.
+    levels = [line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1]
+    assert [x for x in levels if x > 0.4] == pytest.approx([0.46, 0.52, 1.0])
+    (dots,) = [line for line in axes.lines if line.get_marker() == "o"]
+    assert dots.get_xdata().tolist() == [2e3, 5e7, 1e41]
+    energy = mixed_circle.observables["energy"]
+    assert np.all(np.diff(dots.get_ydata()) > 0) and dots.get_ydata()[-1] < energy[-1]
+
+
+def test_run_without_atoms_shows_the_stored_clusters():
     """A density or particle run would have a staircase without names."""
     law = mf.from_points(np.repeat([0.0, 2.0, 4.5], [50, 30, 20]))
     run = mf.simulate(replace(PROBLEM, initial=law), until=1e3, save=[0.0, 1.0, 10.0, 1e3],
@@ -79,20 +57,22 @@ def test_run_without_atoms_shows_the_stored_clusters() -> None:
     assert "0.5, 0.3, 0.2" in texts
 
 
-def test_uniform_is_no_plateau_of_one_cluster() -> None:
+def test_uniform_is_no_plateau_of_one_cluster():
     """A nearly uniform density would be named one cluster of mass 1."""
     run = mf.simulate(PROBLEM, until=4.0, save=5, representation="density")
     assert plateaus_of(run) == ()
 
 
-def test_time_axis_is_logarithmic_also_for_linear_saves() -> None:
-    """Time 0 has no place on it, the others have."""
+def test_time_axis_is_logarithmic_also_for_linear_saves():
+    """Time 0 has no place on it, the others have; one point is no staircase."""
     run = mf.simulate(PROBLEM, until=4.0, save=5)
     axes = plot(run, "staircase").axes[0]
     assert axes.get_xscale() == "log" and axes.get_xlim() == pytest.approx((1.0, 4.0))
+    with pytest.raises(ValueError, match="at least 2 saved times after 0, the run has 1"):
+        plot(mf.simulate(PROBLEM, until=1.0, save=[0.0, 1.0]), "staircase")
 
 
-def test_thousands_of_merges_are_not_named_on_one_another(mixed_circle: Run) -> None:
+def test_thousands_of_merges_are_not_named_on_one_another(mixed_circle):
     """Names of plateaus that nobody can see would take minutes and blacken the figure."""
     count = 3000
     events = [Event(1.0, "cluster", "", (i, -1), (1 / count, np.nan)) for i in range(count)]
@@ -101,7 +81,7 @@ def test_thousands_of_merges_are_not_named_on_one_another(mixed_circle: Run) -> 
     assert [text.get_text() for text in axes.texts] == ["3000 clusters", "1"]
 
 
-def test_words_take_the_room_there_is() -> None:
+def test_words_take_the_room_there_is():
     """Names would overlap the neighbours'."""
     mass = np.array([0.41, 0.33, 0.26])
     assert plateau_words(mass, 16) == "0.41, 0.33, 0.26"
@@ -113,9 +93,3 @@ def test_words_take_the_room_there_is() -> None:
     for room in range(40):
         lines = plateau_words(np.full(30, 1 / 30), room).split("\n")
         assert len(lines) <= 3 and all(len(line) <= room for line in lines)
-
-
-def test_single_time_is_refused() -> None:
-    """A curve through one point is no staircase."""
-    with pytest.raises(ValueError, match="at least 2 saved times after 0, the run has 1"):
-        plot(mf.simulate(PROBLEM, until=1.0, save=[0.0, 1.0]), "staircase")

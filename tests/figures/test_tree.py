@@ -1,12 +1,9 @@
 """The tree of clusters as a figure: widths, joints, order, what is written and refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 import meanfield as mf
@@ -14,16 +11,15 @@ from meanfield.events import Event
 from meanfield.figures.data.series import node_heights, time_limits
 from meanfield.figures.draw import plot
 from meanfield.observables.cluster_tree import cluster_tree
-from meanfield.runs import Run
 
 
-def lines_of(axes: Axes) -> tuple[LineCollection, LineCollection]:
+def lines_of(axes):
     """Joints and branches."""
     joints, branches = [c for c in axes.collections if isinstance(c, LineCollection)]
     return joints, branches
 
 
-def dust(count: int, seed: int = 0) -> tuple[Event, ...]:
+def dust(count, seed=0):
     """Many light atoms and two heavy ones that swallow them."""
     rng = np.random.default_rng(seed)
     mass = np.append([0.45, 0.3], rng.dirichlet(np.ones(count)) * 0.25)
@@ -33,22 +29,8 @@ def dust(count: int, seed: int = 0) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def test_branches_are_as_thick_as_they_are_heavy(mixed_circle: Run) -> None:
-    """The heaviest cluster would not be seen to be it."""
-    _, branches = lines_of(plot(mixed_circle, "tree").axes[0])
-    mass = cluster_tree(mixed_circle.events).mass
-    assert branches.get_linewidths() / np.max(branches.get_linewidths()) == pytest.approx(mass)
-
-
-def test_branches_end_where_they_merge(mixed_circle: Run) -> None:
-    """A cluster would go on after it has merged, or end before."""
-    _, branches = lines_of(plot(mixed_circle, "tree").axes[0])
-    ends = [path[-1, 0] for path in branches.get_segments()]
-    assert ends == [2e3, 2e3, 5e7, 5e7, 1e41, 1e41, 1e60]
-
-
 @pytest.mark.parametrize("seed", range(3))
-def test_no_branch_runs_through_a_joint(seed: int) -> None:
+def test_no_branch_runs_through_a_joint(seed):
     """Branches would cross: a joint passes only what begins or ends there."""
     tree = cluster_tree(dust(40, seed))
     heights = node_heights(tree)
@@ -61,7 +43,7 @@ def test_no_branch_runs_through_a_joint(seed: int) -> None:
     assert np.all((heights > 0.0) & (heights < 1.0))
 
 
-def test_light_leaves_are_thin_and_have_no_number(mixed_circle: Run) -> None:
+def test_light_leaves_are_thin_and_have_no_number(mixed_circle):
     """Sixty numbers on one another would be a black bar."""
     run = replace(mixed_circle, events=dust(60))
     axes = plot(run, "tree").axes[0]
@@ -75,7 +57,7 @@ def test_light_leaves_are_thin_and_have_no_number(mixed_circle: Run) -> None:
     assert np.all(np.diff(heights) > 7.5 / 72 / 3.9)
 
 
-def test_clusters_that_remain_are_a_forest(mixed_circle: Run) -> None:
+def test_clusters_that_remain_are_a_forest(mixed_circle):
     """Clusters that have not met would be joined at the end."""
     axes = plot(replace(mixed_circle, events=dust(20)), "tree").axes[0]
     _, branches = lines_of(axes)
@@ -83,7 +65,7 @@ def test_clusters_that_remain_are_a_forest(mixed_circle: Run) -> None:
     assert sum(path[-1, 0] == high for path in branches.get_segments()) == 2
 
 
-def test_axis_begins_with_the_atoms(mixed_circle: Run) -> None:
+def test_axis_begins_with_the_atoms(mixed_circle):
     """The tree would hang at the right edge of an empty figure."""
     tree = cluster_tree(mixed_circle.events)
     assert time_limits(mixed_circle, tree) == (95.0, 1e60)
@@ -94,33 +76,25 @@ def test_axis_begins_with_the_atoms(mixed_circle: Run) -> None:
     assert 0 < low < 0.5 * tree.merge_times[0]
 
 
-def test_atoms_that_never_meet_are_drawn(mixed_circle: Run) -> None:
-    """Two far atoms are a result, not a mistake."""
-    two = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]
-    axes = plot(replace(mixed_circle, events=tuple(two)), "tree").axes[0]
-    assert axes.get_xlim() == pytest.approx((mixed_circle.time[0], 1e60))
-
-
-@pytest.mark.parametrize(("merge", "first"), [(1e60, 0.01), (1.0, 0.01), (0.015, 0.0075)])
-def test_axis_of_atoms_from_the_start_begins_with_the_run(
-    mixed_circle: Run, merge: float, first: float
-) -> None:
-    """And before the first merge: an axis from there would have no branches, or no length."""
-    events = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]
-    events.append(Event(merge, "merge", "", (0, 1)))
-    run = replace(mixed_circle, events=tuple(events))
-    axes = plot(run, "tree").axes[0]
+@pytest.mark.parametrize(
+    ("merge", "first"), [(1e60, 0.01), (1.0, 0.01), (0.015, 0.0075), (None, 0.01)]
+)
+def test_axis_of_atoms_from_the_start_begins_with_the_run(mixed_circle, merge, first):
+    """And before the first merge, if any: an axis from there would have no branches, or length."""
+    events = [*PAIR, *([Event(merge, "merge", "", (0, 1))] if merge else [])]
+    axes = plot(replace(mixed_circle, events=tuple(events)), "tree").axes[0]
+    assert mixed_circle.time[0] == pytest.approx(0.01)
     assert axes.get_xlim() == pytest.approx((first, 1e60))
 
 
-def test_run_without_atoms_is_refused() -> None:
+def test_run_without_atoms_is_refused():
     """An empty figure would be taken for a run in which nothing met."""
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=2)
     with pytest.raises(ValueError, match="the representation of this run was density"):
         plot(run, "tree")
 
 
-def test_run_of_one_time_is_refused(mixed_circle: Run) -> None:
+def test_run_of_one_time_is_refused(mixed_circle):
     """An axis of no length would be drawn."""
     start = replace(
         mixed_circle, scaled_time=np.zeros(1), measures=(None,), representation=("atoms",),
@@ -128,3 +102,15 @@ def test_run_of_one_time_is_refused(mixed_circle: Run) -> None:
     )  # fmt: skip
     with pytest.raises(ValueError, match="a tree needs a saved time after 0"):
         plot(start, "tree")
+
+
+def test_branches_are_as_thick_as_they_are_heavy_and_end_where_they_merge(mixed_circle):
+    """The heaviest cluster would not be seen to be it, or go on after it has merged."""
+    _, branches = lines_of(plot(mixed_circle, "tree").axes[0])
+    mass = cluster_tree(mixed_circle.events).mass
+    assert branches.get_linewidths() / np.max(branches.get_linewidths()) == pytest.approx(mass)
+    ends = [path[-1, 0] for path in branches.get_segments()]
+    assert ends == [2e3, 2e3, 5e7, 5e7, 1e41, 1e41, 1e60]
+
+
+PAIR = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]

@@ -1,10 +1,7 @@
 """Figures and films of tokens on spheres of any dimension and in R^d."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +19,6 @@ from meanfield.figures.data.vectors import (
 )
 from meanfield.figures.draw import PLOTS, animate, plot
 from meanfield.observables import similarity
-from meanfield.runs import Run
 
 RNG = np.random.default_rng(0)
 SPHERE = RNG.standard_normal((12, 40))
@@ -31,7 +27,7 @@ SOLID = 2.0 * RNG.standard_normal((8, 5))
 
 
 @cache
-def run_of(name: str) -> Run:
+def run_of(name):
     """A short run of each sort."""
     if name == "sphere":
         law = mf.from_points(SPHERE)
@@ -55,7 +51,7 @@ KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_kind_is_drawn(name: str) -> None:
+def test_every_kind_is_drawn(name):
     """A kind that fails for a run would show here; many axes of one figure are quick."""
     panels = Figure(figsize=(16.0, 16.0), dpi=30).subplots(3, 3).flat
     for kind in KINDS[name]:
@@ -66,7 +62,7 @@ def test_every_kind_is_drawn(name: str) -> None:
     draw(figure)
 
 
-def test_histograms_stand_side_by_side() -> None:
+def test_histograms_stand_side_by_side():
     """Of densities the law of <x, y>; rings have none, and states that were not kept neither."""
     law = mf.von_mises_fisher(2.0)
     for space in (mf.Circle(), mf.Axial(5)):
@@ -82,7 +78,7 @@ def test_histograms_stand_side_by_side() -> None:
         plot(mf.simulate(rings, 0.1, save=2), "histogram")
 
 
-def test_hulls_of_every_limit_are_drawn() -> None:
+def test_hulls_of_every_limit_are_drawn():
     """One of points, of lines or of intervals would fail."""
     names = ("hyperplanes", "origin", "turning", "product", "solid", "line")
     panels = Figure(figsize=(12.0, 8.0), dpi=30).subplots(2, 3).flat
@@ -91,13 +87,13 @@ def test_hulls_of_every_limit_are_drawn() -> None:
     draw(figure)
 
 
-def draw(figure: Figure) -> None:
+def draw(figure):
     """Draw it on its canvas, where something must show."""
     FigureCanvasAgg(figure).draw()
-    assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100  # type: ignore[attr-defined]
+    assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100
 
 
-def test_pictures_of_a_sphere() -> None:
+def test_pictures_of_a_sphere():
     """Matrices are of the tokens, in one order; cosines end together, near the curve."""
     run = run_of("sphere")
     picture = similarity_picture(run)
@@ -114,7 +110,7 @@ def test_pictures_of_a_sphere() -> None:
     np.testing.assert_allclose(attention_picture(run).matrices.sum(axis=3), 1.0)
 
 
-def test_attention_is_that_of_the_stage() -> None:
+def test_attention_is_that_of_the_stage():
     """Every layer of stacked weights would be drawn with those of the first."""
     two = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=9.0)
     stages = [mf.Stage(1.0), mf.Stage(kernel=two)]
@@ -127,7 +123,7 @@ def test_attention_is_that_of_the_stage() -> None:
     np.testing.assert_allclose(np.sort(picture.matrices[0, 1].ravel()), np.sort(later.ravel()))
 
 
-def test_pictures_of_r_d_are_rescaled() -> None:
+def test_pictures_of_r_d_are_rescaled():
     """Hulls shrink about vertices that rest; lines lie where tokens gather."""
     picture = hulls_picture(run_of("polytope"))
     assert np.abs(picture.paths).max() == pytest.approx(np.abs(PLANE).max(), rel=0.05)
@@ -139,13 +135,13 @@ def test_pictures_of_r_d_are_rescaled() -> None:
     assert nearest.max() < 0.01 * np.ptp(solid.shape.levels)
 
 
-def test_films_of_tokens_play(tmp_path: Path) -> None:
+def test_films_of_tokens_play(tmp_path):
     """On a sphere with energies, in R^d with lengths."""
     for name in ("sphere", "polytope"):
         assert animate(run_of(name), tmp_path / f"{name}.gif").stat().st_size > 5000
 
 
-def test_kinds_say_which_a_run_has() -> None:
+def test_kinds_say_which_a_run_has():
     """And what is missing."""
     with pytest.raises(ValueError, match="'map' is for the sphere, this run is on sphere:40. K"):
         plot(run_of("sphere"), "map")
@@ -157,7 +153,7 @@ def test_kinds_say_which_a_run_has() -> None:
         plot(bare, "axes")
 
 
-def test_measures_of_tokens_are_drawn_and_are_no_densities() -> None:
+def test_measures_of_tokens_are_drawn_and_are_no_densities():
     """One line where a density is wanted; atoms are no representation there."""
     for measure in (run_of("sphere").measures[0], run_of("line").measures[0]):
         assert measure.plot().axes[0].has_data()
@@ -169,7 +165,7 @@ def test_measures_of_tokens_are_drawn_and_are_no_densities() -> None:
         mf.simulate(run_of("sphere").problem, 1.0, representation="atoms")
 
 
-def test_limit_shapes_have_a_figure() -> None:
+def test_limit_shapes_have_a_figure():
     """Beside what they print."""
     for name in ("polytope", "hyperplanes", "solid", "line"):
         run = run_of(name)

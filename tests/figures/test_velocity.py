@@ -1,7 +1,5 @@
 """Figures of the velocity: zeros, speeds and heads are those of known fields."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,21 +7,18 @@ import meanfield as mf
 from meanfield.figures.data.circle import cell_edges, cell_means
 from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.velocity import LONGEST, velocities, velocity_picture
-from meanfield.runs import Run
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
 
-def still(problem: mf.Problem, **options) -> Run:
+def still(problem, **options):
     """Run of the first time alone."""
     return mf.simulate(problem, until=1e-6, save=[0.0], **options)
 
 
-def test_heads_add_up_to_the_velocity_of_tokens() -> None:
-    """B^T in the place of B, or one Z for all heads, would show here.
-
-    Two heads at five tokens by direct sums, agreed with Bessel series to 4e-16.
-    """
+def test_heads_add_up_to_the_velocity_of_tokens():
+    """B^T in the place of B, or one Z for all heads, would show here."""
+    # Two heads at five tokens by direct sums, agreed with Bessel series to 4e-16.
     tokens = mf.from_points([0.3, 1.1, 2.0, 2.7, 4.4], [0.1, 0.3, 0.2, 0.15, 0.25])
     heads = [
         mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]]),
@@ -43,7 +38,7 @@ def test_heads_add_up_to_the_velocity_of_tokens() -> None:
     assert sorted(panel.tokens) == pytest.approx(sorted([0.3, 1.1, 2.0, 2.7, 4.4 - 2 * np.pi]))
 
 
-def test_zeros_of_the_mean_direction_are_where_kuramoto_rests() -> None:
+def test_zeros_of_the_mean_direction_are_where_kuramoto_rests():
     """The velocity is -r sin(theta - phi): stable at phi, unstable opposite, as fast as r."""
     law = mf.perturbed_uniform([[1, 0.4 * np.cos(2.9), 0.4 * np.sin(2.9)]])
     (panel,) = velocity_picture(still(mf.Problem(CIRCLE, mf.linear(), mf.USA, law))).panels
@@ -55,7 +50,7 @@ def test_zeros_of_the_mean_direction_are_where_kuramoto_rests() -> None:
     assert len(panel.heads) == 0  # one alone is the velocity
 
 
-def test_a_reflection_draws_to_both_of_its_poles() -> None:
+def test_a_reflection_draws_to_both_of_its_poles():
     """B = V = diag(1, -1): tokens at 0 and pi are stable, none is where the axes reflect."""
     head = mf.Head(score=[1.0, -1.0], value=[1.0, -1.0])
     law = mf.perturbed_uniform([[2, 0.5, 0.0]])
@@ -67,7 +62,7 @@ def test_a_reflection_draws_to_both_of_its_poles() -> None:
     assert unstable == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_uniform_is_at_rest_for_a_kernel_and_moves_in_a_matrix() -> None:
+def test_uniform_is_at_rest_for_a_kernel_and_moves_in_a_matrix():
     """Rounding blown up to arrows, or a drift that is not drawn, would show here."""
     (rest,) = velocity_picture(still(mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA))).panels
     assert rest.largest_speed == 0.0 and len(rest.zeros) == 0
@@ -79,11 +74,9 @@ def test_uniform_is_at_rest_for_a_kernel_and_moves_in_a_matrix() -> None:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_series_and_sums_over_pairs_agree(flow: mf.Flow) -> None:
-    """A kernel known by its values alone has no sums over pairs: the other way to the same.
-
-    1e-9: its multipliers are found by quadrature.
-    """
+def test_series_and_sums_over_pairs_agree(flow):
+    """A kernel known by its values alone has no sums over pairs: the other way to the same."""
+    # 1e-9: its multipliers are found by quadrature.
     law = mf.perturbed_uniform([[1, 0, 0.2], [2, 1, 0.1]])
     own = mf.zonal(lambda s: np.exp(3.0 * (s - 1.0)))
     places = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0], [-0.48, 0.6, -0.64]])
@@ -95,7 +88,7 @@ def test_series_and_sums_over_pairs_agree(flow: mf.Flow) -> None:
     assert pairs == pytest.approx(series, abs=1e-9)
 
 
-def test_arrows_on_a_map_go_north_to_a_token_at_the_pole() -> None:
+def test_arrows_on_a_map_go_north_to_a_token_at_the_pole():
     """Arrows P_x e_3: as long as cos(latitude), along the meridian."""
     pole = mf.from_points([[0.0, 0.0, 1.0]])
     run = still(mf.Problem(SPHERE, mf.linear(), mf.USA, pole), representation="particles")
@@ -107,7 +100,7 @@ def test_arrows_on_a_map_go_north_to_a_token_at_the_pole() -> None:
     assert np.all(panel.arrows[:, 1] > 0.0)
 
 
-def test_figure_names_heads_and_their_score() -> None:
+def test_figure_names_heads_and_their_score():
     """SA and a beta of no matrix would say less than what was solved."""
     heads = [mf.Head(score=[2.1, 1.0]), mf.Head(beta=1.0)]
     run = still(mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0)))
@@ -119,7 +112,7 @@ def test_figure_names_heads_and_their_score() -> None:
     assert {"head 1", "head 2", "sum"} <= texts
 
 
-def test_very_many_points_move_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_points_move_as_few(monkeypatch):
     """Beyond what pairs can sum, series of moments say what each head does."""
     heads = [mf.Head(score=[1.0, -0.5], value=[[0.3, -1.0], [1.0, 0.3]]), mf.Head(beta=1.0)]
     law = mf.perturbed_uniform([[1, 0.2, 0.1], [2, 0.0, 0.1]])
@@ -130,7 +123,7 @@ def test_very_many_points_move_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert velocities(problem, law.build(CIRCLE), places) == pytest.approx(pairs, abs=1e-13)
 
 
-def test_nodes_that_fold_leave_clusters_where_they_are() -> None:
+def test_nodes_that_fold_leave_clusters_where_they_are():
     """Nodes of no mass that overtook a cluster at 2 would take its image with them."""
     points = np.repeat([0.0, 0.0, 2.0, 2.0 * np.pi], 16)
     mass = np.where(np.repeat([True, False, True, False], 16), 1.0, 1e-14)

@@ -185,17 +185,12 @@ def test_a_widget_holds_the_same(sphere):
         (["--frames", "0"], "not a positive integer"),
     ],
 )
-def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, capsys, arguments, said):
+def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, cli, arguments, said):
     """In a line, with status 2; what is there stays."""
     monkeypatch.chdir(tmp_path)
     sphere.save("run.h5")
     (tmp_path / "other.html").write_text("<p>mine</p>")
-    try:
-        status = main(["view", "run.h5", *arguments])
-    except SystemExit as exit:
-        status = exit.code
-    assert status == 2
-    assert said in capsys.readouterr().err
+    assert said in cli.refused("view", "run.h5", *arguments)
     assert (tmp_path / "other.html").read_text() == "<p>mine</p>"
 
 

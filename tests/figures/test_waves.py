@@ -1,9 +1,6 @@
 """What heads carry around the circle: drawn on its way, and where linear theory says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,16 +15,14 @@ CIRCLE = mf.Circle()
 TURNED = mf.Head(value=[[np.cos(0.6), -np.sin(0.6)], [np.sin(0.6), np.cos(0.6)]])
 
 
-def turning(law: Any, normalization: str = "softmax") -> mf.Problem:
+def turning(law, normalization="softmax"):
     """Values turned by 0.6."""
     return mf.Problem(CIRCLE, mf.Attention([TURNED], normalization, beta=4.0), initial=law)
 
 
-def test_crest_of_linear_theory_is_that_of_the_run() -> None:
-    """A wrong sense of rotation, or phase, would show here.
-
-    What is left is of second order in the density's distance from uniform, 1e-5.
-    """
+def test_crest_of_linear_theory_is_that_of_the_run():
+    """A wrong sense of rotation, or phase, would show here."""
+    # What is left is of second order in the density's distance from uniform, 1e-5.
     law = mf.perturbed_uniform([[3, 0.0, 1e-5], [1, 1e-6, 0.0]])
     run = mf.simulate(turning(law), until=4.0, save=5)
     wave = predicted_wave(run)
@@ -38,7 +33,7 @@ def test_crest_of_linear_theory_is_that_of_the_run() -> None:
     assert wave.angles[-1] - wave.angles[0] == pytest.approx(4.0 * 0.5394109, abs=1e-5)
 
 
-def test_waves_are_predicted_near_uniform_of_heads_alone() -> None:
+def test_waves_are_predicted_near_uniform_of_heads_alone():
     """A slope beside a kernel's stripes, or where linear theory fails, would be a false claim."""
     near = mf.perturbed_uniform([[2, 0.01, 0.0]])
     far = mf.perturbed_uniform([[2, 0.9, 0.0]])
@@ -51,11 +46,9 @@ def test_waves_are_predicted_near_uniform_of_heads_alone() -> None:
         assert predicted_wave(mf.simulate(problem, until=0.1, save=2)) is None
 
 
-def test_clusters_are_drawn_on_their_way() -> None:
-    """Between two saves a cluster that travels would fade out, and in 1.7 farther on.
-
-    0.1: it is 0.14 wide at first, and leans forward.
-    """
+def test_clusters_are_drawn_on_their_way():
+    """Between two saves a cluster that travels would fade out, and in 1.7 farther on."""
+    # 0.1: it is 0.14 wide at first, and leans forward.
     law = mf.von_mises_fisher(50.0, mean=2.5)
     run = mf.simulate(turning(law), until=3.0, save=2, representation="characteristics")
     picture = circle_picture(run)
@@ -67,11 +60,9 @@ def test_clusters_are_drawn_on_their_way() -> None:
     assert np.abs(np.angle(np.exp(1j * (highest - expected)))).max() < 0.1
 
 
-def test_paths_of_sinkhorn_keep_the_mass_between_them() -> None:
-    """Weights of the measures that were kept, not of stored moments, move its tokens.
-
-    1e-5: starts are read off cells of width 2 pi / 4096, moments interpolated in time.
-    """
+def test_paths_of_sinkhorn_keep_the_mass_between_them():
+    """Weights of the measures that were kept, not of stored moments, move its tokens."""
+    # 1e-5: starts are read off cells of width 2 pi / 4096, moments interpolated in time.
     law = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
     run = mf.simulate(turning(law, "sinkhorn"), until=1.0, save=6, representation="density")
     _, angles = token_paths(run, 10)
