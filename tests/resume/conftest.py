@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -65,7 +62,7 @@ class Server:
 
     process: subprocess.Popen[str]
 
-    def __call__(self, *arguments: str, after: int = 0, how: str = "interrupt") -> int:
+    def __call__(self, *arguments, after=0, how="interrupt"):
         """Exit status of a command.
 
         It ends after some rows or results (0 for never), `how` is "interrupt" or "kill"; "here"
@@ -74,20 +71,20 @@ class Server:
         self.begin(*arguments, after=after, how=how)
         return self.end()
 
-    def begin(self, *arguments: str, after: int = 0, how: str = "") -> None:
+    def begin(self, *arguments, after=0, how=""):
         """Start a command and do not wait for it."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps([[*arguments, "--quiet"], after, how]) + "\n")
         self.process.stdin.flush()
 
-    def end(self) -> int:
+    def end(self):
         """Exit status of the command that was started."""
         assert self.process.stdout is not None
         return int(self.process.stdout.readline())
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving():
     """A server, while the block lasts."""
     with subprocess.Popen(
         [sys.executable, "-c", SERVER],
@@ -103,28 +100,28 @@ def serving() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server():
     """One server for all tests."""
     with serving() as server:
         yield server
 
 
 @pytest.fixture
-def fresh_server() -> Callable[..., int]:
+def fresh_server():
     """A new server, which knows nothing yet, for each command."""
 
-    def run(*arguments: str, **end: Any) -> int:
+    def run(*arguments, **end):
         with serving() as server:
             return server(*arguments, **end)
 
     return run
 
 
-def contents(path: Path) -> dict[str, Any]:
+def contents(path):
     """Everything that a file holds, but when and where it was made: arrays and attributes."""
-    found: dict[str, Any] = {}
+    found = {}
 
-    def visit(name: str, item: Any) -> None:
+    def visit(name, item):
         if isinstance(item, h5py.Dataset):
             text = item.dtype.kind == "O"
             found[name] = item.asstr()[()].tolist() if text else item[()]
@@ -141,10 +138,10 @@ def contents(path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def assert_same() -> Callable[..., None]:
+def assert_same():
     """Check that two files hold the same, to the bit."""
 
-    def check(one: Path, other: Path) -> None:
+    def check(one, other):
         first, second = contents(one), contents(other)
         assert first.keys() == second.keys()
         for name, value in first.items():

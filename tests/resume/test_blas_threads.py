@@ -1,9 +1,5 @@
 """Sums by BLAS, whose last bits depend on its threads: runs and observables use one."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
@@ -11,14 +7,13 @@ from threadpoolctl import ThreadpoolController
 import meanfield as mf
 from meanfield.carriers import particles
 from meanfield.observables import OBSERVABLES, observe
-from meanfield.snapshot import Snapshot
 from meanfield.trajectory import trajectory
 
 COUNTS = (1, 2, 3)
 
 
 @pytest.fixture
-def blas() -> Iterator[ThreadpoolController]:
+def blas():
     """What sets the number of BLAS threads; in the end it is as before."""
     import scipy.linalg.lapack  # noqa: F401
 
@@ -27,7 +22,7 @@ def blas() -> Iterator[ThreadpoolController]:
         yield controller
 
 
-def test_observables_do_not_depend_on_blas_threads(blas: ThreadpoolController) -> None:
+def test_observables_do_not_depend_on_blas_threads(blas):
     """Entropies, and with them the hash of results, would differ from machine to machine."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow("none", diffusivity=0.1))
     modes = np.random.default_rng(1).normal(size=(2, 6000)) / 1e4
@@ -45,11 +40,11 @@ def test_observables_do_not_depend_on_blas_threads(blas: ThreadpoolController) -
     assert found[0] == found[1] == found[2]
 
 
-def test_steps_do_not_depend_on_blas_threads(blas: ThreadpoolController) -> None:
+def test_steps_do_not_depend_on_blas_threads(blas):
     """The error of a step is a sum: the next step, and all that follows, would differ."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
     angles = np.random.default_rng(2).uniform(0.0, 6.0, 40_000)
-    found: list[Snapshot] = []
+    found = []
     for count in COUNTS:
         with blas.limit(limits=count, user_api="blas"):
             start = particles(problem, mf.Measure(mf.Circle(), angles))
@@ -61,11 +56,11 @@ def test_steps_do_not_depend_on_blas_threads(blas: ThreadpoolController) -> None
         assert np.array_equal(other.measure.points, found[0].measure.points)
 
 
-def test_blas_threads_are_given_back_between_snapshots(blas: ThreadpoolController) -> None:
+def test_blas_threads_are_given_back_between_snapshots(blas):
     """Whoever uses the library would find BLAS on one thread for what comes after."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
 
-    def counts() -> list[int]:
+    def counts():
         return [info["num_threads"] for info in blas.info() if info["user_api"] == "blas"]
 
     with blas.limit(limits=2, user_api="blas"):

@@ -3,17 +3,12 @@
 Every saved time, more representations and other processes: `test_runs`.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from run_folder import Folder
 
 from meanfield.recording import execute, times_after
 from meanfield.runfile import ConfigError, load_config
-from meanfield.runs import Run
 from meanfield.store.run_file import load
 
 LOGARITHMIC = ["time.spacing=log", "time.first=2"]
@@ -22,30 +17,36 @@ REPRESENTATIONS = {
     "normalized": ["problem.normalized=true", "time.end=6"],
     "particles": ["representation.name=particles", "representation.tokens=30"],
     "many": ["representation.name=particles", "representation.tokens=1000"],
-    "noisy": [
-        "problem.diffusivity=0.05",
-        "representation={name='particles', tokens=30, seed=3}",
-        "time.step=0.25",
-    ],
+    "noisy": ["problem.diffusivity=0.05", "representation={name='particles', tokens=30, seed=3}",
+              "time.step=0.25"],
     "characteristics": ["representation.name=characteristics"],
     # density, characteristics and atoms, with hand-overs between the saved times
     "auto": ["problem.normalized=true", "time.end=1e6", "time.save=9", *LOGARITHMIC],
-    "meeting": [
-        "initial={name='atoms', angles=[0, 0.4, 1, 2.5, 2.6]}",
-        "time.end=1e6",
-        *LOGARITHMIC,
-    ],
+    "meeting": ["initial={name='atoms', angles=[0, 0.4, 1, 2.5, 2.6]}", "time.end=1e6",
+                *LOGARITHMIC],
     "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
-}
+}  # fmt: skip
+
+
+def test_output_may_change_on_the_way(folder):
+    """Series of other observables would be of different lengths, or other states be refused."""
+    folder.run("output.observables=['entropy']", stop_after=3)
+    folder.run("output={observables=['order_parameter'], state='none'}", resume=True)
+    run = load(folder.output)
+    of = run.observables
+    assert np.isnan(of["entropy"]).tolist() == [False] * 3 + [True] * 6
+    assert np.isnan(of["order_parameter"]).tolist() == [True] * 3 + [False] * 6
+    assert not np.any(np.isnan(of["energy"]))
+    assert [m is not None for m in run.measures] == [True] * 3 + [False] * 6
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path):
     """A folder with a run file."""
     return Folder(tmp_path)
 
 
-def assert_equal_runs(first: Run, second: Run) -> None:
+def assert_equal_runs(first, second):
     """Equal to the bit, in everything that is computed."""
     assert np.array_equal(first.time, second.time)
     assert np.array_equal(first.moments, second.moments)
@@ -65,35 +66,37 @@ def assert_equal_runs(first: Run, second: Run) -> None:
             assert np.array_equal(getattr(one, name, None), getattr(other, name, None))
 
 
+def same_as_at_once(folder, *overrides):
+    """Check that the file is, to the bit, that of the run that was never interrupted."""
+    resumed = load(folder.output)
+    folder.run(*overrides, overwrite=True)
+    assert_equal_runs(resumed, load(folder.output))
+    return resumed
+
+
 @pytest.mark.parametrize("name", REPRESENTATIONS)
-def test_resumed_run_is_the_uninterrupted_one(folder: Folder, name: str) -> None:
+def test_resumed_run_is_the_uninterrupted_one(folder, name):
     """The result would depend on when a queue needed the machine."""
     overrides = REPRESENTATIONS[name]
     folder.run(*overrides, stop_after=2)
     assert load(folder.output).status.startswith("interrupted at t = ")
-    passed = folder.run(*overrides, resume=True)
-    assert len(passed) == 7
-    resumed = load(folder.output)
-    folder.run(*overrides, overwrite=True)
-    assert_equal_runs(resumed, load(folder.output))
-    assert resumed.status == "completed"
+    assert len(folder.run(*overrides, resume=True)) == 7
+    assert same_as_at_once(folder, *overrides).status == "completed"
 
 
-def test_chain_of_many_interruptions_changes_nothing(folder: Folder) -> None:
+def test_chain_of_many_interruptions_changes_nothing(folder):
     """Small differences would add up."""
     while not folder.output.exists() or load(folder.output).status != "completed":
         folder.run(stop_after=1, resume=True)
-    resumed = load(folder.output)
-    folder.run(overwrite=True)
-    assert_equal_runs(resumed, load(folder.output))
+    same_as_at_once(folder)
 
 
-def test_resume_without_a_file_starts(folder: Folder) -> None:
+def test_resume_without_a_file_starts(folder):
     """A script that always says --resume would never start."""
     assert len(folder.run(resume=True)) == 9
 
 
-def test_resume_of_a_file_without_rows_starts(folder: Folder) -> None:
+def test_resume_of_a_file_without_rows_starts(folder):
     """A run that was killed before its first row could not go on."""
     folder.run()
     complete = load(folder.output)
@@ -109,7 +112,7 @@ def test_resume_of_a_file_without_rows_starts(folder: Folder) -> None:
     assert_equal_runs(load(folder.output), complete)
 
 
-def test_completed_run_is_done_at_once(folder: Folder) -> None:
+def test_completed_run_is_done_at_once(folder):
     """A script that is started again would compute everything again, or touch the file."""
     folder.run()
     before = folder.output.read_bytes()
@@ -119,26 +122,20 @@ def test_completed_run_is_done_at_once(folder: Folder) -> None:
     assert folder.output.read_bytes() == before
 
 
-def test_larger_end_extends_the_run(folder: Folder) -> None:
-    """A run that turns out too short would have to start again."""
-    folder.run("time.end=10", "time.save=5")
-    assert folder.run("time.end=20", "time.save=9", resume=True) == [12.5, 15.0, 17.5, 20.0]
-    extended = load(folder.output)
-    folder.run(overwrite=True)
-    assert_equal_runs(extended, load(folder.output))
-    assert "end = 20" in load(folder.output).attributes["config"]
-
-
-def test_extension_keeps_what_was_saved(folder: Folder) -> None:
-    """Times that no longer fit the spacing would be refused, or removed."""
+def test_larger_end_extends_the_run_and_keeps_what_was_saved(folder):
+    """A run too short would start again, or times that no longer fit be removed."""
     folder.run("time.end=10", "time.save=5")
     assert folder.run("time.end=15", "time.save=4", resume=True) == [15.0]
     assert load(folder.output).time.tolist() == [0.0, 2.5, 5.0, 7.5, 10.0, 15.0]
     assert "end = 15" in load(folder.output).attributes["config"]
+    folder.run("time.end=10", "time.save=5", overwrite=True)
+    assert folder.run("time.end=20", "time.save=9", resume=True) == [12.5, 15.0, 17.5, 20.0]
+    same_as_at_once(folder)
+    assert "end = 20" in load(folder.output).attributes["config"]
 
 
 @pytest.mark.parametrize("new", [13, 17, 31])
-def test_extension_saves_no_time_twice(folder: Folder, new: int) -> None:
+def test_extension_saves_no_time_twice(folder, new):
     """Another spacing rounds other times: 1.2 and 1.2000000000000002 would both be saved."""
     end = 0.1 * (new - 1)
     cut = [*REPRESENTATIONS["atoms"], "time.end=0.6", "time.save=7"]
@@ -149,7 +146,7 @@ def test_extension_saves_no_time_twice(folder: Folder, new: int) -> None:
     assert np.abs(np.diff(time) - 0.1).max() < 1e-9
 
 
-def test_times_that_were_asked_for_are_different_however_close() -> None:
+def test_times_that_were_asked_for_are_different_however_close():
     """A run that was interrupted between two close times would lose the second one."""
     close = np.array([1.0, 1.2, np.nextafter(1.2, 2.0), 1.3])
     assert times_after(close, 1.2).tolist() == close[2:].tolist()
@@ -158,18 +155,17 @@ def test_times_that_were_asked_for_are_different_however_close() -> None:
     assert times_after(close, 1.3).tolist() == []
 
 
-def test_everything_saved_but_the_last_word(folder: Folder) -> None:
+def test_everything_saved_but_the_last_word(folder):
     """A run whose end was cut off would stay interrupted for ever."""
+    shorter = ("time.end=10", "time.save=5")
     folder.run(stop_after=5)
     assert load(folder.output).status == "interrupted at t = 10"
-    assert folder.run("time.end=10", "time.save=5", resume=True) == []
-    run = load(folder.output)
+    assert folder.run(*shorter, resume=True) == []
+    run = same_as_at_once(folder, *shorter)
     assert run.status == "completed" and "end = 10" in run.attributes["config"]
-    folder.run("time.end=10", "time.save=5", overwrite=True)
-    assert_equal_runs(run, load(folder.output))
 
 
-def test_resume_that_is_interrupted_at_once_says_how_far_it_is(folder: Folder) -> None:
+def test_resume_that_is_interrupted_at_once_says_how_far_it_is(folder):
     """The status would be that of a run that has only begun."""
     folder.run(stop_after=5)
     config = load_config(folder.config, (), folder.output)
@@ -178,7 +174,7 @@ def test_resume_that_is_interrupted_at_once_says_how_far_it_is(folder: Folder) -
     assert load(folder.output).status == "failed at t = 10"
 
 
-def test_resume_refuses_another_kernel_of_the_same_name(folder: Folder) -> None:
+def test_resume_refuses_another_kernel_of_the_same_name(folder):
     """A function that was edited meanwhile would go on with the state of another problem."""
     kernel = folder.config.with_name("k.py")
     overrides = ["problem.kernel=zonal", "problem.attention=k.py:f", *REPRESENTATIONS["atoms"]]
@@ -207,7 +203,7 @@ def test_resume_refuses_another_kernel_of_the_same_name(folder: Folder) -> None:
         ("compare.runs=5", r"\[compare\] runs"),
     ],
 )
-def test_resume_refuses_another_run(folder: Folder, override: str, key: str) -> None:
+def test_resume_refuses_another_run(folder, override, key):
     """Two halves of different runs would be taken for one."""
     folder.run(stop_after=3)
     before = folder.output.read_bytes()
@@ -217,34 +213,16 @@ def test_resume_refuses_another_run(folder: Folder, override: str, key: str) -> 
 
 
 @pytest.mark.parametrize(
-    "override",
-    ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.runs=20"],
+    "override", ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.runs=20"]
 )
-def test_a_default_that_is_written_out_is_no_difference(folder: Folder, override: str) -> None:
+def test_a_default_that_is_written_out_is_no_difference(folder, override):
     """A user would have to start again for having said what was meant anyway."""
     folder.run(stop_after=3)
     folder.run(override, resume=True)
     assert load(folder.output).status == "completed"
 
 
-def test_observables_may_change_on_the_way(folder: Folder) -> None:
-    """A resumed run with other observables would have series of different lengths."""
-    folder.run("output.observables=['entropy']", stop_after=3)
-    folder.run("output.observables=['order_parameter']", resume=True)
-    observables = load(folder.output).observables
-    assert np.isnan(observables["entropy"]).tolist() == [False] * 3 + [True] * 6
-    assert np.isnan(observables["order_parameter"]).tolist() == [True] * 3 + [False] * 6
-    assert not np.any(np.isnan(observables["energy"]))
-
-
-def test_states_may_change_on_the_way(folder: Folder) -> None:
-    """`state` belongs to the output: a change would be refused or break the file."""
-    folder.run(stop_after=3)
-    folder.run("output.state=none", resume=True)
-    assert [m is not None for m in load(folder.output).measures] == [True] * 3 + [False] * 6
-
-
-def test_damaged_output_is_not_continued(folder: Folder) -> None:
+def test_damaged_output_is_not_continued(folder):
     """A run would go on from garbage."""
     folder.run(stop_after=3)
     folder.output.write_bytes(folder.output.read_bytes()[:-5000])

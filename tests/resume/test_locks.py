@@ -1,12 +1,9 @@
 """One writer a file: the second is refused at once, whatever the way to the file."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,7 +45,7 @@ sys.exit(main())
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A working directory with a run file, and another way to it."""
     (tmp_path / "here").mkdir()
     (tmp_path / "there").symlink_to(tmp_path / "here")
@@ -58,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> bool:
+def refused(capsys, *arguments):
     """Whether a command ends with status 2 and the one line."""
     capsys.readouterr()
     status = main([*arguments, "--quiet"])
@@ -68,7 +65,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> bool:
 
 
 @contextmanager
-def holder(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def holder(*arguments):
     """A process that has begun to write, until the block ends: kill -9."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, *arguments, "--quiet"],
@@ -85,9 +82,7 @@ def holder(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_file_has_one_lock_whatever_the_way_to_it(
-    folder: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_file_has_one_lock_whatever_the_way_to_it(folder, command, capsys):
     """Two processes would write one file through two names."""
     Path("x.h5").touch()
     with writer_lock(folder / "here" / "x.h5"):
@@ -98,7 +93,7 @@ def test_file_has_one_lock_whatever_the_way_to_it(
 
 
 @pytest.mark.parametrize("command", COMMANDS[1:])
-def test_link_to_a_study_stays_a_link(folder: Path, command: str) -> None:
+def test_link_to_a_study_stays_a_link(folder, command):
     """The result would replace the link, and the place it points to stay empty."""
     options = [command, "x.toml", "-o", "link.h5", "--workers", "1", "--quiet"]
     assert main(options) == 0
@@ -108,13 +103,13 @@ def test_link_to_a_study_stays_a_link(folder: Path, command: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS[1:])
 def test_study_that_another_process_has_made_meanwhile_is_kept(
-    folder: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, command, capsys, monkeypatch
+):
     """Who waits for nothing, but starts a moment before the end of the other, would replace it."""
     made = b"\x89HDF\r\n\x1a\n meanfield_version made meanwhile"
 
     @contextmanager
-    def late(path: Path) -> Iterator[None]:
+    def late(path):
         path.write_bytes(made)
         with writer_lock(path):
             yield
@@ -127,7 +122,7 @@ def test_study_that_another_process_has_made_meanwhile_is_kept(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_result_goes_into_no_file_that_was_put_in_its_place(folder: Path, command: str) -> None:
+def test_result_goes_into_no_file_that_was_put_in_its_place(folder, command):
     """A run whose output is restored, moved or re-pointed would spoil the other file."""
     assert main([command, "x.toml", "-o", "other.h5", "--quiet"]) == 0
     other = Path("other.h5").read_bytes()
@@ -149,12 +144,7 @@ def test_result_goes_into_no_file_that_was_put_in_its_place(folder: Path, comman
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_second_process_is_refused_until_the_first_is_killed(
-    folder: Path,
-    command: str,
-    capsys: pytest.CaptureFixture[str],
-    assert_same: Callable[[Path, Path], None],
-) -> None:
+def test_second_process_is_refused_until_the_first_is_killed(folder, command, capsys, assert_same):
     """Two runs would write one file in turns; or a killed one could never be resumed."""
     workers = [] if command == "run" else ["--workers", "2"]
     first = [command, "x.toml", "-o", "x.h5", *workers]

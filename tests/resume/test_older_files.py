@@ -3,10 +3,7 @@
 Such a file stores the run file as its user wrote it: without the key.
 """
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,14 +28,14 @@ SOFTMAX = ("--set", "problem.normalization=softmax")
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
+def config(tmp_path):
     """A run file that names its normalization."""
     path = tmp_path / "x.toml"
     path.write_text(TEXT)
     return path
 
 
-def run_older(*arguments: str) -> None:
+def run_older(*arguments):
     """Execute a command that stores the run file without the key."""
     dumps = tomli_w.dumps
     with pytest.MonkeyPatch.context() as patch:
@@ -46,9 +43,7 @@ def run_older(*arguments: str) -> None:
         assert main([*arguments, "--quiet"]) == 0
 
 
-def test_older_run_loads_verifies_and_resumes_as_it_was(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_older_run_loads_verifies_and_resumes_as_it_was(config, tmp_path, capsys):
     """An older run without softmax would be read as softmax, or go on with it."""
     path, command = tmp_path / "x.h5", ("run", str(config), "--quiet")
     run_older(*command, "--set", "time.save=[0.5]")
@@ -65,9 +60,7 @@ def test_older_run_loads_verifies_and_resumes_as_it_was(
 
 
 @pytest.mark.parametrize("command", ["ensemble", "compare"])
-def test_older_study_resumes_as_it_was(
-    command: str, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_older_study_resumes_as_it_was(command, config, tmp_path, capsys):
     """Softmax runs would be added to a study without softmax."""
     path = tmp_path / f"x-{command}.h5"
     arguments = [command, str(config), "--quiet", "--workers", "1"]
@@ -79,9 +72,7 @@ def test_older_study_resumes_as_it_was(
     assert len(mf.load(path).tokens) == 3
 
 
-def test_older_sweep_resumes_as_it_was(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_older_sweep_resumes_as_it_was(config, tmp_path, capsys):
     """A folder would hold runs of two normalizations."""
     folder = tmp_path / "x-sweep"
     arguments = ["sweep", str(config), "--over", "problem.beta=2,3", "--quiet", "--workers", "1"]

@@ -1,12 +1,7 @@
 """Reading while a run or study writes: each read finds the first rows of the result, whole."""
 
-from __future__ import annotations
-
 import json
 import time as clock
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,35 +11,23 @@ from meanfield.commands.main import main
 from meanfield.store.study_file import read_result
 
 CONFIG = """\
-[problem]
-manifold = "circle"
-beta = 4.0
-normalized = true
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-8
-[time]
-end = 1e6
-spacing = "log"
-first = 2
-save = 100
-[ensemble]
-tokens = [20, 60]
-runs = 50
+problem = { manifold = "circle", beta = 4.0, normalized = true }
+initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]] }
+representation = { tolerance = 1e-8 }
+time = { end = 1e6, spacing = "log", first = 2, save = 100 }
+ensemble = { tokens = [20, 60], runs = 50 }
 """
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
+def config(tmp_path):
     """A run file."""
     path = tmp_path / "x.toml"
     path.write_text(CONFIG)
     return path
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def said(capsys, *arguments):
     """What a command prints, which succeeds and does not complain."""
     capsys.readouterr()
     assert main(list(arguments)) == 0
@@ -53,14 +36,14 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return captured.out
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
+def wait_for(condition):
     """Return when it holds; fail if that takes a minute."""
     deadline = clock.monotonic() + 300.0
     while not condition():
         assert clock.monotonic() < deadline
 
 
-def assert_first_rows(run: mf.Run, final: mf.Run) -> None:
+def assert_first_rows(run, final):
     """Every number is that of the same row of the finished run."""
     n = len(run.time)
     assert np.array_equal(run.time, final.time[:n])
@@ -78,16 +61,14 @@ def assert_first_rows(run: mf.Run, final: mf.Run) -> None:
             assert np.array_equal(getattr(one, name, None), getattr(other, name, None))
 
 
-def assert_growing(counts: list[int], total: int) -> None:
+def assert_growing(counts, total):
     """Reads saw the file grow, and never shrink."""
     assert counts == sorted(counts) and counts[-1] == total
     assert len(set(counts)) > 5
 
 
 @pytest.mark.slow
-def test_every_read_of_a_growing_run_is_its_first_rows(
-    config: Path, server: Any, survived: Callable[..., None]
-) -> None:
+def test_every_read_of_a_growing_run_is_its_first_rows(config, server, survived):
     """A notebook would fail now and then, or show half a row."""
     path = config.with_suffix(".h5")
     server("run", str(config), "-o", str(path), "--set", "time.save=2")
@@ -107,9 +88,7 @@ def test_every_read_of_a_growing_run_is_its_first_rows(
 
 
 @pytest.mark.slow
-def test_commands_show_a_growing_run(
-    config: Path, server: Any, capsys: pytest.CaptureFixture[str], survived: Callable[..., None]
-) -> None:
+def test_commands_show_a_growing_run(config, server, capsys, survived):
     """Looking at a run would have to wait for its end."""
     path, figure = config.with_suffix(".h5"), str(config.with_suffix(".png"))
     server("run", str(config), "-o", str(path), "--set", "time.save=2")
@@ -137,9 +116,7 @@ def test_commands_show_a_growing_run(
 
 
 @pytest.mark.slow
-def test_every_read_of_a_growing_ensemble_is_a_part_of_it(
-    config: Path, server: Any, capsys: pytest.CaptureFixture[str], survived: Callable[..., None]
-) -> None:
+def test_every_read_of_a_growing_ensemble_is_a_part_of_it(config, server, capsys, survived):
     """A study of days could not be looked at before its end."""
     path = config.with_suffix(".h5")
     server.begin("ensemble", str(config), "-o", str(path), "--workers", "1")

@@ -1,11 +1,8 @@
 """A run that ends after any saved time and is resumed is the uninterrupted one, to the bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,13 +38,13 @@ SPHERE_HEADS = (
 SINKHORN = "problem.normalization=sinkhorn"
 
 
-def particles(count: int, **more: Any) -> list[str]:
+def particles(count, **more):
     """Overrides for tokens."""
     keys = {"name": "'particles'", "tokens": count, "seed": 3, **more}
     return [f"representation.{key}={value}" for key, value in keys.items()]
 
 
-CASES: dict[str, tuple[str, list[str]]] = {
+CASES = {
     "density": (CIRCLE, ["representation.name=density"]),
     "density that grows": (CIRCLE, [SA, "time.end=7", "representation.name=density"]),
     "density with diffusion": (CIRCLE, [NOISE]),
@@ -123,7 +120,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 class Folder:
     """A folder with a run file, and commands in it."""
 
-    def __init__(self, path: Path, server: Callable[..., int], case: str) -> None:
+    def __init__(self, path, server, case):
         text, overrides = CASES[case]
         self.config, self.server = path / "run.toml", server
         self.config.write_text(text)
@@ -131,19 +128,19 @@ class Folder:
         np.save(path / "tokens.npy", np.random.default_rng(5).uniform(0.0, 6.0, 200))
         self.sets = [word for override in overrides for word in ("--set", override)]
 
-    def command(self, output: str, *options: str) -> list[str]:
+    def command(self, output, *options):
         """Words of a command."""
         path = self.config.with_name(output)
         return ["run", str(self.config), "-o", str(path), *self.sets, *options]
 
-    def run(self, output: str, *options: str, **end: Any) -> Path:
+    def run(self, output, *options, **end):
         """Run, and say where the file is."""
         status = self.server(*self.command(output, *options), **end)
         assert status == {"kill": 9, "interrupt": 130}.get(end.get("how", ""), 0)
         return self.config.with_name(output)
 
 
-def check_everywhere(folder: Folder, assert_same: Check) -> int:
+def check_everywhere(folder, assert_same):
     """Stop after every saved time, go on with other threads; how many times there are."""
     whole = folder.run("whole.h5", "--threads", "1", how="here")
     count = len(load(whole).time)
@@ -161,13 +158,7 @@ def check_everywhere(folder: Folder, assert_same: Check) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_resumed_after_any_row_is_the_same(
-    tmp_path: Path,
-    server: Callable[..., int],
-    assert_same: Check,
-    survived: Callable[..., None],
-    case: str,
-) -> None:
+def test_resumed_after_any_row_is_the_same(tmp_path, server, assert_same, survived, case):
     """The result would depend on when a queue needed the machine, or on its cores."""
     count = check_everywhere(Folder(tmp_path, server, case), assert_same)
     assert count > 4
@@ -188,13 +179,7 @@ CHAINED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CHAINED)
-def test_chain_of_interruptions_is_the_same(
-    tmp_path: Path,
-    server: Callable[..., int],
-    assert_same: Check,
-    survived: Callable[..., None],
-    case: str,
-) -> None:
+def test_chain_of_interruptions_is_the_same(tmp_path, server, assert_same, survived, case):
     """What a resumed run begins from would not be all it needs, and be lost the second time."""
     folder = Folder(tmp_path, server, case)
     whole = folder.run("whole.h5", "--threads", "1", how="here")
@@ -208,9 +193,7 @@ def test_chain_of_interruptions_is_the_same(
 
 
 @pytest.mark.slow
-def test_resumed_on_a_later_clock_is_the_same(
-    tmp_path: Path, server: Callable[..., int], assert_same: Check
-) -> None:
+def test_resumed_on_a_later_clock_is_the_same(tmp_path, server, assert_same):
     """A run would go on from the time since its clock started, or in another unit of time."""
     folder = Folder(tmp_path, server, "atoms far out in time")
     whole = folder.run("whole.h5", "--threads", "1", how="here")
@@ -223,9 +206,7 @@ def test_resumed_on_a_later_clock_is_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["noisy particles on the sphere", "auto from a law"])
-def test_fresh_interpreters_do_the_same(
-    tmp_path: Path, fresh_server: Callable[..., int], assert_same: Check, case: str
-) -> None:
+def test_fresh_interpreters_do_the_same(tmp_path, fresh_server, assert_same, case):
     """Something that a process remembers of earlier runs would be part of the result."""
     folder = Folder(tmp_path, fresh_server, case)
     folder.run("part.h5", after=3, how="kill")

@@ -1,10 +1,7 @@
 """An ensemble or comparison that ends after any task and is resumed is the uninterrupted one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import h5py
 import pytest
@@ -12,27 +9,15 @@ import pytest
 Check = Callable[[Path, Path], None]
 
 CONFIG = """\
-[problem]
-normalization = "none"
-manifold = "circle"
-beta = 5.0
-[initial]
-name = "perturbed_uniform"
-modes = [[3, 0.0, 0.2]]
-[representation]
-tolerance = 1e-6
-[time]
-end = 4.0
-save = 3
-[compare]
-tokens = [5, 20]
-runs = 3
-[ensemble]
-tokens = [20, 60]
-runs = 3
+problem = { normalization = "none", manifold = "circle", beta = 5.0 }
+initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
+representation = { tolerance = 1e-6 }
+time = { end = 4.0, save = 3 }
+compare = { tokens = [5, 20], runs = 3 }
+ensemble = { tokens = [20, 60], runs = 3 }
 """
 SPHERE = ["problem.manifold=sphere", "initial.modes=[[1, 0, 0.1], [3, -2, 0.05]]"]
-CASES: dict[str, tuple[str, list[str]]] = {
+CASES = {
     "ensemble": ("ensemble", []),
     "ensemble by density": (
         "ensemble",
@@ -49,13 +34,13 @@ TASKS = 6
 class Folder:
     """A folder with a run file, and a study of it."""
 
-    def __init__(self, path: Path, server: Callable[..., int], case: str) -> None:
+    def __init__(self, path, server, case):
         self.study, overrides = CASES[case]
         self.config, self.server = path / "study.toml", server
         self.config.write_text(CONFIG)
         self.sets = [word for override in overrides for word in ("--set", override)]
 
-    def run(self, output: str, workers: int, *options: str, **end: Any) -> Path:
+    def run(self, output, workers, *options, **end):
         """Run the study, and say where the file is."""
         path = self.config.with_name(output)
         words = [self.study, str(self.config), "-o", str(path), "--workers", str(workers)]
@@ -64,7 +49,7 @@ class Folder:
         return path
 
 
-def status(path: Path) -> str:
+def status(path):
     """What a file says of itself."""
     with h5py.File(path) as file:
         return str(file.attrs["status"])
@@ -72,13 +57,7 @@ def status(path: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_resumed_after_any_task_is_the_same(
-    tmp_path: Path,
-    server: Callable[..., int],
-    assert_same: Check,
-    survived: Callable[..., None],
-    case: str,
-) -> None:
+def test_resumed_after_any_task_is_the_same(tmp_path, server, assert_same, survived, case):
     """A study would depend on when a queue needed the machine."""
     folder = Folder(tmp_path, server, case)
     whole = folder.run("whole.h5", 1, how="here")
@@ -93,9 +72,7 @@ def test_resumed_after_any_task_is_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_chain_of_interruptions_is_the_same(
-    tmp_path: Path, server: Callable[..., int], assert_same: Check, case: str
-) -> None:
+def test_chain_of_interruptions_is_the_same(tmp_path, server, assert_same, case):
     """What was finished before would be run again, or be lost the second time."""
     folder = Folder(tmp_path, server, case)
     whole = folder.run("whole.h5", 1, how="here")
@@ -109,9 +86,7 @@ def test_chain_of_interruptions_is_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["ensemble", "comparison"])
-def test_workers_of_a_resumed_study_change_nothing(
-    tmp_path: Path, server: Callable[..., int], assert_same: Check, case: str
-) -> None:
+def test_workers_of_a_resumed_study_change_nothing(tmp_path, server, assert_same, case):
     """A study would have to be finished on a machine like that where it was begun."""
     folder = Folder(tmp_path, server, case)
     whole = folder.run("whole.h5", 1, how="here")
