@@ -1,7 +1,5 @@
 """Claims: which hold, what the table says, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from claims import Claim, near_zero, report
 
@@ -19,25 +17,21 @@ from claims import Claim, near_zero, report
         (1.0, 2.0, None, True),
     ],
 )
-def test_claim_holds_within_its_distance(beside, here, within, holds) -> None:
+def test_claim_holds_within_its_distance(beside, here, within, holds):
     """A wrong or missing number would pass, or a right one fail."""
     assert Claim("x", beside, here, within).holds == holds
 
 
-def test_only_values_of_the_source_are_published() -> None:
-    """A page would call a number of this package published."""
+def test_only_values_of_the_source_are_published():
+    """A page would call our number published; a claim on a text hold whatever comes out."""
     own, source = Claim("x", 1.0, 2.0), Claim("x", 1.0, 2.0, printed=True)
     assert (own.published, own.reference) == (None, 1.0)
     assert (source.published, source.reference) == (1.0, None)
-
-
-def test_text_has_no_distance() -> None:
-    """The claim would hold whatever comes out."""
     with pytest.raises(ValueError, match="x: within = 0.1 compares with a number, got 'four'"):
         Claim("x", "four", 4.0, within=0.1)
 
 
-def test_report_marks_failures_and_returns_the_status(capsys) -> None:
+def test_report_marks_failures_and_returns_the_status(capsys):
     """A failed experiment would end with status 0, or not say why."""
     claims = near_zero({"drift": (2e-14, 1e-14), "tail": (1e-12, 1e-10)})
     assert report(claims) == 1
@@ -49,7 +43,7 @@ def test_report_marks_failures_and_returns_the_status(capsys) -> None:
     assert "FAILED" not in capsys.readouterr().out
 
 
-def test_report_has_columns_with_values_only(capsys) -> None:
+def test_report_has_columns_with_values_only(capsys):
     """A column of dashes would hide the others."""
     report([Claim("$R$", 3, 3, 0.5, printed=True)])
     header, row = capsys.readouterr().out.splitlines()

@@ -1,10 +1,6 @@
 """Points of the comparison of laws with ensembles: what they derive, and from what."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +10,14 @@ import meanfield as mf
 from meanfield.studies import corrected_law
 from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble import ensemble
-from meanfield.studies.ensemble_results import Ensemble
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 FEW = {"samples": 50, "corrected_samples": 2}
 
 
-def point(**changes: object) -> LawPoint:
+def point(**changes):
     """Point with laws that are known."""
-    given: dict[str, object] = {
+    given = {
         "beta": 5.0,
         "tokens": 1000,
         "dimension": 1,
@@ -33,16 +28,16 @@ def point(**changes: object) -> LawPoint:
         "measured": CountLaw({2: 1.0}, 2.0, 0.02, 400),
         "carrier": "particles",
     }
-    return LawPoint(**(given | changes))  # type: ignore[arg-type]
+    return LawPoint(**(given | changes))
 
 
 @pytest.fixture(scope="module")
-def measured() -> Ensemble:
+def measured():
     """Small ensemble of two sizes."""
     return ensemble(PROBLEM, tokens=(50, 60), runs=4, seed=3)
 
 
-def test_ratios_have_the_errors_of_both_means() -> None:
+def test_ratios_have_the_errors_of_both_means():
     """Error bars of a ratio would miss one of its parts."""
     assert point().closed_form_ratio == pytest.approx((1.5, 1.5 * 0.01), rel=1e-14)
     ratio, error = point().corrected_ratio
@@ -53,13 +48,13 @@ def test_ratios_have_the_errors_of_both_means() -> None:
     assert error == pytest.approx(float(np.std(drawn)), rel=0.02)
 
 
-def test_distances_are_those_from_the_runs() -> None:
+def test_distances_are_those_from_the_runs():
     """A law would be compared with the other law."""
     assert point().linear_distance == 1.0
     assert point().corrected_distance == 0.5
 
 
-def test_sampling_distance_is_that_of_two_samples_of_one_law() -> None:
+def test_sampling_distance_is_that_of_two_samples_of_one_law():
     """Noise of finite samples would be taken for an error of the law, or the other way round."""
     rng = np.random.default_rng(1)
     values, shares = np.array([2, 3, 4]), np.array([0.2, 0.5, 0.3])
@@ -72,14 +67,11 @@ def test_sampling_distance_is_that_of_two_samples_of_one_law() -> None:
     assert np.mean(expected) == pytest.approx(np.mean(found), rel=0.08)
 
 
-def test_deviation_counts_standard_errors() -> None:
+def test_deviation_counts_standard_errors():
     """The check of the formula would be too strict or too lenient."""
     law = CountLaw({2: 0.5, 3: 0.5}, 2.5, 0.05, 100)
     assert point(linear=law, closed_form=2.4).linear_deviation == pytest.approx(2.0, rel=1e-12)
-
-
-def test_samples_all_alike_are_no_contradiction_of_a_mean_nearby() -> None:
-    """One maximum in every sample has no spread, and the exact mean is 1.0001."""
+    # One maximum in every sample has no spread, and the exact mean is 1.0001.
     law = CountLaw({1: 1.0}, 1.0, 0.0, 10_000)
     assert point(linear=law, closed_form=1.0001).linear_deviation == pytest.approx(-1.0, rel=1e-3)
     assert point(linear=law, closed_form=1.0).linear_deviation == 0.0
@@ -87,13 +79,13 @@ def test_samples_all_alike_are_no_contradiction_of_a_mean_nearby() -> None:
 
 
 @pytest.mark.parametrize(("dimension", "expected"), [(1, 3.0), (2, 3.711631)])
-def test_degree_alone_makes_its_own_number(dimension: int, expected: float) -> None:
+def test_degree_alone_makes_its_own_number(dimension, expected):
     """The staircase would be that of the other manifold."""
     assert degree_count(dimension, 3) == pytest.approx(expected, abs=1e-6)
     assert point(dimension=dimension).degree_count == degree_count(dimension, 3)
 
 
-def test_points_hold_the_runs_at_the_multiple(measured: Ensemble) -> None:
+def test_points_hold_the_runs_at_the_multiple(measured):
     """Clusters of another time or size would be compared."""
     points = law_points(PROBLEM, measured, multiple=1.0, **FEW)
     assert [p.tokens for p in points] == [50, 60]
@@ -105,7 +97,7 @@ def test_points_hold_the_runs_at_the_multiple(measured: Ensemble) -> None:
         assert (p.linear.samples, p.corrected.samples, p.measured.samples) == (50, 2, 4)
 
 
-def test_sizes_and_runs_not_made_are_left_out(measured: Ensemble) -> None:
+def test_sizes_and_runs_not_made_are_left_out(measured):
     """A run that is not there would count as -1 clusters."""
     counts = measured.counts.copy()
     counts[0], counts[1, 1:] = -1, -1
@@ -113,13 +105,11 @@ def test_sizes_and_runs_not_made_are_left_out(measured: Ensemble) -> None:
     assert (only.tokens, only.measured.samples) == (60, 1)
 
 
-def test_corrected_law_shares_no_numbers_with_the_runs(
-    measured: Ensemble, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_corrected_law_shares_no_numbers_with_the_runs(measured, monkeypatch):
     """Systems of few tokens would be the runs themselves, and agree with them for no reason."""
     seeds = []
 
-    def seen(*given: object) -> Iterator[tuple[range, np.ndarray]]:
+    def seen(*given):
         seeds.append(given[3])
         yield range(2), np.array([3, 3])
 
@@ -128,14 +118,12 @@ def test_corrected_law_shares_no_numbers_with_the_runs(
     assert 3 not in seeds and len(set(seeds)) == 2
 
 
-def test_second_analysis_samples_nothing(
-    measured: Ensemble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_second_analysis_samples_nothing(measured, tmp_path, monkeypatch):
     """An hour of samples would be made again, or others be read than were made."""
     store = tmp_path / "laws.json"
     first = law_points(PROBLEM, measured, store=store, **FEW)
 
-    def refuse(*given: object) -> None:
+    def refuse(*given):
         raise AssertionError("sampled again")
 
     monkeypatch.setattr("law_points.corrected_counts", refuse)
@@ -151,35 +139,7 @@ def test_second_analysis_samples_nothing(
         law_points(PROBLEM, measured, store=store, **FEW)
 
 
-def test_other_problem_is_refused(measured: Ensemble) -> None:
-    """Laws of one beta would be compared with runs of another."""
-    other = mf.Problem(mf.Circle(), mf.exponential(beta=7.0), mf.USA)
-    with pytest.raises(ValueError, match=r"its beta is 5.0, expected 7.0"):
-        law_points(other, measured, **FEW)
-
-
-def test_laws_are_of_uniform_tokens(measured: Ensemble) -> None:
-    """The laws say nothing of tokens that begin elsewhere."""
-    shaped = replace(measured, predicted=np.full(2, np.nan))
-    with pytest.raises(ValueError, match=r"the laws are those of uniform tokens"):
-        law_points(PROBLEM, shaped, **FEW)
-
-
-def test_multiple_must_be_one_of_the_ensemble(measured: Ensemble) -> None:
-    """The nearest time would be taken silently."""
-    with pytest.raises(ValueError, match=r"counted at \[1.0, 2.0\] onset times, got multiple = 3"):
-        law_points(PROBLEM, measured, multiple=3.0, **FEW)
-
-
-def test_stable_problem_is_refused(measured: Ensemble) -> None:
-    """There would be a dominant degree where none grows."""
-    stable = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.Flow("none", strength=-1.0))
-    claimed = replace(measured, attributes={})
-    with pytest.raises(ValueError, match=r"nothing grows: uniform is stable"):
-        law_points(stable, claimed, **FEW)
-
-
-def test_stored_counts_are_those_made(tmp_path: Path) -> None:
+def test_stored_counts_are_those_made(tmp_path):
     """Counts would change on the way through the file, or one entry replace another."""
     store = tmp_path / "laws.json"
     for key, counts in ((1, [3, 2, 3]), (2, [7])):
@@ -197,9 +157,29 @@ MISCOUNTED = [
 
 
 @pytest.mark.parametrize("text", ["{", "3", '[{"of": 1}]', "[3]", *MISCOUNTED])
-def test_store_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
+def test_store_of_something_else_is_refused(text, tmp_path):
     """A foreign file would be overwritten, or end in a message about keys."""
     store = tmp_path / "laws.json"
     store.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"holds no samples of laws: delete it"):
         stored_counts(store, {}, lambda: [np.array([1])])
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "options", "message"),
+    [
+        # Laws of one beta would be compared with runs of another.
+        (replace(PROBLEM, kernel=mf.exponential(7.0)), {}, {}, "its beta is 5.0, expected 7.0"),
+        # The laws say nothing of tokens that begin elsewhere.
+        (PROBLEM, {"predicted": np.full(2, np.nan)}, {}, "the laws are those of uniform tokens"),
+        # The nearest time would be taken silently.
+        (PROBLEM, {}, {"multiple": 3.0}, r"counted at \[1.0, 2.0\] onset times, got multiple = 3"),
+        # There would be a dominant degree where none grows.
+        (replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)), {"attributes": {}}, {},
+         "nothing grows: uniform is stable"),
+    ],
+)  # fmt: skip
+def test_laws_of_something_else_are_refused(measured, problem, changes, options, message):
+    """Numbers of two problems would be compared."""
+    with pytest.raises(ValueError, match=message):
+        law_points(problem, replace(measured, **changes), **options, **FEW)

@@ -1,7 +1,5 @@
 """`python experiments`: what it runs, lists and refuses, and its status."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import subprocess
@@ -38,7 +36,7 @@ def running():
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def own(tmp_path, monkeypatch):
     """Two experiments, of which the second one fails."""
     for name, about, option in (("right_one", 1, "keep"), ("wrong_one", 2, "late")):
         (tmp_path / name).mkdir()
@@ -60,13 +58,13 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (["wrong_one", "--short"], 1, "FAILED"),
     ],
 )
-def test_an_experiment_runs_in_both_forms(own, capsys, arguments, status, said) -> None:
+def test_an_experiment_runs_in_both_forms(own, capsys, arguments, status, said):
     """An option would not arrive, or a claim that fails end with status 0."""
     assert own.main(arguments) == status
     assert said in capsys.readouterr().out
 
 
-def test_all_run_after_one_fails(own, monkeypatch, capfd) -> None:
+def test_all_run_after_one_fails(own, monkeypatch, capfd):
     """The first failure would hide the others, or the status say that all hold."""
     # Each runs in a process of its own, which must use these experiments.
     run = subprocess.run
@@ -82,7 +80,7 @@ def test_all_run_after_one_fails(own, monkeypatch, capfd) -> None:
     assert said == ["== right_one", "== wrong_one", "== FAILED: wrong_one"]
 
 
-def test_list_has_times_and_first_lines(own, capsys) -> None:
+def test_list_has_times_and_first_lines(own, capsys):
     """Somebody would begin an hour's work without knowing, or not find an experiment."""
     assert own.main(["--list"]) == 0
     rows = capsys.readouterr().out.splitlines()
@@ -100,20 +98,20 @@ def test_list_has_times_and_first_lines(own, capsys) -> None:
         (["--all", "--keep"], "--keep is an option of right_one alone."),
     ],
 )
-def test_wrong_command_lines_end_in_one_line(own, capsys, arguments, said) -> None:
+def test_wrong_command_lines_end_in_one_line(own, capsys, arguments, said):
     """A slip would end in a traceback, or run something else for an hour."""
     assert own.main(arguments) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
 
 
-def test_published_figures_run_the_same_way(own, capsys) -> None:
+def test_published_figures_run_the_same_way(own, capsys):
     """A reader of `python experiments --help` would get another list."""
     assert own.main(["published", "--list"]) == 0
     assert "eigenvalues " in capsys.readouterr().out
 
 
-def test_list_works_from_any_folder(tmp_path: Path) -> None:
+def test_list_works_from_any_folder(tmp_path):
     """The scripts would be found from the checkout alone."""
     for options in (["--list"], ["published", "--list"]):
         done = subprocess.run(
@@ -123,7 +121,7 @@ def test_list_works_from_any_folder(tmp_path: Path) -> None:
 
 
 @together("name", running().experiments())
-def test_experiment_follows_the_protocol(name) -> None:
+def test_experiment_follows_the_protocol(name):
     """`python experiments --list` or NAME would end in a traceback, weeks later."""
     module = running()
     about, seconds = module.described(FOLDER / name / "analyse.py")

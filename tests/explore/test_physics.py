@@ -8,14 +8,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.explore.frames import COLOURS
-from meanfield.explore.physics import (
-    RANGES,
-    Setting,
-    explored,
-    linear_law,
-    rates_of,
-    setting_of,
-)
+from meanfield.explore.physics import RANGES, Setting, explored, linear_law, rates_of, setting_of
 from meanfield.explore.server import PAGES
 
 

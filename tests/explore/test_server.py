@@ -79,13 +79,13 @@ def test_the_newest_ends_the_one_before(server):
     connection.close()
 
 
-def test_a_port_that_is_taken_is_said(server, capsys):
+def test_a_port_that_is_taken_is_said(server, cli):
     """The command would end with a traceback."""
     port = str(server.server_address[1])
-    assert main(["explore", "--no-open", "--port", port]) == 2
-    assert f"port {port} is in use. Choose another --port" in capsys.readouterr().err
-    assert main(["explore", "--port", "70000"]) == 2
-    assert "70000 is above 65535" in capsys.readouterr().err
+    cli("explore", "--no-open", "--port", port, status=2)
+    assert f"port {port} is in use. Choose another --port" in cli.err
+    cli("explore", "--port", 70000, status=2)
+    assert "70000 is above 65535" in cli.err
 
 
 def test_many_connections_at_once_are_answered():

@@ -1,7 +1,5 @@
 """Every figure of the gallery in its short form: numbers, arrays, drawing; and the table itself."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys
@@ -24,7 +22,7 @@ FIGURES = [
 
 
 @pytest.mark.parametrize(("name", "published"), FIGURES)
-def test_numbers_are_the_published_ones_and_drawn(name: str, published: bool) -> None:
+def test_numbers_are_the_published_ones_and_drawn(name, published):
     """A figure would no longer show what its source shows, or could not be drawn or stored."""
     maker = maker_of(ENTRIES[name])
     made = maker.compute(short=True, published=published)
@@ -37,7 +35,7 @@ def test_numbers_are_the_published_ones_and_drawn(name: str, published: bool) ->
     assert figure.axes and all(axes.has_data() for axes in figure.axes if axes.axison)
 
 
-def test_table_is_sorted_and_loads_nothing_heavy() -> None:
+def test_table_is_sorted_and_loads_nothing_heavy():
     """A name would be hard to find, or the list of names take a second."""
     assert list(ENTRIES) == sorted(ENTRIES)
     code = "import published, sys; print('numpy' in sys.modules)"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from claims import Claim
-from matplotlib.figure import Figure
 from published import pages, reproduce
 from published.entry import Entry, Reproduction
 
@@ -25,18 +22,18 @@ LINE = Entry(
 class Line:
     """Makes a figure at once; by the source's scheme its number is another one."""
 
-    def compute(self, short: bool, published: bool, progress: Callable) -> Reproduction:
+    def compute(self, short, published, progress):
         """One number and two points."""
         found = sum(progress([1.0, 2.0], 2, "points")) + published
         return Reproduction((Claim("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
 
-    def draw(self, figure: Figure, reproduction: Reproduction) -> None:
+    def draw(self, figure, reproduction):
         """Both points."""
         figure.subplots().plot(reproduction.data["x"])
 
 
 @pytest.fixture(autouse=True)
-def entries(monkeypatch: pytest.MonkeyPatch) -> None:
+def entries(monkeypatch):
     """Two figures; the second one has no scheme of its own."""
     for module in (reproduce, pages):
         monkeypatch.setattr(module, "maker_of", lambda entry: Line())
@@ -44,7 +41,7 @@ def entries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduce, "ENTRIES", {"line": LINE, "plain": plain})
 
 
-def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_hold_what_was_computed(tmp_path, capsys):
     """A number would be lost on its way to the files, or a card lead nowhere."""
     folder = tmp_path / "new"
     assert main(["reproduce", "--all", "-o", str(folder), "--index"]) == 0
@@ -63,13 +60,13 @@ def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert index.endswith("line\nplain\n```\n")
 
 
-def test_bars_of_formulas_part_no_cells() -> None:
+def test_bars_of_formulas_part_no_cells():
     """A page would show a number in the column of another one."""
     made = Reproduction((Claim("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
     assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
 
 
-def test_page_of_a_short_form_says_so(tmp_path: Path) -> None:
+def test_page_of_a_short_form_says_so(tmp_path):
     """A coarse figure would be taken for the whole one."""
     assert main(["reproduce", "line", "--short", "-o", str(tmp_path), "--quiet"]) == 0
     page = (tmp_path / "line.md").read_text()
@@ -78,9 +75,7 @@ def test_page_of_a_short_form_says_so(tmp_path: Path) -> None:
     assert "short" not in (tmp_path / "line.md").read_text()
 
 
-def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(tmp_path, capsys):
     """A wrong figure would pass, or be taken for that of this package."""
     assert main(["reproduce", "--all", "--published", "-o", str(tmp_path), "--quiet"]) == 1
     told = capsys.readouterr()
@@ -88,45 +83,37 @@ def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(
     assert (tmp_path / "line-published.md").exists() and not (tmp_path / "line.md").exists()
 
 
-def test_files_are_replaced_when_asked_and_ours(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_are_replaced_when_asked_and_ours(tmp_path, cli):
     """Somebody's file would be lost."""
-    asked = ["reproduce", "line", "-o", str(tmp_path), "--quiet"]
-    assert main(asked) == 0 and main(asked) == 2
-    assert "line.npz exists: use --overwrite to replace it" in capsys.readouterr().err
-    assert main([*asked, "--overwrite"]) == 0
+    asked = ["reproduce", "line", "-o", tmp_path, "--quiet"]
+    cli(*asked)
+    cli(*asked, status=2)
+    assert "line.npz exists: use --overwrite to replace it" in cli.err
+    cli(*asked, "--overwrite")
     (tmp_path / "line.csv").write_text("my numbers")
-    assert main([*asked, "--overwrite"]) == 2
-    assert "line.csv was not written by meanfield reproduce" in capsys.readouterr().err
+    cli(*asked, "--overwrite", status=2)
+    assert "line.csv was not written by meanfield reproduce" in cli.err
     assert (tmp_path / "line.csv").read_text() == "my numbers"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("line", "told"),
     [
-        (["lime"], "NAME 'lime' is not known. Did you mean line? Known: line, plain."),
-        (["plain", "--published"], "plain has no scheme of its own to run: --published is for"),
-        (["--all", "line"], "--all makes line, too: give names, or --all."),
-        ([], "NAME is missing: give names of figures, --all, or --list to see them."),
-        (["line", "-o", "no/where"], "-o no/where is no folder to write to: No such file"),
+        ("lime", "NAME 'lime' is not known. Did you mean line? Known: line, plain."),
+        ("plain --published", "plain has no scheme of its own to run: --published is for"),
+        ("--all line", "--all makes line, too: give names, or --all."),
+        ("", "NAME is missing: give names of figures, --all, or --list to see them."),
+        ("line -o no/where", "-o no/where is no folder to write to: No such file"),
     ],
 )
-def test_what_is_refused(
-    arguments: list[str],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_refused(line, told, tmp_path, monkeypatch, cli):
     """A slip would take a minute, or a traceback."""
     monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", *arguments]) == 2
-    assert told in capsys.readouterr().err and not list(tmp_path.iterdir())
+    cli("reproduce", *line.split(), status=2)
+    assert told in cli.err and not list(tmp_path.iterdir())
 
 
-def test_list_has_times(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_has_times(cli):
     """Somebody would begin what takes minutes without knowing."""
-    assert main(["reproduce", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli("reproduce", "--list").splitlines()
     assert lines[1].split() == ["line", "A", "line", "a", "paper", "1", "s", "2", "min"]

@@ -1,7 +1,5 @@
 """Runs as xarray datasets, and run files opened by xarray itself."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -15,28 +13,18 @@ from meanfield.store.run_file import load
 
 CONFIG = """
 title = "small"
-[problem]
-manifold = "circle"
-kernel = "exponential"
-beta = 5.0
-normalized = false
-[initial]
-name = "perturbed_uniform"
-modes = [[3, 0.1, 0.0]]
-[representation]
-name = "REPRESENTATION"
-[time]
-end = 10.0
-save = 6
+problem = { manifold = "circle", kernel = "exponential", beta = 5.0, normalized = false }
+initial = { name = "perturbed_uniform", modes = [[3, 0.1, 0.0]] }
+representation = { name = "density" }
+time = { end = 10.0, save = 6 }
 """
 
 
 @pytest.fixture(params=["density", "particles"])
 def path(request, tmp_path):
     """Run file as the command writes it."""
-    text = CONFIG.replace('"REPRESENTATION"', f'"{request.param}"')
-    if request.param == "particles":
-        text = text.replace("[time]", "tokens = 300\n[time]")
+    tokens = 'name = "particles", tokens = 300'
+    text = CONFIG if request.param == "density" else CONFIG.replace('name = "density"', tokens)
     (tmp_path / "run.toml").write_text(text)
     output = tmp_path / "run.h5"
     assert main(["run", str(tmp_path / "run.toml"), "-o", str(output), "--quiet"]) == 0
@@ -61,43 +49,28 @@ def test_dataset_holds_the_numbers_of_the_run(path):
     assert dataset.representation.values.tolist() == list(run.representation)
 
 
-def test_growth_rates_stand_beside_their_degree(path):
-    """Rates against a shifted degree would show here; above those stored they are unknown."""
+def test_dataset_says_what_it_is_and_survives_netcdf(path, tmp_path):
+    """Rates would stand at a shifted degree, plots lack labels, NetCDF not know a type."""
     dataset = load(path).to_xarray()
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     assert float(dataset.growth_rates.sel(degree=3)) == mf.growth_rates(problem)[3]
     assert bool(np.isnan(dataset.growth_rates[-1]))
-
-
-def test_axes_and_variables_say_what_they_are(path):
-    """Plots of the dataset would lack labels."""
-    dataset = load(path).to_xarray()
     assert dataset.time.attrs["units"] == "scaled time"
     assert dataset.time.attrs["paper_time_factor"] == pytest.approx(np.exp(-5.0))
     assert dataset.attrs["title"] == "small" and dataset.attrs["beta"] == 5.0
     assert dataset.clusters_centre.attrs["units"] == "rad"
     unnamed = [name for name, values in dataset.items() if not values.attrs.get("long_name")]
     assert unnamed == []
-
-
-def test_dataset_survives_netcdf(path, tmp_path):
-    """Booleans or text that NetCDF does not know would show here."""
-    dataset = load(path).to_xarray()
     dataset.to_netcdf(tmp_path / "copy.nc", engine="h5netcdf")
     with xarray.open_dataset(tmp_path / "copy.nc", engine="h5netcdf") as copy:
         assert copy.identical(dataset)
 
 
-def test_runs_made_in_python_become_datasets():
-    """Without a file some attributes are missing."""
+def test_runs_made_in_python_become_datasets(monkeypatch):
+    """Without a file some attributes are missing; an ImportError would not say what to install."""
     run = simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=3)
     dataset = run.to_xarray()
     assert dataset.attrs["manifold"] == "circle" and dataset.sizes["time"] == 3
-
-
-def test_missing_xarray_is_one_line(monkeypatch):
-    """An ImportError would not say what to install."""
-    run = simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=3)
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(ValueError, match="needs xarray: pip install xarray h5netcdf"):
         run.to_xarray()

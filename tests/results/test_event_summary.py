@@ -1,7 +1,5 @@
 """What happened during a run, in words and for programs."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -18,13 +16,13 @@ MERGE = Event(1e67, "merge", "clusters of mass 0.5 and 0.2 have met", (0, 2), (0
 EVENTS = [HAND_OVER, *ATOMS, NOTE, MERGE]
 
 
-def merges(count: int) -> list[Event]:
+def merges(count):
     """Merges whose lighter cluster is heaviest in the middle."""
     masses = 0.4 - 0.3 * np.abs(np.linspace(-1, 1, count))
     return [Event(10.0 + i, "merge", f"merge {i}", (0, 1), (0.6, m)) for i, m in enumerate(masses)]
 
 
-def test_what_happened_is_told_in_order() -> None:
+def test_what_happened_is_told_in_order():
     """The story would be told backwards, or the atoms flood it."""
     rows, others = event_summary(EVENTS)
     assert rows == [
@@ -40,19 +38,21 @@ def test_what_happened_is_told_in_order() -> None:
     ("masses", "words"),
     [([1.0], "an atom of mass 1 begins"), ([0.25] * 4, "4 atoms begin, mass 0.25 each")],
 )
-def test_atoms_that_begin_are_one_line(masses: list[float], words: str) -> None:
+def test_atoms_that_begin_are_one_line(masses, words):
     """'1 atoms' and 'from 0.25 to 0.25' read badly."""
     begun = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
     assert event_summary(begun)[0] == [(0.0, words)]
 
 
-def test_atoms_of_other_times_are_other_lines() -> None:
-    """Atoms that begin later would seem to be there from the start."""
+def test_atoms_of_other_times_are_other_lines():
+    """Later atoms would seem there from the start; programs have to ask whether names are there."""
     later = Event(9.0, "cluster", "", (9, -1), (0.1, np.nan))
     assert [time for time, _ in event_summary([*EVENTS, later])[0]].count(9.0) == 1
+    empty = {"count": 0, "numbers": [], "masses": [], "times": []}
+    assert event_summary_json([]) == {"events": [], "clusters": empty}
 
 
-def test_a_thousand_merges_are_twenty_lines() -> None:
+def test_a_thousand_merges_are_twenty_lines():
     """A table of a thousand lines hides what matters: hand-overs and heavy clusters."""
     rows, others = event_summary([HAND_OVER, *merges(1001)])
     assert len(rows) == 20 and others == "... and 982 more"
@@ -61,7 +61,7 @@ def test_a_thousand_merges_are_twenty_lines() -> None:
     assert [time for time, _ in rows] == sorted(time for time, _ in rows)
 
 
-def test_lines_of_progress_leave_out_the_atoms() -> None:
+def test_lines_of_progress_leave_out_the_atoms():
     """A thousand tokens that become atoms are one hand-over."""
     assert event_lines(EVENTS) == [
         "t = 3.5: characteristics -> atoms: they have met",
@@ -71,7 +71,7 @@ def test_lines_of_progress_leave_out_the_atoms() -> None:
     assert event_lines(merges(40))[-1] == "... and 20 more" and event_lines([]) == []
 
 
-def test_programs_get_all_of_it_without_gaps() -> None:
+def test_programs_get_all_of_it_without_gaps():
     """NaN is no JSON, and null for what does not apply has to be filtered by every reader."""
     answer = json.loads(Report([], event_summary_json(EVENTS)).json())
     assert answer["events"] == [
@@ -83,9 +83,3 @@ def test_programs_get_all_of_it_without_gaps() -> None:
         "count": 3, "numbers": [0, 1, 2], "masses": [0.5, 0.3, 0.2], "times": [3.5] * 3,
     }  # fmt: skip
     assert "null" not in Report([], event_summary_json(EVENTS)).json()
-
-
-def test_run_without_events_says_so() -> None:
-    """A program would have to ask whether the names are there."""
-    empty = {"count": 0, "numbers": [], "masses": [], "times": []}
-    assert event_summary_json([]) == {"events": [], "clusters": empty}

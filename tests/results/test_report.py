@@ -1,7 +1,5 @@
 """Tables for people, JSON for programs."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 
@@ -11,14 +9,10 @@ import pytest
 from meanfield.results.report import Report, facts, table
 
 
-def test_columns_are_aligned() -> None:
-    """A table could not be read."""
+def test_columns_and_facts_are_aligned():
+    """A table or a list of facts could not be read."""
     lines = table(["n", "value"], [[1, 0.5], [1000, None]]).splitlines()
     assert lines == ["   n  value", "   1    0.5", "1000      -"]
-
-
-def test_facts_are_aligned() -> None:
-    """A list of facts could not be read."""
     assert facts([("a", 1), ("long", 0.1 + 0.2)]) == "a     1\nlong  0.3"
 
 
@@ -33,10 +27,10 @@ def test_facts_are_aligned() -> None:
         (0.1 + 0.2, 0.1 + 0.2),
     ],
 )
-def test_json_is_strict_and_exact(value: object, expected: object) -> None:
+def test_json_is_strict_and_exact(value, expected):
     """Another program could not read it, or would read other numbers."""
 
-    def refuse(constant: str) -> None:
+    def refuse(constant):
         raise AssertionError(constant)
 
     assert json.loads(Report([], value).json(), parse_constant=refuse) == expected
@@ -54,7 +48,7 @@ REPORT = Report(
 )
 
 
-def test_report_has_lines_around_its_tables() -> None:
+def test_report_has_lines_around_its_tables():
     """A table would stand without its caption or its legend."""
     assert (
         REPORT.text()
@@ -63,7 +57,7 @@ def test_report_has_lines_around_its_tables() -> None:
     )
 
 
-def test_report_is_a_page_of_tables() -> None:
+def test_report_is_a_page_of_tables():
     """A notebook would show a text, or run what a title holds."""
     page = ElementTree.fromstring(f"<div>{REPORT.html()}</div>")
     words = ["".join(each.itertext()) for each in page]
@@ -72,14 +66,14 @@ def test_report_is_a_page_of_tables() -> None:
     assert rows == [["a|b", "0.5"], ["n", "x"], ["1", "0.1"], ["2", "<"]]
 
 
-def test_long_tables_are_short_on_pages() -> None:
+def test_long_tables_are_short_on_pages():
     """A notebook would hold thousands of rows, or not say that rows are missing."""
     page = Report([table(["n"], [[n] for n in range(1000)])], {}).html()
     assert page.count("<tr>") == 62 and '<td style="text-align: left">...</td>' in page
     assert ">0<" in page and ">999<" in page and ">500<" not in page
 
 
-def test_report_is_markdown_json_and_csv() -> None:
+def test_report_is_markdown_json_and_csv():
     """A note, a program and a spreadsheet would each need a renderer of their own."""
     assert REPORT.markdown().startswith("**<Study>**\n\n|  |  |\n| --- | --- |\n| a\\|b | 0.5 |")
     assert "above\n\n| n | x |\n| --- | --- |\n| 1 | 0.1 |" in REPORT.markdown()

@@ -1,9 +1,6 @@
 """Tables of notebooks: well-formed, escaped, with the units of what they show."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,14 +17,14 @@ PROBLEM = mf.Problem(
 LAW = PROBLEM.initial
 
 
-def cells(shown: Any) -> dict[str, str]:
+def cells(shown):
     """Pairs of a table as a browser reads them: a name and the rest of its row."""
     page = ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")
     rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
     return {row[0]: " | ".join(row[1:]) for row in rows}
 
 
-def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
+def test_run_tells_its_unit_its_clusters_and_its_end():
     """Numbers would stand without what they are, as three scalars without a time."""
     run = mf.simulate(PROBLEM, until=1.5, unit="paper", save=16)
     told = cells(run)
@@ -49,7 +46,7 @@ def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
     assert cells(nothing)["ended"] == "completed"
 
 
-def test_many_changes_of_the_number_of_clusters_stay_one_line() -> None:
+def test_many_changes_of_the_number_of_clusters_stay_one_line():
     """Noisy counts would fill the page."""
     run = mf.simulate(PROBLEM, until=1.0, save=40)
     counts = np.arange(40) % 2 + 2.0
@@ -57,7 +54,7 @@ def test_many_changes_of_the_number_of_clusters_stay_one_line() -> None:
     assert told["clusters"].count("from t") == 8 and ", ...," in told["clusters"]
 
 
-def test_problem_tells_what_it_is_made_of_and_how_it_grows() -> None:
+def test_problem_tells_what_it_is_made_of_and_how_it_grows():
     """A notebook would show one long line."""
     told = cells(PROBLEM)
     assert told["kernel"] == "exponential(beta=4.0)" and told["manifold"] == "circle"
@@ -73,7 +70,7 @@ def test_problem_tells_what_it_is_made_of_and_how_it_grows() -> None:
     )
 
 
-def test_problem_with_heads_tells_them_and_what_is_not_known() -> None:
+def test_problem_with_heads_tells_them_and_what_is_not_known():
     """A table would claim a kernel, and rates, that heads with matrices have not."""
     heads = [mf.Head(score=[3.0, 1.0], value=[[0, -1], [1, 0]]), mf.Head(beta=1.0)]
     told = cells(mf.Problem(CIRCLE, mf.Attention(heads, "none", beta=2.0), initial=mf.uniform()))
@@ -86,7 +83,7 @@ def test_problem_with_heads_tells_them_and_what_is_not_known() -> None:
     assert cells(doubly)["fastest degree"].startswith("3, grows at the rate 0.5129 ")
 
 
-def test_laws_of_the_users_own_are_told_by_name() -> None:
+def test_laws_of_the_users_own_are_told_by_name():
     """A notebook would show where in memory the function lies."""
     law = mf.Law("mine", lambda space: mf.Density(space, [1.0, 0.1]))
     assert cells(replace(PROBLEM, initial=law))["initial law"] == "Law('mine', <lambda>)"
@@ -94,7 +91,7 @@ def test_laws_of_the_users_own_are_told_by_name() -> None:
     assert cells(replace(PROBLEM, initial=plain))["initial law"] == "plain"
 
 
-def test_prediction_tells_its_laws() -> None:
+def test_prediction_tells_its_laws():
     """The answer would have to be asked for by attribute."""
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.USA)
     told = cells(mf.predict_clusters(problem, 100, samples=200, corrected=False))
@@ -108,7 +105,7 @@ def test_prediction_tells_its_laws() -> None:
     assert told["clusters"].startswith("none: uniform is stable")
 
 
-def test_studies_have_a_row_a_size() -> None:
+def test_studies_have_a_row_a_size():
     """A table would leave out a size, what was solved, or how it ended."""
     made = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)
     told, page = cells(made), made._repr_html_()
@@ -123,7 +120,7 @@ def test_studies_have_a_row_a_size() -> None:
     assert told["ended"] == "running" and told["scaled time"].startswith("t = ")
 
 
-def test_phase_tells_where_order_sets_in() -> None:
+def test_phase_tells_where_order_sets_in():
     """A raw dataclass would be printed, and diffusivities without their unit."""
     family = lambda beta: mf.Problem(CIRCLE, mf.exponential(beta), mf.USA)  # noqa: E731
     diagram = mf.phase_diagram(family, [2.4, 3.0])
@@ -139,7 +136,7 @@ def test_phase_tells_where_order_sets_in() -> None:
     assert "Where order sets in, diffusivities in scaled time" in diagram._repr_html_()
 
 
-def test_state_tells_its_order() -> None:
+def test_state_tells_its_order():
     """A notebook would show its problem and little else."""
     noisy = mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", diffusivity=0.05))
     state = mf.stationary_state(noisy)
@@ -147,7 +144,7 @@ def test_state_tells_its_order() -> None:
 
 
 @pytest.mark.parametrize("text", ["<script>", '"&'])
-def test_everything_is_escaped(text: str) -> None:
+def test_everything_is_escaped(text):
     """A title from somebody else's file would run in the notebook."""
     page = ElementTree.fromstring(html_table(text, [(text, text), ("", bars([1.0], text))]))
     plain, drawn = page.iter("td")
@@ -155,7 +152,7 @@ def test_everything_is_escaped(text: str) -> None:
     assert drawn[0].get("aria-label") == text
 
 
-def test_drawings_show_on_light_and_dark_pages() -> None:
+def test_drawings_show_on_light_and_dark_pages():
     """Black curves would be lost on a dark notebook."""
     run = mf.simulate(PROBLEM, until=1.0, save=5)
     prediction = mf.predict_clusters(PROBLEM, 100, samples=200, corrected=False)
@@ -168,7 +165,7 @@ def test_drawings_show_on_light_and_dark_pages() -> None:
         assert not any("color" in one.get("style", "") for one in page.iter())
 
 
-def test_sparklines_have_the_heights_of_their_values() -> None:
+def test_sparklines_have_the_heights_of_their_values():
     """A curve would fall where values rise, bars would hide which is the largest."""
     assert 'd="M1 17L48 9L95 1"' in curve(np.array([-1.0, 0.0, 1.0]), "").shapes
     assert curve(np.full(3, np.nan), "<").html == "&lt;"

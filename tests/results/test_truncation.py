@@ -1,7 +1,5 @@
 """What `check` and `info` say of the degrees in use."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -11,12 +9,12 @@ from meanfield.carriers.options import Options
 from meanfield.results.truncation import truncation_summary
 
 
-def told(problem: mf.Problem, *carriers: str, tokens: int | None = None) -> str | None:
+def told(problem, *carriers, tokens=None):
     """The line, with options as they are by default."""
     return truncation_summary(problem, Options(), carriers, tokens)
 
 
-def test_softmax_is_certified_from_some_partition_on() -> None:
+def test_softmax_is_certified_from_some_partition_on():
     """The smallest Z of all may be below what is cut off; n tokens have one above 1 / n."""
     problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA)
     kept = mf.truncation(problem)
@@ -31,7 +29,7 @@ def test_softmax_is_certified_from_some_partition_on() -> None:
     )
 
 
-def test_each_degree_is_named_once() -> None:
+def test_each_degree_is_named_once():
     """Carriers of one degree are one clause, and those that sum over pairs cut nothing off."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.USA)
     line = told(problem, "density", "characteristics", "atoms") or ""
