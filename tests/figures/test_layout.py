@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.figures.data.clusters import clusters_picture
