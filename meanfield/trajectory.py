@@ -247,10 +247,7 @@ class _Evolution:
             self._halvings, self._taken = 0, stepper
             events, last = carrier.events(stepper), self._stage_end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
-            if self._repeats:
-                # What states inside share was counted with the step.
-                stepper.dense_output(stepper.previous_time)
-                self._repeats = False
+            self._repeats = False
             return True
         # The step left what this representation resolves: take it again, with the next one
         # or refined, or shorter where nothing else is left, to come close to the limit.
@@ -273,8 +270,7 @@ class _Evolution:
         stepper = self._taken
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
-        # What goes on from the end of a stage is as accurate as a step.
-        return (stepper.shorter_step if time == self._stage_end else stepper.dense_output)(clock)
+        return stepper.dense_output(clock)
 
     def retake(self, step: float) -> None:
         """Take the step ahead again, with another first attempt."""

@@ -8,9 +8,6 @@ from exact_solutions import poisson_radius
 from scipy.linalg import expm
 
 import meanfield as mf
-from meanfield.carriers import Options
-from meanfield.schemes import interpolant
-from meanfield.simulation import Evolution, evolve
 
 LAW = mf.perturbed_uniform([[2, 0.2, 0.0], [3, 0.1, 0.1]])
 STILL = mf.Attention([mf.Head(value=0.0)], beta=1.0)
@@ -39,22 +36,6 @@ def test_linear_drifts_follow_one_another(space):
             exact /= np.linalg.norm(exact, axis=1, keepdims=True)
         # Steps have a tolerance of 1e-10.
         np.testing.assert_allclose(measure.points, exact, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["density", "particles"])
-def test_stages_begin_where_a_step_ends(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What goes on from an interpolated state would have its error for ever."""
-    states, times = [], np.array([0.5, 0.8])
-    for last in (0.0, np.inf):
-        monkeypatch.setattr(interpolant, "_LAST", last)
-        evolution = Evolution(switched(), Options(name=name, tokens=20), times)
-        half, end = evolve(evolution)
-        states.append((half.moments, end.checkpoint.state, end.moments))
-    (half, begun, end), (other_half, other_begun, other_end) = states
-    np.testing.assert_array_equal(half, other_half)
-    np.testing.assert_array_equal(begun, other_begun)
-    # Only the last is interpolated: differently.
-    assert 0.0 < np.abs(end - other_end).max() < 1e-8
 
 
 @pytest.mark.parametrize("name", ["density", "characteristics"])

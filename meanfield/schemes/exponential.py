@@ -124,8 +124,6 @@ class ExponentialStepper:
             raise StepTooLong(length)
         return state
 
-    shorter_step = dense_output
-
     def _attempt(
         self, time: float, state: State, first: State, step: float, table: Table
     ) -> tuple[State, float]:

@@ -35,5 +35,3 @@ class LayerStepper:
         if time == self.time:
             return self.state
         raise ValueError(f"t = {time:g} lies inside a layer, expected a whole number of layers.")
-
-    shorter_step = dense_output

@@ -70,11 +70,7 @@ class Stepper(Protocol):
         ...
 
     def dense_output(self, time: float) -> State:
-        """State inside the last step, whatever else is asked for; StepTooLong as `shorter_step`."""
-        ...
-
-    def shorter_step(self, time: float) -> State:
-        """State inside the last step by a step of its own, from where that one began.
+        """State inside the last step: a shorter step of its own, from where that one began.
 
         StepTooLong where its error is above `INNER_ERROR` tolerances.
         """

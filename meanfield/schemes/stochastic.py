@@ -77,8 +77,6 @@ class StochasticStepper:
         normals = self._path.shorter_halves(self.steps - 1, fraction)
         return self._moved(self.previous_time, self._previous_state, shorter, normals)
 
-    shorter_step = dense_output
-
     def _moved(
         self, time: float, state: State, step: float, normals: tuple[FloatArray, FloatArray]
     ) -> State:
