@@ -81,8 +81,8 @@ def test_tangents_and_adjoints_of_a_long_run_agree_to_rounding() -> None:
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, LAW)
     psi = mf.influence(problem, lambda m: m[1].real, until=2.0, degree=96)
     settings = Settings(problem, (0.0, 2.0), 96, 1e-10)
-    intervals = Evolution(problem, Options(), np.array([0.0, 2.0])).intervals
-    along, _ = path(intervals, density_of(problem).coefficients, settings.times, 96, 1e-10, 1e-8)
+    timeline = Evolution(problem, Options(), np.array([0.0, 2.0])).timeline
+    along, _ = path(timeline, density_of(problem).coefficients, settings.times, 96, 1e-10, 1e-8)
     with one_blas_thread():
         perturbation = np.zeros((1, 97), complex)
         perturbation[0, 3] = 0.5j
