@@ -202,3 +202,19 @@ def test_layers_go_on_where_weights_are_small(placement, step):
     layers = mf.Layers(step, None, placement)
     problem = mf.Problem(mf.Sphere(4), heads(60.0), initial=law, layers=layers, stages=stages)
     assert mf.simulate(problem, until=6, save=[6.0]).time[-1] == 6.0
+
+
+def test_a_timeline_is_every_stage_with_its_end() -> None:
+    """A stage would end where another one does, or the last one not last on."""
+    problem = switched(end=0.5)
+    assert [end for end, _ in problem.timeline] == [0.5, np.inf]
+    assert [stage.beta for _, stage in problem.timeline] == [2.0, 6.0]
+    alone = mf.Problem(mf.Circle(), mf.exponential(2.0))
+    assert alone.timeline == ((np.inf, alone),)
+
+
+def test_a_problem_without_layers_has_those_of_its_flow() -> None:
+    """Runs without layers would be counted in layers, or slow down."""
+    layers = switched().layering
+    assert layers.is_flow and layers.keeps_time and layers.clock(3.0) == 1.0
+    assert LAYERED.layering is LAYERED.layers
