@@ -9,19 +9,18 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.finite.results import Fluctuations
 
 ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 RIPPLE = mf.from_density(np.array([1.0, 0.0, 0.0, 0.05]))
 
 
-def found(beta: float, flow: mf.Flow, law: Any, until: float) -> Fluctuations:
+def found(beta, flow, law, until):
     """Fluctuations up to degree 4 on the circle."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=beta), flow, law)
     return mf.fluctuations(problem, until=until, save=2)
 
 
-def test_reference_numbers_of_an_asymmetric_density() -> None:
+def test_reference_numbers_of_an_asymmetric_density():
     """Influence functions on quadrature nodes, a code of its own; 9 digits."""
     of = found(2.0, mf.USA, ASYMMETRIC, 0.5 * np.exp(2.0))
     variance = np.diag(of.covariance[-1]).real[1:]
@@ -41,7 +40,7 @@ def test_reference_numbers_of_an_asymmetric_density() -> None:
     assert of.agreement < 1e-9
 
 
-def test_reference_numbers_with_softmax() -> None:
+def test_reference_numbers_with_softmax():
     """The same code, softmax."""
     of = found(2.0, mf.SA, ASYMMETRIC, 1.0)
     variance = np.diag(of.covariance[-1]).real[1:]
@@ -64,16 +63,14 @@ def test_reference_numbers_with_softmax() -> None:
         (mf.SA, 1.0, [1.42595404, 2.77648860, 3.86791028, 3.29079417], -0.60659628),
     ],
 )
-def test_a_threefold_density_shifts_no_other_moment(
-    flow: mf.Flow, until: float, variance: list[float], shift: float
-) -> None:
+def test_a_threefold_density_shifts_no_other_moment(flow, until, variance, shift):
     """By symmetry; quadrature on 80 nodes, 8 digits."""
     of = found(5.0, flow, RIPPLE, until)
     np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], variance, rtol=3e-8)
     np.testing.assert_allclose(of.shift[-1], [0.0, 0.0, 0.0, shift, 0.0], atol=1e-6)
 
 
-def test_the_sphere_two_ways() -> None:
+def test_the_sphere_two_ways():
     """No reference knows its shift: about uniform there is none, and sweeps must agree."""
     law = mf.perturbed_uniform([[2, 1, 0.1]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=0.3), mf.SA, law)
@@ -84,7 +81,7 @@ def test_the_sphere_two_ways() -> None:
     assert np.abs(shift[:, 1]).max() < 1e-12 < 1e-3 < np.abs(shift[:, 2]).max()
 
 
-def test_noise_about_uniform() -> None:
+def test_noise_about_uniform():
     """C_kk = e^{2 lambda t} + D k^2 (e^{2 lambda t} - 1) / lambda, and nothing shifts."""
     flow = mf.Flow(normalized=True, diffusivity=0.05)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), flow)
@@ -98,7 +95,7 @@ def test_noise_about_uniform() -> None:
     assert of.agreement < 1e-8
 
 
-def test_heads_and_stages_two_ways() -> None:
+def test_heads_and_stages_two_ways():
     """No closed form: forward and backward sweeps, through a stage, must agree."""
     head = mf.Head(score=[[0.9, 0.7], [-0.4, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
     stages = [mf.Stage(end=0.4), mf.Stage(kernel=mf.Attention([head], beta=3.0))]
@@ -110,7 +107,7 @@ def test_heads_and_stages_two_ways() -> None:
     assert np.abs(of.covariance[-1] - single.covariance[-1]).max() > 0.1
 
 
-def test_energy_of_independent_tokens_is_exact() -> None:
+def test_energy_of_independent_tokens_is_exact():
     """E[E_N] = E + (1 - E) / N at time 0: pairs that are one token have energy 1."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.SA, ASYMMETRIC)
     of = mf.fluctuations(problem, until=0.1, save=2, degree=problem.kernel_degree)
@@ -120,7 +117,7 @@ def test_energy_of_independent_tokens_is_exact() -> None:
         mf.fluctuations(problem, until=0.1, save=2).of("energy")
 
 
-def test_what_is_not_linearised_is_refused() -> None:
+def test_what_is_not_linearised_is_refused():
     """In one line that says what is."""
     for problem in (
         mf.Problem(mf.Circle(), mf.Attention([mf.Head()], beta=2.0, mask="causal")),
@@ -137,14 +134,14 @@ def test_what_is_not_linearised_is_refused() -> None:
         mf.fluctuations(points, until=1.0)
 
 
-def test_a_run_that_outgrows_its_degree_says_so() -> None:
+def test_a_run_that_outgrows_its_degree_says_so():
     """It ends with an error, not with numbers."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
     with pytest.raises(SimulationError, match="end earlier, or raise degrees or tolerance"):
         mf.fluctuations(problem, until=20.0, max_degree=48)
 
 
-def test_times_that_are_not_resolved_are_nan_and_say_why() -> None:
+def test_times_that_are_not_resolved_are_nan_and_say_why():
     """And the others are those of a run that ends there."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
     of = mf.fluctuations(problem, until=6.0, save=7, max_degree=48, unresolved="nan")
@@ -159,7 +156,7 @@ def test_times_that_are_not_resolved_are_nan_and_say_why() -> None:
     assert not part.note
 
 
-def test_moments_above_the_first_degree_are_resolved_too() -> None:
+def test_moments_above_the_first_degree_are_resolved_too():
     """About uniform C_kk = e^{2 lambda_k t}, also where nothing that is felt needs k."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=0.5), mf.SA)
     of = mf.fluctuations(problem, until=0.5, save=2, degree=60)
@@ -168,7 +165,7 @@ def test_moments_above_the_first_degree_are_resolved_too() -> None:
     np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], np.exp(rates[1:]), rtol=1e-9)
 
 
-def test_stages_end_in_the_unit_that_is_asked_for() -> None:
+def test_stages_end_in_the_unit_that_is_asked_for():
     """A second kernel would begin e^beta times too early: the limit is that of the run."""
     stages = [mf.Stage(end=0.2), mf.Stage(kernel=mf.exponential(beta=3.0))]
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, ASYMMETRIC, stages=stages)
@@ -179,7 +176,7 @@ def test_stages_end_in_the_unit_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("until", [0.1, 0.2, 0.5])
-def test_energy_is_that_of_the_stage_at_each_time(until: float) -> None:
+def test_energy_is_that_of_the_stage_at_each_time(until):
     """Not that of the first stage, nor of the last one, which may never be reached."""
     stages = [mf.Stage(end=0.2, kernel=mf.exponential(2.0)), mf.Stage(kernel=mf.exponential(4.0))]
     law = mf.from_density([1.0, 0.2, 0.1])
@@ -202,7 +199,7 @@ def test_energy_is_that_of_the_stage_at_each_time(until: float) -> None:
         (lambda m: np.exp(9 * m[3].real), lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9*x)),
     ],
 )  # fmt: skip
-def test_observables_that_bend_within_a_hundredth(observable, first, second) -> None:  # type: ignore[no-untyped-def]
+def test_observables_that_bend_within_a_hundredth(observable, first, second):
     """Differences as coarse as beside moments of order one would be other numbers."""
     law = mf.perturbed_uniform([[3, 0.02, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
@@ -215,7 +212,7 @@ def test_observables_that_bend_within_a_hundredth(observable, first, second) -> 
     np.testing.assert_allclose(told.shift[-1], expected, rtol=1e-5)
 
 
-def test_kinks_at_the_limit_are_refused() -> None:
+def test_kinks_at_the_limit_are_refused():
     """The size of a mode that the limit has not is no normal number at all."""
     found = mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), until=0.5, save=2)
     with pytest.raises(ValueError, match="no first derivatives"):
@@ -227,7 +224,7 @@ def test_kinks_at_the_limit_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_no_tolerance_lets_unresolved_influence_through() -> None:
+def test_no_tolerance_lets_unresolved_influence_through():
     """Tails are shares: one that may be 1 bounds nothing, and C was wrong by 1e-3."""
     law = mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.2, 0.1]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)

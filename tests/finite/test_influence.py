@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.arrays import ModalArray
 from meanfield.carriers.options import Options
 from meanfield.engines.threads import one_blas_thread
 from meanfield.finite.path import density_of, path, tangent
@@ -17,13 +16,13 @@ LAW = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.Flow(normalized=True, diffusivity=0.05)])
-def test_a_little_mass_moved_from_here_to_there(flow: mf.Flow) -> None:
+def test_a_little_mass_moved_from_here_to_there(flow):
     """(1 - e) mu_0 + e nu changes J by e int psi dnu, nu = 1 + cos(theta - 1)."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), flow, LAW)
     psi = mf.influence(problem, lambda m: m[2].imag, until=1.0)
     other = np.array([1.0, 0.5 * np.exp(-1j)])
 
-    def second_moment(share: float) -> float:
+    def second_moment(share):
         mixed = (1 - share) * np.array([1.0, 0.25, -0.1j]) + share * np.append(other, 0.0)
         law = mf.from_density(mixed)
         moved = mf.Problem(mf.Circle(), problem.kernel, flow, law)
@@ -37,7 +36,7 @@ def test_a_little_mass_moved_from_here_to_there(flow: mf.Flow) -> None:
     np.testing.assert_allclose(grown, slope, rtol=1e-8)
 
 
-def test_zonal_moments_of_the_sphere() -> None:
+def test_zonal_moments_of_the_sphere():
     """Of 1 + 0.1 P_3: rings perturbed one by one, a code of its own; 5 digits."""
     law = mf.perturbed_uniform([[3, 0, 0.1 / np.sqrt(7.0)]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA, law)
@@ -48,12 +47,12 @@ def test_zonal_moments_of_the_sphere() -> None:
     np.testing.assert_allclose(psi.covariance[0, 1:3], [0.0453308, 0.0031776], rtol=3e-5)
 
 
-def zonal(degree: int, moments: ModalArray) -> float:
+def zonal(degree, moments):
     """Mean of P_l over a measure."""
     return float(mf.Sphere().unpacked(moments)[0, degree, 0] / np.sqrt(2 * degree + 1))
 
 
-def test_tokens_have_what_influence_predicts_to_order_one_over_n() -> None:
+def test_tokens_have_what_influence_predicts_to_order_one_over_n():
     """Same tokens, another way: what is left falls like 1/N, what is explained like N^{-1/2}."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
     psi = mf.influence(problem, lambda m: abs(m[1]) ** 2, until=1.0)
@@ -76,7 +75,7 @@ def test_tokens_have_what_influence_predicts_to_order_one_over_n() -> None:
     assert left[3200] < 0.1 * all_of_it[3200]
 
 
-def test_tangents_and_adjoints_of_a_long_run_agree_to_rounding() -> None:
+def test_tangents_and_adjoints_of_a_long_run_agree_to_rounding():
     """More steps than states are kept: what lies between is made again."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, LAW)
     psi = mf.influence(problem, lambda m: m[1].real, until=2.0, degree=96)
@@ -94,7 +93,7 @@ def test_tangents_and_adjoints_of_a_long_run_agree_to_rounding() -> None:
     np.testing.assert_allclose(perturbation[0, 1].real, backward, rtol=1e-12)
 
 
-def test_bad_observables_are_told() -> None:
+def test_bad_observables_are_told():
     """Names and functions that are no observables."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
     with pytest.raises(ValueError, match="observable 'spread' is not known. Known: energy"):
@@ -102,14 +101,14 @@ def test_bad_observables_are_told() -> None:
     with pytest.raises(TypeError, match="one real number of the moments"):
         mf.influence(problem, lambda m: m, until=1.0)
     with pytest.raises(TypeError, match="one real number of the moments"):
-        mf.influence(problem, lambda m: "m", until=1.0)  # type: ignore[arg-type]
+        mf.influence(problem, lambda m: "m", until=1.0)
     with pytest.raises(ValueError, match="must hold at least one"):
         mf.influence(problem, [], until=1.0)
     with pytest.raises(ValueError, match="its value is nan; take one that is smooth"):
         mf.influence(problem, lambda m: float("nan"), until=1.0)
 
 
-def test_influence_functions_print_in_one_line() -> None:
+def test_influence_functions_print_in_one_line():
     """What is printed tells time and degree, no arrays."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
     found = mf.influence(problem, ["energy", lambda m: m[1].real], until=1.0, degree=48)

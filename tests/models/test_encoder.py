@@ -104,8 +104,8 @@ def test_other_names_of_the_same_arrays(tmp_path, prefix, old):
     assert np.array_equal(list(encoder.states(encoder.embedded(_TOKENS))), states)
 
 
-def test_heads_are_matrices_on_lifted_tokens(tmp_path):
-    """Attention of this package with B_h and V_h is the layer's own, biases included."""
+def test_heads_are_matrices_and_measures_all_that_counts(tmp_path):
+    """B_h and V_h give the layer's own attention; doubled or reordered tokens do the same."""
     write_encoder(tmp_path)
     encoder = mf.load_encoder(tmp_path)
     x = encoder.embedded(_TOKENS)
@@ -113,6 +113,17 @@ def test_heads_are_matrices_on_lifted_tokens(tmp_path):
         ours = attention_output(lifted(x), head_matrices(layer))
         assert np.abs(ours[:, :-1] - layer.attention(x)).max() < 1e-13
         assert not ours[:, -1].any()
+    *_, last = encoder.states(x)
+    *_, twice = encoder.states(np.concatenate([x, x]))
+    order = np.random.default_rng(0).permutation(len(x))
+    *_, permuted = encoder.states(x[order])
+    assert np.abs(twice - np.concatenate([last, last])).max() < 1e-13
+    assert np.abs(permuted - last[order]).max() < 1e-13
+    # W_Q = 0 and b_Q = 0: every token attends to all alike, whatever the keys.
+    query = Affine(*(0.0 * part for part in encoder.layers[0].query))
+    layer = replace(encoder.layers[0], query=query)
+    x = np.random.default_rng(3).normal(size=(5, 16))
+    assert np.ptp(layer.attention(x), axis=0).max() < 1e-15
 
 
 def test_without_values_a_layer_only_normalises(tmp_path):
@@ -158,25 +169,3 @@ def test_plain_layers_are_layers_of_this_package():
     run = mf.simulate(problem)
     for state, measure in zip(encoder.states(x), run.measures, strict=True):
         assert np.abs(state - measure.points).max() < 1e-13
-
-
-def test_a_measure_is_all_that_tokens_feel(tmp_path):
-    """Tokens that all come twice do what they did; in another order they do it in that order."""
-    write_encoder(tmp_path)
-    encoder = mf.load_encoder(tmp_path)
-    x = encoder.embedded(_TOKENS)
-    *_, last = encoder.states(x)
-    *_, twice = encoder.states(np.concatenate([x, x]))
-    order = np.random.default_rng(0).permutation(len(x))
-    *_, permuted = encoder.states(x[order])
-    assert np.abs(twice - np.concatenate([last, last])).max() < 1e-13
-    assert np.abs(permuted - last[order]).max() < 1e-13
-
-
-def test_no_queries_no_preferences(tmp_path):
-    """W_Q = 0 and b_Q = 0: every token attends to all alike, whatever the keys."""
-    write_encoder(tmp_path)
-    layer = mf.load_encoder(tmp_path).layers[0]
-    layer = replace(layer, query=Affine(*(0.0 * part for part in layer.query)))
-    x = np.random.default_rng(3).normal(size=(5, 16))
-    assert np.ptp(layer.attention(x), axis=0).max() < 1e-15

@@ -5,6 +5,7 @@ import json
 import os
 import struct
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,12 +176,8 @@ def test_what_is_no_file_is_not_read(tmp_path, name, kind):
     folder = tmp_path / f"{name}-{kind}"
     write_encoder(folder)
     (folder / name).unlink(missing_ok=True)
-    if kind == "pipe":
-        os.mkfifo(folder / name)
-    elif kind == "device":
-        (folder / name).symlink_to("/dev/null")
-    else:
-        (folder / name).mkdir()
+    make = {"pipe": os.mkfifo, "device": lambda p: p.symlink_to("/dev/null"), "folder": Path.mkdir}
+    make[kind](folder / name)
     with pytest.raises(ValueError, match="not an ordinary file"):
         mf.load_encoder(folder)
 
@@ -210,16 +207,15 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
     write_encoder(tmp_path)
     (tmp_path / "vocab.txt").unlink()
     encoder = mf.load_encoder(tmp_path)
-    with pytest.raises(ValueError, match="has no vocab.txt"):
-        mf.replay(encoder, "the token")
-    with pytest.raises(ValueError, match="41 tokens, .* takes at most 40"):
-        mf.replay(encoder, [np.full(41, 5)])
-    with pytest.raises(ValueError, match="between 0 and 43, got 5 to 99"):
-        mf.replay(encoder, [np.array([5, 99])])
-    with pytest.raises(ValueError, match="one token has no pairs"):
-        mf.replay(encoder, [np.array([5])])
-    with pytest.raises(ValueError, match="no text was given"):
-        mf.replay(encoder, [])
+    for given, message in (
+        ("the token", "has no vocab.txt"),
+        ([np.full(41, 5)], "41 tokens, .* takes at most 40"),
+        ([np.array([5, 99])], "between 0 and 43, got 5 to 99"),
+        ([np.array([5])], "one token has no pairs"),
+        ([], "no text was given"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mf.replay(encoder, given)
     for given in ([np.array([5.5, 7.0])], [np.array([[5, 7]])]):
         with pytest.raises(ValueError, match="one-dimensional array of whole numbers"):
             next(replayed_texts(encoder, given))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.models.heads import HeadTable
 from meanfield.models.ladder import Ladder, equiangular_by_layer
 from tests.models.encoders import random_arrays, write_encoder
@@ -78,38 +77,36 @@ def test_changed_files_are_told(tmp_path, replayed, name, change):
         mf.load(path)
 
 
-def test_command_replays_and_shows(tmp_path, folder, capsys, monkeypatch):
+def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
     """Files and standard input; the same numbers again from `info`; a figure."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.txt").write_text(_TEXT)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the circle is a sphere")))
-    given = ["replay", str(folder), "one.txt", "-", "--json", "--plot", "r.svg", "--quiet"]
-    assert main(given) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(
+        cli("replay", folder, "one.txt", "-", "--json", "--plot", "r.svg", "--quiet")
+    )
     found = mf.load("replay.h5")
     assert found.texts == (_TEXT, "the circle is a sphere")
     assert shown["heads"]["r2_fit"] == found.heads.r2_fit.tolist()
     assert "<svg" in (tmp_path / "r.svg").read_text()
-    assert main(["info", "replay.h5"]) == 0
-    assert "from the model to an equation" in capsys.readouterr().out
-    assert main(["info", "replay.h5", "--csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == found.depth + 2
-    assert main(["plot", "replay.h5"]) == 0
+    assert "from the model to an equation" in cli("info", "replay.h5")
+    assert len(cli("info", "replay.h5", "--csv").splitlines()) == found.depth + 2
+    cli("plot", "replay.h5")
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("line", "reason"),
     [
-        (["nowhere", "one.txt"], "config.json: No such file.*`make encoder` installs one"),
-        (["FOLDER", "none.txt"], "none.txt: No such file.*- for standard input"),
-        (["FOLDER", "latin.txt"], "no text in UTF-8"),
-        (["FOLDER", "one.txt", "-o", "there.h5"], "use --overwrite to replace it"),
-        (["FOLDER", "one.txt", "-o", "one.txt"], "one.txt"),
-        (["FOLDER", "one.txt", "--plot", "x.bmp"], "figures end in"),
-        (["FOLDER", "long.txt"], "takes at most 40"),
+        ("nowhere one.txt", "config.json: No such file.*`make encoder` installs one"),
+        ("FOLDER none.txt", "none.txt: No such file.*- for standard input"),
+        ("FOLDER latin.txt", "no text in UTF-8"),
+        ("FOLDER one.txt -o there.h5", "use --overwrite to replace it"),
+        ("FOLDER one.txt -o one.txt", "one.txt"),
+        ("FOLDER one.txt --plot x.bmp", "figures end in"),
+        ("FOLDER long.txt", "takes at most 40"),
     ],
 )
-def test_wrong_uses_are_told_in_a_line(tmp_path, folder, capsys, monkeypatch, given, reason):
+def test_wrong_uses_are_told_in_a_line(tmp_path, folder, cli, monkeypatch, line, reason):
     """Status 2, one line, and nothing is lost or left."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.txt").write_text(_TEXT)
@@ -117,10 +114,8 @@ def test_wrong_uses_are_told_in_a_line(tmp_path, folder, capsys, monkeypatch, gi
     (tmp_path / "latin.txt").write_bytes(b"\xe9t\xe9")
     (tmp_path / "there.h5").write_text("mine")
     before = sorted(tmp_path.iterdir())
-    assert main(["replay", *(str(folder) if each == "FOLDER" else each for each in given)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert re.search(reason, said)
+    words = [folder if word == "FOLDER" else word for word in line.split()]
+    assert re.search(reason, cli.refused("replay", *words))
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "there.h5").read_text() == "mine"
 
@@ -141,21 +136,19 @@ def test_figures_draw_what_was_found(replayed, folder):
 
 
 @pytest.mark.parametrize("size", [1e11, 3e13, 1e300])
-def test_huge_weights_are_replayed_or_refused_in_one_line(tmp_path, capsys, size):
+def test_huge_weights_are_replayed_or_refused_in_one_line(tmp_path, cli, size):
     """A replay would never end, or fail on NaN without a word of the file."""
     arrays = random_arrays()
     name = "encoder.layer.0.attention.self.value.weight"
     arrays[name] = size * arrays[name] / np.abs(arrays[name]).max()
     write_encoder(tmp_path / "huge", arrays=arrays)
     (tmp_path / "x.txt").write_text(_TEXT)
-    words = ["replay", str(tmp_path / "huge"), str(tmp_path / "x.txt"), "--quiet"]
-    status = main([*words, "-o", str(tmp_path / "r.h5")])
-    said = capsys.readouterr().err
+    words = ["replay", tmp_path / "huge", tmp_path / "x.txt", "--quiet", "-o", tmp_path / "r.h5"]
     if size < 1e12:
-        assert status == 0 and said == ""
+        cli.quiet(*words)
         return
-    assert status == 2 and said.count("\n") == 1
-    assert f"huge/model.safetensors: {name} holds {size:.3g}, expected trained weights" in said
+    told = f"huge/model.safetensors: {name} holds {size:.3g}, expected trained weights"
+    assert told in cli.refused(*words)
 
 
 @pytest.mark.parametrize("strength", [300.0, 1e10, -1e10])
