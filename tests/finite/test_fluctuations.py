@@ -243,7 +243,7 @@ def test_fluctuations_come_back_from_their_file(manifold: Any, tmp_path: Path) -
     made = mf.fluctuations(problem, until=1.0, save=2, degree=2, tokens=50)
     made.save(tmp_path / "made.h5")
     back = mf.load(tmp_path / "made.h5")
-    assert isinstance(back, Fluctuations) and (back.tokens, back.degree) == (50, 2)
+    assert isinstance(back, mf.Fluctuations) and (back.tokens, back.degree) == (50, 2)
     assert str(back) == str(made) and repr(back) == repr(made)
     assert "<table>" in back._repr_html_() and list(dict(back.table())) == list(made.columns)
     for name in ("limit", "shift", "covariance", "relation", "variance_by_degree"):

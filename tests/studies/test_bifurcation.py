@@ -16,7 +16,7 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
 
 @pytest.fixture(scope="module")
-def diagram() -> mf.BifurcationDiagram:
+def diagram():
     """Diagram with a saddle node."""
     return mf.bifurcation_diagram(PROBLEM)
 

@@ -1,7 +1,5 @@
 """Runs from sampled tokens: what they draw, what carries them, what is counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,6 @@ from meanfield.fields.mean_field import interaction
 from meanfield.observables.clusters import clusters
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions, ensemble_plan
 from meanfield.studies.ensemble import run_tokens as drawn
-from meanfield.studies.ensemble_results import ClusterTable
 from meanfield.studies.study import Runs
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
@@ -27,7 +24,7 @@ def counted(problem, runs=range(1), tokens=150, carrier="particles", tolerance=1
     return plan.run(Runs(tokens, runs))
 
 
-def assert_equal(first: ClusterTable, second: ClusterTable) -> None:
+def assert_equal(first, second):
     """Equal to the bit, up to room for more clusters."""
     width = min(first.width, second.width)
     np.testing.assert_array_equal(first.counts, second.counts)

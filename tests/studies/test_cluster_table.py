@@ -1,19 +1,17 @@
 """Clusters of many runs as arrays: parts go where they belong and nothing is cut off."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from meanfield.observables.clusters import Clusters
-from meanfield.studies.ensemble_results import ClusterTable, empty_table, put, table_of
+from meanfield.studies.ensemble_results import empty_table, put, table_of
 
 
-def found(*mass: float) -> Clusters:
+def found(*mass):
     """Clusters of these masses, on the sphere, all at the pole."""
     return Clusters(np.array(mass), np.tile([0.0, 0.0, 1.0], (len(mass), 1)))
 
 
-def part() -> ClusterTable:
+def part():
     """Two runs at two times, at most three clusters."""
     return table_of([[found(0.5, 0.4), found(1.0)], [found(), found(0.5, 0.3, 0.2)]], (3,))
 

@@ -1,7 +1,5 @@
 """Time to one cluster over many starts: runs, the law of two clusters, files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +15,7 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
 
 
 @pytest.fixture(scope="module")
-def made() -> CollapseTimes:
+def made():
     """Two tokens, and a few."""
     return mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7)
 

@@ -1,12 +1,9 @@
 """The driver of studies, from Python: files, resuming, executors, and what it refuses."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,26 +14,25 @@ from meanfield.papers.merging import MergingPlan
 from meanfield.studies import complete
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.ensemble import EnsemblePlan
-from meanfield.studies.study import Runs
 from meanfield.views import VIEWS
 
 LAW = mf.perturbed_uniform([[3, 0.1, 0.0]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 
 
-def ensemble(problem: mf.Problem = PROBLEM, runs: int = 6, **options: Any) -> mf.Ensemble:
+def ensemble(problem=PROBLEM, runs=6, **options):
     """A small one."""
     return mf.ensemble(problem, **{"tokens": (20, 60), "runs": runs} | options)
 
 
-def comparison(beta: float = 5.0, runs: int = 4, **options: Any) -> mf.ConvergenceStudy:
+def comparison(beta=5.0, runs=4, **options):
     """A small one."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, LAW)
     options = {"until": 2.0, "save": 2, "tokens": (5, 20), "tolerance": 1e-6} | options
     return mf.convergence_study(problem, runs=runs, **options)
 
 
-def diagram(beta: float = 5.0, runs: int = 6, **options: Any) -> mf.MergingDiagram:
+def diagram(beta=5.0, runs=6, **options):
     """A small one."""
     return mf.merging_diagram(6, 3, betas=[1.0, beta], times=[1.0, 2.0], runs=runs, **options)
 
@@ -47,7 +43,7 @@ def numbers(study):
     return [getattr(study, n) for n in names.get(type(study), "distances widths").split()]
 
 
-def assert_same(first: Any, second: Any) -> None:
+def assert_same(first, second):
     """Equal to the bit."""
     for one, other in zip(numbers(first), numbers(second), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -63,9 +59,9 @@ def test_interrupted_study_resumes_to_the_same_numbers(study, plan, tmp_path, mo
     """An interrupt would lose runs, or a resumed study draw other numbers."""
     path, honest = tmp_path / "study.h5", plan.run
     monkeypatch.setattr(plan, "block_length", lambda self, size: 1)
-    ran: list[Runs] = []
+    ran = []
 
-    def interrupted(self: Any, runs: Runs) -> Any:
+    def interrupted(self, runs):
         if len(ran) == 3:
             raise KeyboardInterrupt
         ran.append(runs)
@@ -188,8 +184,8 @@ def test_another_diagram_is_not_resumed(change, message, tmp_path):
 def test_a_kernel_that_changed_is_not_resumed(tmp_path):
     """Two functions of one name would be mixed: a file has only the name."""
 
-    def study(slope: float, **options: Any) -> mf.Ensemble:
-        def own(s: np.ndarray) -> np.ndarray:
+    def study(slope, **options):
+        def own(s):
             return np.exp(slope * s)
 
         return ensemble(mf.Problem(mf.Circle(), mf.zonal(own), mf.USA), 2, **options)
@@ -221,10 +217,10 @@ def test_options_that_do_not_fit_are_refused(options, message):
 
 def test_kernels_are_compiled_before_workers_start(monkeypatch, tmp_path):
     """Each worker would compile them for itself, for a minute."""
-    compiled: list[mf.Problem | None] = []
-    started: list[int] = []
+    compiled = []
+    started = []
 
-    def pool(workers: int, threads: int) -> Any:
+    def pool(workers, threads):
         started.append(len(compiled))
         return nullcontext()
 

@@ -1,11 +1,8 @@
 """Convergence studies: what they measure, and what they do not depend on."""
 
-from __future__ import annotations
-
 import dataclasses
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +11,7 @@ from parameters import together
 import meanfield as mf
 from meanfield.errors import SimulationError
 from meanfield.spaces.maxima import gaussian_fields
-from meanfield.studies.convergence import (
-    Reference,
-    convergence_study,
-    density_reference,
-    system_distances,
-)
+from meanfield.studies.convergence import convergence_study, density_reference, system_distances
 from meanfield.studies.convergence_results import ConvergenceStudy, fit_power_law
 from meanfield.studies.corrected_law import quiet_start
 from meanfield.transport import wasserstein
@@ -29,7 +21,7 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", strength=-1.0), LAW)
 
 
-def small(problem: Any = PROBLEM, until: float = 2.0, **options: Any) -> ConvergenceStudy:
+def small(problem=PROBLEM, until=2.0, **options):
     """Study of a moment."""
     chosen = {"save": 3, "tokens": (10, 40), "runs": 3, "tolerance": 1e-6} | options
     return convergence_study(problem, until, **chosen)
@@ -70,10 +62,12 @@ def test_mean_square_w2_of_uniform_tokens_is_exact(tokens, verified):
     verified("statistics", what, deviation, 4.0)
 
 
-def test_systems_do_not_depend_on_what_else_is_asked():
-    """A resumed or enlarged study would not be the one asked for."""
+def test_systems_and_times_are_those_asked_for():
+    """An enlarged study would not be the one asked for, or times of papers be taken as scaled."""
     study = small(runs=4)
     np.testing.assert_array_equal(small(tokens=(40,), runs=2).distances, study.distances[1:, :2])
+    paper = small(until=2.0 * np.exp(-5.0), unit="paper")
+    np.testing.assert_allclose(paper.times, small().times, rtol=1e-15)
 
 
 def test_seed_makes_the_study():
@@ -99,12 +93,6 @@ def test_lambda_is_kept_from_other_processes():
         pytest.raises(TypeError, match=r"cannot be sent to other processes \(.*lambda"),
     ):
         small(mf.Problem(mf.Circle(), kernel, mf.USA, LAW), executor=executor)
-
-
-def test_time_unit_is_converted():
-    """Times in the papers' unit would be taken as scaled."""
-    paper = small(until=2.0 * np.exp(-5.0), unit="paper")
-    np.testing.assert_allclose(paper.times, small().times, rtol=1e-15)
 
 
 def test_study_ends_with_the_density():
@@ -220,15 +208,13 @@ def test_fewer_than_two_sizes_have_no_exponent(sizes):
     assert np.isnan([law.exponent, *law.interval, law.prefactor]).all()
 
 
-def distances(
-    problem: mf.Problem, reference: Reference, tokens: int, metric: str = "W1"
-) -> np.ndarray:
+def distances(problem, reference, tokens, metric="W1"):
     """Distances of the system of seed 7, with a loose step."""
     rng = np.random.default_rng(7)
     return system_distances(problem, reference, tokens, rng, metric=metric, tolerance=1e-6)
 
 
-def reference(problem: mf.Problem = PROBLEM, *times: float) -> Reference:
+def reference(problem=PROBLEM, *times):
     """Density at 0 and a few times."""
     return density_reference(problem, np.array(times or (1.0, 3.0)), tolerance=1e-8, max_degree=512)
 
@@ -288,7 +274,7 @@ def test_distance_grows_as_linear_theory_says():
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 
 
-def perturbation(space: mf.Circle | mf.Sphere, degree: int) -> np.ndarray:
+def perturbation(space, degree):
     """A field of all degrees up to one."""
     variances = np.full(degree + 1, 1.0)
     variances[0] = 0.0
@@ -328,7 +314,7 @@ def test_certified_distance_bounds_every_system():
     """W_1 and W_2 from their distances at time 0; half of a width counts, other metrics do not."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    asked: dict[str, Any] = {"save": 3, "tokens": (10, 40), "runs": 2}
+    asked = {"save": 3, "tokens": (10, 40), "runs": 2}
     for metric, p in (("W1", 1), ("W2", 2)):
         study = mf.convergence_study(problem, 2.0, metric=metric, **asked)
         rate = mf.contraction_rates(problem, p).upper

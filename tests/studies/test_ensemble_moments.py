@@ -1,19 +1,17 @@
 """Fluctuations of N tokens against runs of them, whose control variates leave little to chance."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.studies.ensemble_moments import Estimate
 
 LAW = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 SOFTMAX = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.SA, LAW)
 
 
-def distance(found: Estimate, expected: Any) -> float:
+def distance(found, expected):
     """Largest, in standard errors; what has none must be equal to rounding."""
     off = np.abs(found.value - expected)
     assert np.all(off[found.error < 1e-12] < 1e-9)
@@ -48,7 +46,7 @@ def test_energy_and_pairs_of_tokens_are_those_of_theory():
     assert distance(variance, energy.variance[-1:]) < 4.0
     assert variance.error[0] < 0.05 * variance.value[0]
 
-    def pairs(m: np.ndarray) -> float:
+    def pairs(m):
         return float((tokens * m[2] * m[1].conj() - m[1]).real / (tokens - 1))
 
     c, eta = theory.limit[-1], theory.shift[-1]

@@ -11,7 +11,7 @@ from meanfield.studies.count_law import total_variation
 from meanfield.studies.ensemble_results import Ensemble
 
 
-def ensemble_of(counts: np.ndarray) -> Ensemble:
+def ensemble_of(counts):
     """Ensemble with these counts and nothing else."""
     sizes, _, times = counts.shape
     nothing = np.full((*counts.shape, 1), np.nan)

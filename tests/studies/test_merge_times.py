@@ -1,7 +1,5 @@
 """Times of the next merge: against closed forms, atoms, and runs of tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Phase diagram with noise: published and computed numbers, limits, and its errors."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +13,7 @@ import meanfield as mf
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import primary_branch
-from meanfield.studies.phase import PhasePoint, onset, phase_diagram, phase_point
+from meanfield.studies.phase import onset, phase_diagram, phase_point
 
 REPULSIVE = mf.Flow("none", strength=-1.0)
 
@@ -41,7 +39,7 @@ def family(beta, flow=mf.USA):
     return mf.Problem(mf.Circle(), mf.exponential(beta), flow)
 
 
-def point_at(d: int, beta: float, flow: mf.Flow = mf.USA) -> PhasePoint:
+def point_at(d, beta, flow=mf.USA):
     """Phase point of self-attention on S^{d-1}."""
     return phase_point(mf.Problem(MANIFOLDS.get(d, mf.Sphere(d)), mf.exponential(beta), flow))
 
@@ -136,15 +134,11 @@ def test_diffusivities_are_ordered(d, beta):
     assert 0.7 < point.order_parameter_at_transition < 1.0
 
 
-def test_linear_kernel_is_kuramoto():
-    """Continuous at D = 1/d, beta = 0."""
+def test_small_beta_is_the_linear_kernel():
+    """Continuous at D = 1/d, beta = 0; D_# e^beta tends to 1/d: the kernel is e^-beta there."""
     point = phase_point(mf.Problem(mf.Sphere(), mf.linear(), mf.USA))
     assert point.beta == 0.0
     assert (point.order, point.critical_diffusivity) == ("continuous", pytest.approx(1.0 / 3.0))
-
-
-def test_small_beta_tends_to_the_linear_kernel():
-    """D_# e^beta -> 1/d: the kernel is e^-beta at beta -> 0."""
     point = point_at(2, 1e-6)
     assert point.critical_diffusivity == pytest.approx(0.5, rel=2e-6)
 
@@ -157,16 +151,12 @@ def test_softmax_is_continuous_without_free_energy(flow):
     assert (*found, point.order_parameter_at_transition) == ("continuous", None, None, None)
 
 
-def test_softmax_on_the_sphere_may_jump_in_degree_two():
-    """Even degrees leave uniform linearly: a saddle node, still without a free energy."""
+def test_jumps_of_degree_two_have_their_own_moment():
+    """Even degrees leave uniform linearly; at beta = -12 w_2 = I_2(12) e^-12 / 12."""
     point = point_at(3, -5.0, mf.Flow(normalized=True, strength=-1.0))
     assert point.order == "discontinuous"
     assert point.transition_diffusivity is None
     assert point.saddle_node_diffusivity > point.critical_diffusivity
-
-
-def test_two_clusters_on_the_circle_jump_in_their_own_moment():
-    """At beta = -12, repulsive, degree 2 orders: w_2 = I_2(12) e^-12 / 12."""
     point = point_at(2, -12.0, REPULSIVE)
     assert point.critical_diffusivity == pytest.approx(ive(2, 12.0) / 12.0, rel=1e-14)
     assert point.order == "discontinuous"
@@ -220,7 +210,7 @@ def test_diagram_has_the_points_and_shows_its_branches():
 def test_diagram_through_zero_takes_the_linear_kernel_there():
     """The linear kernel is beta = 0 of the exponential one, and the diagram is smooth there."""
 
-    def problem_at(beta: float) -> mf.Problem:
+    def problem_at(beta):
         return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), mf.USA)
 
     diagram = phase_diagram(problem_at, [-1e-3, 0.0, 1e-3])
@@ -271,7 +261,7 @@ def test_no_transition_on_the_branch_is_an_error():
         onset(replace(branch, special=kept))
 
 
-def same(first: mf.PhaseDiagram, second: mf.PhaseDiagram) -> None:
+def same(first, second):
     """Equal to the bit, facts and reports."""
     assert first.points == second.points
     names = ("manifold", "kernel", "normalized", "tricritical_beta")

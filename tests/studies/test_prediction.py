@@ -1,7 +1,5 @@
 """The law of the number of clusters: closed form, Monte Carlo, what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +14,7 @@ from meanfield.studies.prediction import default_samples, linear_counts, predict
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 
 
-def problem(manifold: str, beta: float, flow: mf.Flow = mf.USA) -> Problem:
+def problem(manifold, beta, flow=mf.USA):
     """Problem with the exponential kernel."""
     return Problem(SPACES[manifold], mf.exponential(beta), flow)
 
@@ -29,7 +27,7 @@ def linear(problem, tokens, samples=10, **options):
 NARROW = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(20.0))
 
 
-def equal(count: int) -> Clusters:
+def equal(count):
     """Equal clusters at equal angles on the circle."""
     return Clusters(np.full(count, 1.0 / count), 2.0 * np.pi * np.arange(count) / count)
 
@@ -118,7 +116,7 @@ def test_samples_come_in_chunks():
 
 def test_progress_sees_every_chunk():
     """A bar would stand still, or samples be lost on the way."""
-    seen: list[int] = []
+    seen = []
 
     def progress(chunks, samples, name):
         for chunk in chunks:

@@ -1,13 +1,10 @@
 """What a Dask cluster answers, played by stand-ins: no scheduler has to be started and lost."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -18,7 +15,7 @@ def test_watcher_tells_each_change_once(monkeypatch):
     """A user would wait for a cluster without workers, or be told again at every look."""
     monkeypatch.setattr(dask_cluster, "_SECONDS_BETWEEN_LOOKS", 0.0)
     workers = iter([{"a": 1}, {}, {}, {"a": 1, "b": 1}, {"a": 1}])
-    told: list[str] = []
+    told = []
     # The last look fails: the scheduler is gone.
     client = SimpleNamespace(nthreads=lambda: next(workers))
     dask_cluster._watch(client, told.append, threading.Event())
@@ -33,12 +30,12 @@ def test_watcher_tells_each_change_once(monkeypatch):
 def test_result_reaches_the_future_that_stands_for_it(answer, left):
     """Whoever waits for a task would wait for ever."""
 
-    async def gather(there: Any, asynchronous: bool) -> Any:
+    async def gather(there, asynchronous):
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    here: Future[Any] = Future()
+    here = Future()
     asyncio.run(dask_cluster._deliver(SimpleNamespace(gather=gather), None, here))
     if here.cancelled():
         assert left == "gone"
@@ -51,7 +48,7 @@ def test_scheduler_that_leaves_is_one_line(monkeypatch):
     distributed = pytest.importorskip("distributed")
 
     @contextmanager
-    def connected(address: str) -> Any:
+    def connected(address):
         yield SimpleNamespace(run=lambda *args, **options: {})
 
     monkeypatch.setattr(dask_cluster, "_connected", connected)

@@ -9,21 +9,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 import meanfield as mf
 from meanfield.engines.threads import set_threads, threads
-from meanfield.problem import Problem
 from meanfield.studies import convergence
 from meanfield.studies import study as study_module
 from meanfield.studies.convergence import convergence_study, density_reference
-from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors import dask_cluster as scheduler
 from meanfield.studies.executors import finished
 from meanfield.studies.executors.dask_cluster import (
@@ -38,7 +34,7 @@ LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 
 
-def study(executor: Any = None, problem: Problem = PROBLEM) -> ConvergenceStudy:
+def study(executor=None, problem=PROBLEM):
     """Twenty-four systems, of some hundredths of a second each."""
     return convergence_study(
         problem, 6.0, save=4, tokens=(50, 400, 2000), runs=8, executor=executor
@@ -48,10 +44,10 @@ def study(executor: Any = None, problem: Problem = PROBLEM) -> ConvergenceStudy:
 @pytest.mark.slow
 def test_study_survives_a_killed_worker(cluster, monkeypatch):
     """Systems of a lost worker would be missing, counted twice, or come out differently."""
-    seen: list[tuple[int, int]] = []
-    lost: list[int] = []
+    seen = []
+    lost = []
 
-    def killing(function: Any, tasks: Iterable[Any], executor: Any) -> Iterator[tuple[Any, Any]]:
+    def killing(function, tasks, executor):
         for task, result in finished(function, tasks, executor):
             seen.append((task.size, task.numbers.start))
             if len(seen) == 4:
@@ -73,14 +69,14 @@ def test_result_counts_though_its_worker_is_lost_meanwhile():
     """A result that has arrived would be taken for an error, as Dask's own executor does."""
 
     class Client:
-        async def gather(self, future: Any, asynchronous: bool) -> str:
+        async def gather(self, future, asynchronous):
             future.status = "lost"
             return "result"
 
     class There:
         status = "finished"
 
-    here: Future[str] = Future()
+    here = Future()
     asyncio.run(scheduler._deliver(Client(), There(), here))
     assert here.result(0) == "result"
 
@@ -122,15 +118,11 @@ def test_worker_uses_one_thread():
 
 
 def test_other_versions_are_refused():
-    """Results of two versions would be mixed."""
+    """Results of two versions would be mixed, or the user read of a task graph."""
     with pytest.raises(ValueError, match=r"tcp://b:1 has meanfield 0.0.1, expected 0.1.0 as here"):
         check_versions({"tcp://a:1": "0.1.0", "tcp://b:1": "0.0.1"}, "0.1.0")
     with pytest.raises(ValueError, match=rf"came late has meanfield {version()}, expected 9.9"):
         received("9.9", b"")
-
-
-def test_worker_without_meanfield_is_refused():
-    """The user would read about the deserialisation of a task graph."""
     error = ModuleNotFoundError("No module named 'meanfield'")
     with pytest.raises(ValueError, match=r"cannot load meanfield .* \(No module named 'meanfield'"):
         check_versions({"tcp://a:1": error})
@@ -173,7 +165,7 @@ def test_another_server_is_no_scheduler(answer):
     """Decoders of Dask fail in many ways: a struct.error, or no memory for a huge length."""
     pytest.importorskip("distributed")
 
-    def reply() -> None:
+    def reply():
         connection, _ = listener.accept()
         connection.sendall(answer)
         connection.close()
@@ -202,10 +194,10 @@ def test_missing_package_is_told(monkeypatch):
 def test_cluster_without_workers_is_told_and_waited_for(cluster, monkeypatch):
     """A study whose workers are all lost would hang without a word, or lose its tasks."""
     monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.1)
-    notices: list[str] = []
+    notices = []
     told = threading.Event()
 
-    def notice(text: str) -> None:
+    def notice(text):
         notices.append(text)
         told.set()
 

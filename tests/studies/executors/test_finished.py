@@ -1,12 +1,9 @@
 """Tasks on any executor: all of them, in order, and no more once something ended."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
 
@@ -17,7 +14,7 @@ from meanfield.studies import executors as executing
 from meanfield.studies.executors import finished
 
 
-def square(number: int) -> int:
+def square(number):
     """Task of a moment; 13 cannot be done."""
     if number == 13:
         raise SimulationError(1.5, 3, "the step became too small")
@@ -25,7 +22,7 @@ def square(number: int) -> int:
 
 
 @pytest.fixture(params=["here", "threads", "processes"])
-def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+def executor(request):
     """Each kind of executor."""
     if request.param == "here":
         yield None
@@ -37,28 +34,20 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
             yield processes
 
 
-def test_every_task_is_done_once(executor, monkeypatch):
-    """A task would be lost or done twice where the executor takes more of them."""
+def test_every_task_is_done_once_or_told(executor, monkeypatch):
+    """A task would be lost or done twice, a study that lacks nothing wait, a reason be lost."""
     monkeypatch.setattr(executing, "_AHEAD", 5)
     tasks = [*range(12), 3]
     results = sorted(finished(square, tasks, executor))
     assert results == sorted((task, task**2) for task in tasks)
-
-
-def test_no_task_is_no_result(executor):
-    """A study that lacks nothing would wait for ever."""
     assert list(finished(square, [], executor)) == []
-
-
-def test_failure_of_a_task_is_told(executor):
-    """A failed run would be lost, or its reason be lost on the way from another process."""
     with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
         list(finished(square, [1, 13, 2], executor))
 
 
 def test_tasks_begin_in_order():
     """An interrupted study would be unbalanced."""
-    begun: list[int] = []
+    begun = []
     with ThreadPoolExecutor(1) as executor:
         list(finished(begun.append, range(50), executor))
     assert begun == list(range(50))
@@ -68,7 +57,7 @@ def test_results_come_as_they_finish():
     """A long task would hold back the results, and the progress, of all others."""
     second = threading.Event()
 
-    def task(number: int) -> int:
+    def task(number):
         if number == 0:
             assert second.wait(10.0)
         return number

@@ -1,7 +1,5 @@
 """Worker processes: there when wanted, gone when not."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
