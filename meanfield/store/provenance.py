@@ -2,7 +2,7 @@
 
     versions    "meanfield 0.2.0, python 3.11.7, numpy 2.4.1, ...": everything that computes
     platform    operating system, its release, the architecture, and the C library
-    processor   what the kernels were compiled for
+    processor   its model
     threads     how many computations may use
     sessions    how often the run or study was begun or resumed
     changes     what of the first four was different in a later session, a line each; may be empty
