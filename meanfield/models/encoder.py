@@ -52,39 +52,58 @@ class LayerNorm(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class EncoderLayer:
-    """One layer: attention of several heads (query, key, value stacked), then W_1, W_2."""
+class MultiHead:
+    """Attention of several heads: queries, keys and values stacked."""
 
-    heads: int  # H; a head has size k = d / H
+    heads: int  # H; a head has size k
     query: Affine
     key: Affine
     value: Affine
     output: Affine  # W_O
-    attention_norm: LayerNorm  # LN_1
-    inner: Affine
-    outer: Affine
-    norm: LayerNorm  # LN_2
-    activation: str  # sigma, a key of ACTIVATIONS
 
     @property
     def size(self) -> int:
         return len(self.query.weight) // self.heads
 
+    def projections(self, x: FloatArray) -> list[FloatArray]:
+        """Queries, keys and values of all heads, (H, n, k) each."""
+        return [split(part(x), self.heads) for part in (self.query, self.key, self.value)]
+
+    def score(self, query: FloatArray, key: FloatArray) -> FloatArray:
+        """s_ij of one head, from its queries and keys (n, k)."""
+        return np.asarray(query @ key.T / math.sqrt(self.size))
+
     def scores(self, x: FloatArray) -> Iterator[FloatArray]:
         """s_ij of each head in turn, (n, n): who attends along rows."""
-        yield from map(self._score, self._split(self.query(x)), self._split(self.key(x)))
+        queries, keys, _ = self.projections(x)
+        yield from map(self.score, queries, keys)
+
+    def weights(self, x: FloatArray) -> Iterator[FloatArray]:
+        """Attention p_ij of each head in turn, (n, n)."""
+        yield from map(softmax, self.scores(x))
 
     def attention(self, x: FloatArray) -> FloatArray:
         """Increment of tokens by attention, (n, d)."""
-        parts = [self._split(part(x)) for part in (self.query, self.key, self.value)]
+        parts = self.projections(x)
 
         def mean(h: int) -> FloatArray:
             query, key, value = (part[h] for part in parts)
-            return np.asarray(softmax(self._score(query, key)) @ value)
+            return np.asarray(softmax(self.score(query, key)) @ value)
 
         with one_blas_thread():
             means = map_chunks(mean, self.heads)
         return self.output(np.concatenate(means, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderLayer(MultiHead):
+    """One layer: attention of several heads of size k = d / H, then W_1, W_2."""
+
+    attention_norm: LayerNorm  # LN_1
+    inner: Affine
+    outer: Affine
+    norm: LayerNorm  # LN_2
+    activation: str  # sigma, a key of ACTIVATIONS
 
     def feed_forward(self, y: FloatArray) -> FloatArray:
         """Increment of tokens by the feed-forward layer, (n, d)."""
@@ -97,14 +116,6 @@ class EncoderLayer:
     def __call__(self, x: FloatArray) -> FloatArray:
         y = self.attended(x)
         return self.norm(y + self.feed_forward(y))
-
-    def _score(self, query: FloatArray, key: FloatArray) -> FloatArray:
-        """s_ij of one head, from its queries and keys (n, k)."""
-        return np.asarray(query @ key.T / math.sqrt(self.size))
-
-    def _split(self, x: FloatArray) -> FloatArray:
-        """(n, d) -> (H, n, k)."""
-        return np.ascontiguousarray(x.reshape(len(x), self.heads, -1).swapaxes(0, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,18 +162,10 @@ class Encoder:
     def embedded(self, tokens: IntArray, positions: IntArray | None = None) -> FloatArray:
         """Tokens at depth 0, (n, d); at positions 0, 1, ... unless others are given."""
         if positions is None:
-            if len(tokens) > self.longest:
-                raise ValueError(
-                    f"a text has {len(tokens)} tokens, {self.name} takes at most {self.longest}: "
-                    "give less of it, or several texts."
-                )
+            check_length(tokens, self.longest, self.name)
             positions = np.arange(len(tokens))
-        for indices, most in ((tokens, len(self.words)), (positions, self.longest)):
-            if len(indices) and not 0 <= min(indices) <= max(indices) < most:
-                raise ValueError(
-                    f"numbers of tokens or positions must lie between 0 and {most - 1}, got "
-                    f"{min(indices)} to {max(indices)}."
-                )
+        check_range(tokens, len(self.words))
+        check_range(positions, self.longest)
         x = self.norm(self.words[tokens] + self.positions[positions] + self.segments[0])
         return x if self.widened is None else self.widened(x)
 
@@ -184,6 +187,29 @@ class Encoder:
 def listed(texts: str | Sequence[Text]) -> list[str | Text]:
     """One text, or several, as a list."""
     return [texts] if isinstance(texts, str) else list(texts)
+
+
+def check_length(tokens: IntArray, longest: int, model: str) -> None:
+    """Refuse more tokens than a model takes."""
+    if len(tokens) > longest:
+        raise ValueError(
+            f"a text has {len(tokens)} tokens, {model} takes at most {longest}: "
+            "give less of it, or several texts."
+        )
+
+
+def check_range(indices: IntArray, most: int) -> None:
+    """Refuse numbers of tokens or positions that a table of `most` rows has not."""
+    if len(indices) and not 0 <= min(indices) <= max(indices) < most:
+        raise ValueError(
+            f"numbers of tokens or positions must lie between 0 and {most - 1}, got "
+            f"{min(indices)} to {max(indices)}."
+        )
+
+
+def split(x: FloatArray, heads: int) -> FloatArray:
+    """Parts of vectors (n, H k) that belong to each head, (H, n, k)."""
+    return np.ascontiguousarray(x.reshape(len(x), heads, -1).swapaxes(0, 1))
 
 
 def softmax(scores: FloatArray) -> FloatArray:

@@ -5,20 +5,19 @@ Nothing is downloaded, and nothing that could be executed is read.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import numpy as np
-
-from meanfield.arrays import FloatArray
-from meanfield.models.encoder import ACTIVATIONS, Affine, Encoder, EncoderLayer, LayerNorm
-from meanfield.models.safetensors import Tensors, check_ordinary
+from meanfield.models.encoder import ACTIVATIONS, Encoder, EncoderLayer, LayerNorm
+from meanfield.models.parts import Parts, read_settings
+from meanfield.models.safetensors import Tensors
 from meanfield.models.wordpiece import WordPiece, read_vocabulary
 from meanfield.spec import checked
 
+# Files of a folder.
+_FOLDER = "an encoder is a folder with config.json, model.safetensors and vocab.txt"
 # Names of a layer's arrays in the files of each kind of model.
 _BERT = {
     "query": "attention.self.query",
@@ -50,15 +49,6 @@ _USUAL = {
     "num_hidden_groups": 1,
     "inner_group_num": 1,
 }
-# Bytes of a file of settings, and sizes that one may name.
-_LARGEST = 1_000_000
-_MOST = 1_000_000
-# Half precision ends at 65504. Of larger ones, squares of sums of their products would overflow.
-_LARGEST_WEIGHT = 1e12
-# Shared weights would be replayed any number of times, and all states kept.
-_MOST_LAYERS = 1_000
-# Tensors that a message names one by one.
-_MOST_NAMED = 20
 
 
 @checked
@@ -93,7 +83,7 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
     ValueError: nothing/config.json: No such file or directory: an encoder is a folder with ...
     """
     place = Path(folder)
-    config = _settings(place / "config.json")
+    config = read_settings(place / "config.json", _FOLDER)
     kind = config.get("model_type")
     if kind not in ("bert", "albert"):
         raise ValueError(
@@ -107,18 +97,17 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
     return _Reader(place, config, kind).encoder(_vocabulary(place))
 
 
-class _Reader:
+class _Reader(Parts):
     """Makes the parts of an encoder, each with the shape that the settings say."""
 
     def __init__(self, place: Path, config: Mapping[str, Any], kind: str) -> None:
-        self.place, self.config, self.kind = place, config, kind
-        self.path = place / "model.safetensors"
-        self.tensors = Tensors(self.path)
+        path = place / "model.safetensors"
+        super().__init__(path, Tensors(path), place / "config.json", config)
+        self.place, self.kind = place, kind
         # Models that were trained for a task have a prefix.
         prefixed = any(name.startswith(f"{kind}.") for name in self.tensors)
         self.prefix = f"{kind}." if prefixed else ""
         self.eps = self.number("layer_norm_eps", float, 1e-12)
-        self.missing: list[str] = []  # names of tensors
 
     def encoder(self, pieces: WordPiece | None) -> Encoder:
         d = self.whole("hidden_size")
@@ -136,16 +125,14 @@ class _Reader:
                 f"{self.place / 'vocab.txt'} has {len(pieces.numbers)} pieces, the model knows "
                 f"{len(words)}: they do not belong together."
             )
-        depth = self.whole("num_hidden_layers")
-        if depth > _MOST_LAYERS:
-            self.wrong(f"num_hidden_layers is {depth}, at most {_MOST_LAYERS} are taken")
+        depth = self.depth()
         if self.kind == "albert":
             layers = (self.layer(_ALBERT_LAYER, _ALBERT),) * depth
         else:
             layers = tuple(self.layer(f"encoder.layer.{i}.", _BERT) for i in range(depth))
         widening = "encoder.embedding_hidden_mapping_in"
         encoder = Encoder(
-            name=self.name(),
+            name=self.name("_name_or_path", self.place.resolve().name),
             words=words,
             positions=positions,
             segments=segments,
@@ -154,20 +141,8 @@ class _Reader:
             layers=layers,
             pieces=pieces,
         )
-        if self.missing:
-            names, more = ", ".join(self.missing[:_MOST_NAMED]), len(self.missing) - _MOST_NAMED
-            others = f" and {more} more" if more > 0 else ""
-            raise ValueError(f"{self.path} has no {names}{others}: is it a {self.kind} encoder?")
+        self.check_missing(f"{self.kind} encoder")
         return encoder
-
-    def name(self) -> str:
-        """The model's own, without who gave it; that of the folder if it has none."""
-        own = self.config.get("_name_or_path")
-        if isinstance(own, str) and own.isprintable() and 0 < len(own) <= 100:
-            own = own.rstrip("/").rsplit("/", 1)[-1]
-            if own:
-                return own
-        return self.place.resolve().name
 
     def layer(self, begin: str, names: Mapping[str, str]) -> EncoderLayer:
         d, inner = self.whole("hidden_size"), self.whole("intermediate_size")
@@ -190,10 +165,6 @@ class _Reader:
         }
         return EncoderLayer(heads=heads, activation=activation, **parts)
 
-    def affine(self, name: str, rows: int, columns: int) -> Affine:
-        weight = self.array(f"{name}.weight", (rows, columns))
-        return Affine(weight, self.array(f"{name}.bias", (rows,)))
-
     def norm(self, name: str, size: int) -> LayerNorm:
         # Older files have other names for the two.
         old = f"{self.prefix}{name}.gamma" in self.tensors
@@ -201,64 +172,13 @@ class _Reader:
         scale, shift = (self.array(f"{name}.{part}", (size,)) for part in (gain, bias))
         return LayerNorm(scale, shift, self.eps)
 
-    def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
-        key, path = self.prefix + name, self.path
-        if key not in self.tensors:
-            self.missing.append(key)
-            return np.broadcast_to(0.0, shape)
-        if self.tensors.shape(key) != shape:
-            raise ValueError(
-                f"{path}: {key} has shape {self.tensors.shape(key)}, config.json says {shape}."
-            )
-        weights = self.tensors[key]
-        if weights.size and (largest := np.abs(weights).max()) > _LARGEST_WEIGHT:
-            raise ValueError(
-                f"{path}: {key} holds {largest:.3g}, expected trained weights, at most "
-                f"{_LARGEST_WEIGHT:g}."
-            )
-        return weights
-
-    def whole(self, name: str) -> int:
-        return int(self.number(name, int, None))
-
-    def number(self, name: str, kind: Callable[[Any], Any], usual: float | None) -> Any:
-        value = self.config.get(name, usual)
-        if type(value) not in (int, kind) or not 0 < value <= _MOST:
-            wanted = "whole number" if kind is int else "number"
-            self.wrong(f"{name} is {value!r}, expected a positive {wanted}, at most {_MOST}")
-        return kind(value)
-
-    def wrong(self, reason: str) -> NoReturn:
-        raise ValueError(f"{self.place / 'config.json'}: {reason}.")
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    check_ordinary(path)
-    try:
-        size = path.stat().st_size
-        text = path.read_bytes() if size <= _LARGEST else None
-    except OSError as error:
-        raise ValueError(
-            f"{path}: {error.strerror}: an encoder is a folder with config.json, "
-            "model.safetensors and vocab.txt; `make encoder` installs one, see docs/replay.md."
-        ) from None
-    if text is None:
-        raise ValueError(f"{path}: {size} bytes are too many for settings.")
-    try:
-        settings = json.loads(text.decode("utf-8"))
-    except (ValueError, RecursionError):  # a number of thousands of digits is a plain ValueError
-        raise ValueError(f"{path} is no JSON.") from None
-    if not isinstance(settings, dict):
-        raise ValueError(f"{path} is no JSON object.")
-    return settings
-
 
 def _vocabulary(place: Path) -> WordPiece | None:
     """Vocabulary of a folder, if there is one, and how texts are put in its letters."""
     vocabulary, path = place / "vocab.txt", place / "tokenizer_config.json"
     if not vocabulary.exists():
         return None
-    settings = _settings(path) if path.exists() else {}
+    settings = read_settings(path) if path.exists() else {}
     lowers, accents = settings.get("do_lower_case", True), settings.get("strip_accents")
     chinese = settings.get("tokenize_chinese_chars", True)
     for name, value in (("do_lower_case", lowers), ("tokenize_chinese_chars", chinese)):

@@ -14,9 +14,10 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.errors import one_line
@@ -26,27 +27,89 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8"
 _LONGEST_HEADER = 100_000_000
 
 
-class Tensors(Mapping[str, FloatArray]):
-    """Arrays of a safetensors file by name, read when they are asked for, in double precision.
+class Place(NamedTuple):
+    """Type and shape of an array, and its bytes in the file."""
 
-    https://huggingface.co/docs/safetensors (format).
-    """
+    kind: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+class ArrayFile(Mapping[str, FloatArray]):
+    """Arrays of a file by name, read when they are asked for, in double precision."""
+
+    format = ""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
         check_ordinary(self._path)
         try:
             with open(self._path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                first = file.read(8)
-                length = int.from_bytes(first, "little")
-                if len(first) < 8 or length > min(size - 8, _LONGEST_HEADER):
-                    self._refuse("its first eight bytes are not the length of a header")
-                text = file.read(length)
+                self._places = self._read(file, os.fstat(file.fileno()).st_size)
         except OSError as error:
             raise ValueError(f"{self._path}: {error.strerror}.") from None
-        self._begin = 8 + length
-        self._places = self._checked(text, size - self._begin)
+        ends = sorted((place.begin, place.end) for place in self._places.values())
+        if any(one[1] > other[0] for one, other in zip(ends, ends[1:], strict=False)):
+            self._refuse("two of its arrays overlap")
+
+    def _read(self, file: BinaryIO, size: int) -> dict[str, Place]:
+        """Places of all arrays, all of them possible, in a file of this size."""
+        raise NotImplementedError
+
+    def _decoded(self, kind: str, raw: NDArray[np.uint8]) -> NDArray[Any]:
+        """Numbers of a type."""
+        raise NotImplementedError
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ValueError(f"{self._path} is no {self.format} file: {one_line(reason)}.") from None
+
+    def __getitem__(self, name: str) -> FloatArray:
+        kind, shape, begin, end = self._places[name]
+        raw = np.fromfile(self._path, np.uint8, end - begin, offset=begin)
+        with np.errstate(invalid="ignore"):  # scales of blocks may be infinite
+            values = self._decoded(kind, raw).astype(np.float64).reshape(shape)
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"{self._path}: {short(name)} holds numbers that are not finite.")
+        return values
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of an array that is not read."""
+        return self._places[name].shape
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class Tensors(ArrayFile):
+    """Arrays of a safetensors file.
+
+    https://huggingface.co/docs/safetensors (format).
+    """
+
+    format = "safetensors"
+
+    def _read(self, file: BinaryIO, size: int) -> dict[str, Place]:
+        first = file.read(8)
+        length = int.from_bytes(first, "little")
+        if len(first) < 8 or length > min(size - 8, _LONGEST_HEADER):
+            self._refuse("its first eight bytes are not the length of a header")
+        begin = 8 + length
+        entries = self._checked(file.read(length), size - begin)
+        return {
+            name: Place(
+                entry["dtype"], tuple(entry["shape"]), *(begin + n for n in entry["data_offsets"])
+            )
+            for name, entry in entries.items()
+        }
+
+    def _decoded(self, kind: str, raw: NDArray[np.uint8]) -> NDArray[Any]:
+        values = raw.view(_DTYPES[kind])
+        # The upper half of a float.
+        return (values.astype("<u4") << 16).view("<f4") if kind == "BF16" else values
 
     def _checked(self, text: bytes, size: int) -> dict[str, dict[str, Any]]:
         """Entries of the header, all of them possible."""
@@ -72,17 +135,14 @@ class Tensors(Mapping[str, FloatArray]):
         header.pop("__metadata__", None)
         for name, entry in header.items():
             if not self._is_entry(entry):
-                self._refuse(f"the entry of {_short(name)} lacks dtype, shape or data_offsets")
+                self._refuse(f"the entry of {short(name)} lacks dtype, shape or data_offsets")
             kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
             if kind not in _DTYPES:
-                self._refuse(f"{_short(name)} has the type {_short(kind)}, known: {[*_DTYPES]}")
+                self._refuse(f"{short(name)} has the type {short(kind)}, known: {[*_DTYPES]}")
             if not 0 <= begin <= end <= size:
-                self._refuse(f"{_short(name)} lies from {begin} to {end} of {size} bytes")
+                self._refuse(f"{short(name)} lies from {begin} to {end} of {size} bytes")
             if math.prod(shape) * np.dtype(_DTYPES[kind]).itemsize != end - begin:
-                self._refuse(f"{_short(name)} of shape {tuple(shape)} has {end - begin} bytes")
-        ends = sorted(entry["data_offsets"] for entry in header.values())
-        if any(one[1] > other[0] for one, other in zip(ends, ends[1:], strict=False)):
-            self._refuse("two of its arrays overlap")
+                self._refuse(f"{short(name)} of shape {tuple(shape)} has {end - begin} bytes")
         return header
 
     @staticmethod
@@ -104,35 +164,6 @@ class Tensors(Mapping[str, FloatArray]):
             and len(entry["data_offsets"]) == 2
         )
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise ValueError(f"{self._path} is no safetensors file: {one_line(reason)}.") from None
-
-    def __getitem__(self, name: str) -> FloatArray:
-        entry = self._places[name]
-        kind, shape = entry["dtype"], tuple(entry["shape"])
-        raw = np.fromfile(
-            self._path,
-            _DTYPES[kind],
-            math.prod(shape),
-            offset=self._begin + entry["data_offsets"][0],
-        )
-        if kind == "BF16":  # the upper half of a float
-            raw = (raw.astype("<u4") << 16).view("<f4")
-        values = raw.astype(np.float64).reshape(shape)
-        if not np.all(np.isfinite(values)):
-            raise ValueError(f"{self._path}: {_short(name)} holds numbers that are not finite.")
-        return values
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of an array that is not read."""
-        return tuple(self._places[name]["shape"])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
 
 def check_ordinary(path: str | os.PathLike[str]) -> None:
     """Refuse pipes, devices and folders: their length says nothing of what can be read of them."""
@@ -140,5 +171,6 @@ def check_ordinary(path: str | os.PathLike[str]) -> None:
         raise ValueError(f"{os.fspath(path)} is not an ordinary file.")
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A name in a message."""
     return repr(name if len(name) <= 80 else name[:77] + "...")
