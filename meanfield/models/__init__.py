@@ -1,6 +1,6 @@
-"""Trained encoders beside the theory: read, replayed layer by layer, compared with equations.
+"""Trained models beside the theory: read, replayed layer by layer, compared with equations.
 
-`safetensors` and `wordpiece` read files and texts, `encoder` takes the steps, `loading` puts an
-encoder together; `heads`, `ladder` and `token_limit` measure it, and `replay` does all of that for
-given texts.
+Files and texts: `safetensors`, `gguf`, `wordpiece`, `byte_pairs`. `encoder` and `decoder` take the
+steps, `loading` and `decoder_files` put models together from their `parts`. `heads`, `ladder` and
+`token_limit` measure an encoder, and `replay` does all of that for given texts.
 """

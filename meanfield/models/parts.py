@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.errors import one_line
 from meanfield.models.encoder import Affine
 from meanfield.models.safetensors import ArrayFile, check_ordinary
 
@@ -41,12 +43,16 @@ class Parts:
     def affine(self, name: str, rows: int, columns: int, *, optional: bool = False) -> Affine:
         """Weight and bias; an `optional` bias is 0 where the file has none."""
         weight = self.array(f"{name}.weight", (rows, columns))
-        if optional and f"{self.prefix}{name}.bias" not in self.tensors:
+        if optional and self.named(f"{name}.bias") not in self.tensors:
             return Affine(weight, np.broadcast_to(0.0, (rows,)))
         return Affine(weight, self.array(f"{name}.bias", (rows,)))
 
+    def named(self, name: str) -> str:
+        """Name of an array in this file."""
+        return self.prefix + name
+
     def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
-        key, path = self.prefix + name, self.path
+        key, path = self.named(name), self.path
         if key not in self.tensors:
             self.missing.append(key)
             return np.broadcast_to(0.0, shape)
@@ -95,11 +101,18 @@ class Parts:
         value = self.config.get(name, usual)
         if type(value) not in (int, kind) or not 0 < value <= most:
             wanted = "whole number" if kind is int else "number"
-            self.wrong(f"{name} is {value!r}, expected a positive {wanted}, at most {most}")
+            self.wrong(
+                f"{name} is {short_repr(value)}, expected a positive {wanted}, at most {most}"
+            )
         return kind(value)
 
     def wrong(self, reason: str) -> NoReturn:
         raise ValueError(f"{self.settings}: {reason}.")
+
+
+def short_repr(value: object) -> str:
+    """A value of a file in a message."""
+    return one_line(reprlib.repr(value))
 
 
 def read_settings(

@@ -14,6 +14,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
@@ -42,13 +43,13 @@ class ArrayFile(Mapping[str, FloatArray]):
     format = ""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
-        check_ordinary(self._path)
+        self.path = Path(path)
+        check_ordinary(path)
         try:
-            with open(self._path, "rb") as file:
+            with open(self.path, "rb") as file:
                 self._places = self._read(file, os.fstat(file.fileno()).st_size)
         except OSError as error:
-            raise ValueError(f"{self._path}: {error.strerror}.") from None
+            raise ValueError(f"{self.path}: {error.strerror}.") from None
         ends = sorted((place.begin, place.end) for place in self._places.values())
         if any(one[1] > other[0] for one, other in zip(ends, ends[1:], strict=False)):
             self._refuse("two of its arrays overlap")
@@ -62,20 +63,23 @@ class ArrayFile(Mapping[str, FloatArray]):
         raise NotImplementedError
 
     def _refuse(self, reason: str) -> NoReturn:
-        raise ValueError(f"{self._path} is no {self.format} file: {one_line(reason)}.") from None
+        raise ValueError(f"{self.path} is no {self.format} file: {one_line(reason)}.") from None
 
     def __getitem__(self, name: str) -> FloatArray:
         kind, shape, begin, end = self._places[name]
-        raw = np.fromfile(self._path, np.uint8, end - begin, offset=begin)
+        raw = np.fromfile(self.path, np.uint8, end - begin, offset=begin)
         with np.errstate(invalid="ignore"):  # scales of blocks may be infinite
             values = self._decoded(kind, raw).astype(np.float64).reshape(shape)
         if not np.all(np.isfinite(values)):
-            raise ValueError(f"{self._path}: {short(name)} holds numbers that are not finite.")
+            raise ValueError(f"{self.path}: {short(name)} holds numbers that are not finite.")
         return values
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of an array that is not read."""
         return self._places[name].shape
+
+    def __contains__(self, name: object) -> bool:  # without reading the array
+        return name in self._places
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

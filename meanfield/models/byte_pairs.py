@@ -1,0 +1,153 @@
+"""Byte pairs: the tokens of decoders like GPT-2 and llama 3.
+
+A text is cut into words, digits and signs by a rule. The bytes of each part, each written as one
+printable letter, are joined pair by pair in the order of a list of merges.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_CONTRACTIONS = "'s|'t|'re|'ve|'m|'ll|'d"
+_WORDS = (
+    rf"{_CONTRACTIONS}| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
+    rf"(?i:{_CONTRACTIONS})|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{{1,DIGITS}}| ?[^\sA-Za-z0-9]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+)
+RULES: Mapping[str, tuple[re.Pattern[str], ...]] = {
+    name: tuple(re.compile(pattern, re.ASCII) for pattern in patterns)
+    for name, patterns in {
+        "gpt-2": (_WORDS[0],),
+        "smollm": ("[0-9]", _WORDS[0]),
+        "qwen2": (_WORDS[1].replace("DIGITS", "1"),),
+        "llama-bpe": (_WORDS[1].replace("DIGITS", "3"),),
+    }.items()
+}
+"""Rules that cut a text, by the name that GGUF files have for them; of the kinds of characters."""
+
+
+def _letters() -> list[str]:
+    """Letter of each byte: itself if it is printed, else one beyond the first 256."""
+    printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in printed else next(others)) for byte in range(256)]
+
+
+LETTERS = _letters()
+"""Byte -> its letter in vocabularies."""
+_BYTES = {letter: byte for byte, letter in enumerate(LETTERS)}
+
+
+@dataclass(frozen=True, eq=False)
+class BytePairs:
+    """Pieces of a vocabulary by number, and the order in which they are joined.
+
+    - numbers: piece -> its number; specials: the same of pieces that a text names literally.
+    - ranks: pair of pieces -> its place in the list of merges, the first first.
+    - rule: a key of `RULES`; first (int or None): number of a token before every text.
+
+    A byte that the vocabulary lacks is left out, as reference implementations do.
+
+    References: Sennrich, Haddow, Birch, Neural machine translation of rare words with subword
+    units, arXiv:1508.07909. Radford et al., Language models are unsupervised multitask learners,
+    2019 (bytes).
+    """
+
+    numbers: Mapping[str, int]
+    ranks: Mapping[tuple[str, str], int]
+    rule: str
+    specials: Mapping[str, int] = field(default_factory=dict)
+    first: int | None = None
+
+    @property
+    def last(self) -> int:
+        """Largest number of a piece."""
+        return max(*self.numbers.values(), *self.specials.values(), self.first or 0)
+
+    def of(self, text: str) -> list[int]:
+        """Numbers of the pieces of a text."""
+        numbers = [] if self.first is None else [self.first]
+        parts: dict[str, list[int]] = {}
+        for part in self._without_specials(text):
+            if part in self.specials:
+                numbers.append(self.specials[part])
+                continue
+            part = unicodedata.normalize("NFC", part) if self.rule == "qwen2" else part
+            for word in cut(part, RULES[self.rule]):
+                if word not in parts:
+                    joined = self._joined(word)
+                    parts[word] = [self.numbers[each] for each in joined if each in self.numbers]
+                numbers += parts[word]
+        return numbers
+
+    def text(self, numbers: Sequence[int]) -> str:
+        """Text of pieces; bytes that are no UTF-8 become replacement characters."""
+        pieces = {number: piece for piece, number in self.numbers.items()}
+        pieces |= {number: piece for piece, number in self.specials.items()}
+        parts = [pieces[int(number)] for number in numbers]
+        raw = [
+            each.encode() if each in self.specials else bytes(map(_BYTES.__getitem__, each))
+            for each in parts
+        ]
+        return b"".join(raw).decode("utf-8", "replace")
+
+    def _without_specials(self, text: str) -> list[str]:
+        if not self.specials:
+            return [text]
+        longest_first = sorted(self.specials, key=len, reverse=True)
+        return re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+
+    def _joined(self, word: str) -> list[str]:
+        """Pieces of a word: the pair of lowest rank is joined everywhere, until no pair is left."""
+        pieces = [LETTERS[byte] for byte in word.encode("utf-8", "replace")]
+        # Some lists of merges leave out whole pieces (llama 3).
+        if self.rule == "llama-bpe" and "".join(pieces) in self.numbers:
+            return ["".join(pieces)]
+        end = len(self.ranks)
+        while len(pieces) > 1:
+            pairs = zip(pieces, pieces[1:], strict=False)
+            best = min(pairs, key=lambda pair: self.ranks.get(pair, end))
+            if best not in self.ranks:
+                break
+            joined, i = [], 0
+            while i < len(pieces):
+                both = tuple(pieces[i : i + 2]) == best
+                joined.append("".join(best) if both else pieces[i])
+                i += 2 if both else 1
+            pieces = joined
+        return pieces
+
+
+def cut(text: str, rules: Sequence[re.Pattern[str]]) -> Iterator[str]:
+    """Parts of a text by rules, one after the other; between parts nothing is lost.
+
+    >>> [*cut("It's 42 tokens.", RULES["smollm"])]
+    ['It', "'s", ' ', '4', '2', ' tokens', '.']
+    """
+    kinds = "".join(map(_kind, text))
+    spans = [(0, len(text))]
+    for rule in rules:
+        spans = [part for span in spans for part in _spans(rule, kinds, *span)]
+    return (text[begin:end] for begin, end in spans)
+
+
+def _spans(rule: re.Pattern[str], kinds: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Matches of a rule between two places, and what lies between them."""
+    for match in rule.finditer(kinds, begin, end):
+        if match.start() > begin:
+            yield begin, match.start()
+        begin = match.end()
+        yield match.span()
+    if begin < end:
+        yield begin, end
+
+
+def _kind(character: str) -> str:
+    """A sign of ASCII, or one of its kind: a letter, a digit, a space, another."""
+    if character.isascii():
+        return character
+    kind = unicodedata.category(character)[0]
+    return "\t" if character == "\x85" else {"L": "A", "N": "0", "Z": "\t"}.get(kind, "!")

@@ -1,0 +1,332 @@
+"""A decoder of a local GGUF file, or of a folder: config.json, model.safetensors, tokenizer.json.
+
+Nothing is downloaded, and nothing that could be executed is read.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.engines.limits import check_memory
+from meanfield.models.byte_pairs import RULES, BytePairs
+from meanfield.models.decoder import Decoder, DecoderLayer, RMSNorm
+from meanfield.models.encoder import Affine
+from meanfield.models.gguf import GGUF
+from meanfield.models.parts import Parts, read_settings, short_repr
+from meanfield.models.safetensors import ArrayFile, Tensors, short
+from meanfield.spec import checked
+
+_FOLDER = "a decoder is a .gguf file, or a folder with config.json and model.safetensors"
+# Settings -> what is known of each, the first if nothing is said.
+_USUAL: dict[str, tuple[str | float, ...]] = {
+    "model_type": ("llama", "mistral", "qwen2"),
+    "hidden_act": ("silu",),
+    "rope_type": ("default", "none"),
+    "partial_rotary_factor": (1.0,),
+}
+# Names of arrays in folders -> in GGUF files.
+_NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "model.layers.": "blk.",
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+# The same of settings, after the kind of the model.
+_SETTINGS = {
+    "hidden_size": "embedding_length",
+    "num_hidden_layers": "block_count",
+    "intermediate_size": "feed_forward_length",
+    "max_position_embeddings": "context_length",
+    "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "attention.key_length",
+    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+    "sliding_window": "attention.sliding_window",
+    "rope_theta": "rope.freq_base",
+    "rope_type": "rope.scaling.type",
+    "rope_entries": "rope.dimension_count",
+}
+_LARGEST_BASE = 10**9
+_LARGEST_TOKENIZER = 100_000_000
+# Kinds of tokens in GGUF files that a text names literally: control, and the user's own.
+_SPECIAL = (3, 4)
+# Settings of tokenizer.json that make other pieces than joined bytes.
+_OTHER_PIECES = ("byte_fallback", "continuing_subword_prefix", "end_of_word_suffix")
+# Settings of such tokens in tokenizer.json that change the text around them.
+_STRIPPED = ("single_word", "lstrip", "rstrip")
+# Steps that cut texts in tokenizer.json -> the rule; regular expressions by the whole of them.
+_SIGNS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
+_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_STEPS = {
+    (("ByteLevel", True),): "gpt-2",
+    (("Digits", True), ("ByteLevel", True)): "smollm",
+    (("Split", rf"{_SIGNS}\p{{N}}{_REST}"), ("ByteLevel", False)): "qwen2",
+    (("Split", rf"{_SIGNS}\p{{N}}{{1,3}}{_REST}"), ("ByteLevel", False)): "llama-bpe",
+}
+
+
+@checked
+def load_decoder(path: str | os.PathLike[str]) -> Decoder:
+    """Trained decoder (llama, SmolLM2, Mistral, Qwen2) of a file or a folder on this computer.
+
+    Parameters
+    ----------
+    path : path
+        A GGUF file with arrays of types F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K; or a folder
+        with config.json, model.safetensors, and tokenizer.json if texts are to be read.
+
+    Returns
+    -------
+    Decoder
+        Weights in double precision, 8 bytes each: 1.1 GB for 135 million.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing, damaged, or of another kind of model; or memory does not suffice.
+
+    References
+    ----------
+    Touvron et al., LLaMA, arXiv:2302.13971. Su et al., RoFormer, arXiv:2104.09864 (RoPE).
+    Ainslie et al., GQA, arXiv:2305.13245 (shared heads of keys). Shazeer, GLU variants improve
+    transformer, arXiv:2002.05202.
+
+    Examples
+    --------
+    >>> load_decoder("nothing")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: nothing/config.json: No such file or directory: a decoder is a .gguf file, or ...
+    """
+    place = Path(path)
+    if place.is_file():
+        file = GGUF(place)
+        return _Reader(place, file, place, _settings_of_gguf(file)).decoder(_pieces_of_gguf(file))
+    config = read_settings(place / "config.json", _FOLDER)
+    weights, tokenizer = place / "model.safetensors", place / "tokenizer.json"
+    reader = _Reader(weights, Tensors(weights), place / "config.json", config)
+    return reader.decoder(_pieces_of_json(tokenizer) if tokenizer.exists() else None)
+
+
+class _Reader(Parts):
+    """Makes the parts of a decoder; names of arrays are those of folders."""
+
+    def __init__(
+        self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]
+    ) -> None:
+        rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+        rope = rope if isinstance(rope, dict) else {"rope_type": rope}
+        super().__init__(path, tensors, settings, {**config, **rope})
+        self.used: set[str] = set()
+        for name, usual in _USUAL.items():
+            value = self.config.get(name, usual[0])
+            if not isinstance(value, str | float) or value not in usual:
+                self.wrong(f"{name} is {short_repr(value)}, known: {[*usual]}")
+        self.kind = str(self.config.get("model_type"))
+        self.d, self.inner, self.heads = map(
+            self.whole, ("hidden_size", "intermediate_size", "num_attention_heads")
+        )
+        self.key_heads = self.whole("num_key_value_heads", self.heads)
+        self.size = self.whole("head_dim", self.d // self.heads or None)
+        if self.heads % self.key_heads or self.size % 2:
+            self.wrong(
+                f"{self.heads} heads of {self.size} numbers with {self.key_heads} heads of keys: "
+                "expected a multiple of heads, and an even size"
+            )
+        if self.config.get("rope_entries", self.size) != self.size:
+            self.wrong("positions turn a part of each head, expected all of it")
+        self.eps = self.number("rms_norm_eps", float, 1e-6)
+        need = 8.0 * sum(math.prod(tensors.shape(name)) for name in tensors)
+        check_memory(need, f"{path.name} in double precision", "Take a smaller model")
+
+    def decoder(self, pieces: BytePairs | None) -> Decoder:
+        vocabulary, longest = self.whole("vocab_size"), self.whole("max_position_embeddings")
+        # Beyond its window a token would not attend to all before it.
+        if self.config.get("sliding_window") and self.config.get("use_sliding_window", True):
+            longest = min(longest, self.whole("sliding_window"))
+        if pieces is not None and pieces.last >= vocabulary:
+            self.wrong(
+                f"the tokenizer has the number {pieces.last}, the model {vocabulary} tokens: they "
+                "do not belong together"
+            )
+        words = self.array("model.embed_tokens.weight", (vocabulary, self.d))
+        tied = self.named("lm_head.weight") not in self.tensors
+        decoder = Decoder(
+            name=self.name("_name_or_path", self.settings.resolve().parent.name),
+            words=words,
+            layers=tuple(self.layer(f"model.layers.{i}.") for i in range(self.depth())),
+            norm=self.norm("model.norm"),
+            unembedding=words if tied else self.array("lm_head.weight", words.shape),
+            longest=longest,
+            pieces=pieces,
+        )
+        self.check_missing("decoder")
+        others = [name for name in self.tensors if name not in self.used]
+        if others:
+            raise ValueError(
+                f"{self.path} has {len(others)} arrays that a decoder of kind {self.kind!r} has "
+                f"not, such as {short(others[0])}: is it another kind?"
+            )
+        return decoder
+
+    def layer(self, begin: str) -> DecoderLayer:
+        d, inner = self.d, self.inner
+        rows, key_rows = self.heads * self.size, self.key_heads * self.size
+        parts = {
+            name: self.affine(begin + key, *shape, optional=True)
+            for name, key, shape in (
+                ("query", "self_attn.q_proj", (rows, d)),
+                ("key", "self_attn.k_proj", (key_rows, d)),
+                ("value", "self_attn.v_proj", (key_rows, d)),
+                ("output", "self_attn.o_proj", (d, rows)),
+                ("gate", "mlp.gate_proj", (inner, d)),
+                ("up", "mlp.up_proj", (inner, d)),
+                ("down", "mlp.down_proj", (d, inner)),
+            )
+        }
+        if isinstance(self.tensors, GGUF) and self.kind == "llama":
+            for name in ("query", "key"):
+                parts[name] = Affine(*(_halves(each, self.size) for each in parts[name]))
+        return DecoderLayer(
+            heads=self.heads,
+            key_heads=self.key_heads,
+            base=self.number("rope_theta", float, 10_000.0, _LARGEST_BASE),
+            attention_norm=self.norm(f"{begin}input_layernorm"),
+            norm=self.norm(f"{begin}post_attention_layernorm"),
+            **parts,
+        )
+
+    def norm(self, name: str) -> RMSNorm:
+        return RMSNorm(self.array(f"{name}.weight", (self.d,)), self.eps)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
+        self.used.add(self.named(name))
+        return super().array(name, shape)
+
+    def named(self, name: str) -> str:
+        for ours, theirs in _NAMES.items() if isinstance(self.tensors, GGUF) else ():
+            name = name.replace(ours, theirs)
+        return name
+
+
+def _halves(rows: FloatArray, size: int) -> FloatArray:
+    """Rows of heads whose pairs (a, a + k / 2) stand side by side in GGUF files of llama."""
+    pairs = rows.reshape(-1, size // 2, 2, *rows.shape[1:])
+    return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
+
+
+def _settings_of_gguf(file: GGUF) -> dict[str, Any]:
+    """Settings by the names that config.json has for them."""
+    kind = file.settings.get("general.architecture")
+    entries = {ours: file.settings.get(f"{kind}.{theirs}") for ours, theirs in _SETTINGS.items()}
+    entries = {"model_type": kind, "_name_or_path": file.settings.get("general.name")} | entries
+    if "token_embd.weight" in file:
+        entries["vocab_size"] = file.shape("token_embd.weight")[0]
+    return {name: value for name, value in entries.items() if value is not None}
+
+
+def _pieces_of_gguf(file: GGUF) -> BytePairs | None:
+    """Tokenizer of a file, if it is of a known kind."""
+    begin = "tokenizer.ggml."
+    given = {
+        name.removeprefix(begin): value
+        for name, value in file.settings.items()
+        if name.startswith(begin)
+    }
+    rule = given.get("pre")
+    if given.get("model") != "gpt2" or not isinstance(rule, str) or rule not in RULES:
+        return None
+    try:
+        words = given["tokens"]
+        numbers = {word: number for number, word in enumerate(words)}
+        special = np.flatnonzero(np.isin(given.get("token_type", []), _SPECIAL))
+        specials = {words[number]: int(number) for number in special}
+        begins = given.get("add_bos_token", rule == "llama-bpe")
+        first = given["bos_token_id"] if begins else None
+    except (IndexError, KeyError, TypeError):
+        raise _no_tokenizer(file.path) from None
+    return _byte_pairs(file.path, numbers, given.get("merges"), rule, specials, first)
+
+
+def _pieces_of_json(path: Path) -> BytePairs | None:
+    """Tokenizer of tokenizer.json, if it is of a known kind."""
+    settings = read_settings(path, largest=_LARGEST_TOKENIZER)
+    try:
+        model, added = settings["model"], settings["added_tokens"]
+        rule = _STEPS.get(tuple(map(_step, _steps(settings["pre_tokenizer"], "pretokenizers"))))
+        normalizer = (settings.get("normalizer") or {}).get("type")
+        specials = {each["content"]: each["id"] for each in added}
+        strange = [
+            model["type"] != "BPE",
+            normalizer != ("NFC" if rule == "qwen2" else None),
+            *(model.get(name) for name in _OTHER_PIECES),
+            *(each.get(name) for each in added for name in _STRIPPED),
+        ]
+        around = [
+            each["single"]
+            for each in _steps(settings.get("post_processor"), "processors")
+            if each["type"] == "TemplateProcessing"
+        ]
+        names = [each["SpecialToken"]["id"] for each in sum(around, []) if "SpecialToken" in each]
+        if rule is None or any(strange) or len(names) > 1 or (names and "Sequence" in around[0][0]):
+            return None
+        first = specials[names[0]] if names else None
+        numbers, joins = model["vocab"], model["merges"]
+    except (AttributeError, KeyError, TypeError):
+        raise _no_tokenizer(path) from None
+    return _byte_pairs(path, numbers, joins, rule, specials, first)
+
+
+def _steps(entry: Any, several: str) -> list[Any]:
+    """Steps of an entry that holds several, one, or nothing."""
+    return [] if entry is None else entry[several] if entry["type"] == "Sequence" else [entry]
+
+
+def _step(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Kind of a step, and what decides about it."""
+    if entry["type"] == "ByteLevel" and not entry["add_prefix_space"]:
+        return "ByteLevel", entry.get("use_regex", True)
+    if entry["type"] == "Split" and entry["behavior"] == "Isolated" and not entry["invert"]:
+        return "Split", entry["pattern"].get("Regex")
+    return entry["type"], entry.get("individual_digits")
+
+
+def _byte_pairs(
+    path: Path, numbers: Any, joins: Any, rule: str, specials: dict[Any, Any], first: Any
+) -> BytePairs:
+    """Byte pairs of entries of a file, all of them possible."""
+    try:
+        pairs = [tuple(each.split(" ") if isinstance(each, str) else each) for each in joins]
+        ranks = {(one, other): rank for rank, (one, other) in enumerate(pairs)}
+        joined = {one + other for one, other in ranks}
+        values = [*numbers.values(), *specials.values(), *([] if first is None else [first])]
+        sound = bool(values) and all(type(each) is int and each >= 0 for each in values)
+        sound &= all(isinstance(each, str) for each in (*numbers, *specials, *joined))
+    except (AttributeError, TypeError, ValueError):
+        sound = False
+    if not sound or not joined <= numbers.keys():
+        raise _no_tokenizer(path)
+    return BytePairs(numbers, ranks, rule, specials, first)
+
+
+def _no_tokenizer(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} holds a damaged tokenizer: expected numbers of pieces, and pairs that join to "
+        "pieces."
+    )
