@@ -3,4 +3,5 @@
 Files and texts: `safetensors`, `gguf`, `wordpiece`, `byte_pairs`. `encoder` and `decoder` take the
 steps, `loading` and `decoder_files` put models together from their `parts`. `heads`, `ladder` and
 `token_limit` measure an encoder, and `replay` does all of that for given texts.
+`monitor` measures arrays of any model.
 """

@@ -17,7 +17,10 @@ from meanfield.models.wordpiece import WordPiece, read_vocabulary
 from meanfield.spec import checked
 
 # Files of a folder.
-_FOLDER = "an encoder is a folder with config.json, model.safetensors and vocab.txt"
+_FOLDER = (
+    "an encoder is a folder with config.json, model.safetensors and vocab.txt; `make encoder` "
+    "installs one, see docs/replay.md"
+)
 # Names of a layer's arrays in the files of each kind of model.
 _BERT = {
     "query": "attention.self.query",

@@ -1,0 +1,120 @@
+"""Mean-field quantities of hidden states, for training loops: arrays in, numbers out.
+
+With directions u_i = x_i / |x_i| of n tokens and attention P of H heads, rows i,
+
+    mean cosine         (|sum_i u_i|^2 - n) / (n (n - 1))
+    effective rank      exp(-sum_k p_k log p_k), p_k shares of eigenvalues of (<u_i, u_j>)_ij
+    entropy             mean of S_i = -sum_j P_ij log P_ij
+    attended tokens     mean of e^{S_i}
+    sink share          mean of P_i0
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.engines.threads import one_blas_thread
+from meanfield.models.parts import short_repr
+
+# Tokens whose Gram matrix has its eigenvalues computed in half a millisecond.
+_MOST = 128
+# Eigenvalues below it are rounding of single precision.
+_ROUNDING = 1e-6
+
+
+def monitor(hidden: Any, attention: Any = None) -> dict[str, float]:
+    """Cosines, rank and attention of hidden states, in less than a millisecond for 512 x 768.
+
+    Parameters
+    ----------
+    hidden : array, (n, d) or (batch, n, d)
+        Hidden states of a layer, n >= 2: of NumPy, torch or JAX, in the memory of the processor.
+    attention : array, (heads, n, n) or (batch, heads, n, n); optional
+        Attention of the layer after its softmax: rows sum to 1.
+
+    Returns
+    -------
+    dict of str to float
+        "mean_cosine" of pairs; "effective_rank"; and with attention "entropy" of rows in nats,
+        "attended_tokens", and "sink_share", the attention to the first token. Each is the mean
+        over texts, heads and rows. The rank and the attention are those of 128 tokens at equal
+        distances if there are more. NaN where a token is 0 or not finite.
+
+    Raises
+    ------
+    TypeError
+        If an argument has no array in the memory of the processor.
+    ValueError
+        If shapes do not fit, or there are fewer than two tokens.
+
+    References
+    ----------
+    Roy and Vetterli, The effective rank, EUSIPCO 2007. Xiao et al., Efficient streaming language
+    models with attention sinks, arXiv:2309.17453.
+
+    Examples
+    --------
+    >>> numbers = monitor(np.eye(4), np.full((2, 4, 4), 0.25))
+    >>> {name: round(value, 6) for name, value in numbers.items()}
+    {'mean_cosine': 0.0, 'effective_rank': 4.0, 'entropy': 1.386294, 'attended_tokens': 4.0,
+    'sink_share': 0.25}
+    """
+    x = _array("hidden", hidden)
+    if x.ndim not in (2, 3) or x.shape[-2] < 2 or not x.size:
+        raise ValueError(
+            f"hidden has shape {x.shape}, expected (n, d) or (batch, n, d) with n of 2 or more."
+        )
+    n = x.shape[-2]
+    chosen = np.linspace(0, n - 1, min(n, _MOST)).astype(int)
+    with np.errstate(all="ignore"):
+        inverse = 1.0 / np.sqrt(np.einsum("...nd,...nd->...n", x, x))
+        total = np.einsum("...n,...nd->...d", inverse, x)
+        u = x[..., chosen, :] * inverse[..., chosen, None]
+        numbers = {
+            "mean_cosine": (float(np.mean(np.sum(total**2, axis=-1))) - n) / (n * (n - 1)),
+            "effective_rank": _rank(u.reshape(-1, *u.shape[-2:])),
+        }
+        if attention is not None:
+            p = _array("attention", attention)
+            if p.ndim != x.ndim + 1 or p.shape[-2:] != (n, n) or p.shape[:-3] != x.shape[:-2]:
+                wanted = (*x.shape[:-2], "heads", n, n)
+                raise ValueError(f"attention has shape {p.shape}, expected {wanted}.")
+            rows = p[..., chosen, :]
+            # 0 log 0 = 0: the logarithm of the least number is finite.
+            logs = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
+            entropies = -np.einsum("...ij,...ij->...i", rows, logs)
+            numbers |= {
+                "entropy": float(entropies.mean()),
+                "attended_tokens": float(np.exp(entropies).mean()),
+                "sink_share": float(rows[..., 0].mean()),
+            }
+    return numbers
+
+
+def _rank(u: NDArray[Any]) -> float:
+    """Effective rank of unit vectors (batch, n, d), its mean."""
+    if not np.isfinite(u).all():
+        return math.nan
+    with one_blas_thread():  # others may be busy: the loop would wait for them
+        shares = np.linalg.eigvalsh(u @ u.swapaxes(1, 2)) / u.shape[1]
+    logs = np.log(np.maximum(shares, _ROUNDING)) * (shares > _ROUNDING)
+    return float(np.exp(-(shares * logs).sum(axis=-1)).mean())
+
+
+def _array(name: str, value: Any) -> NDArray[Any]:
+    """Numbers of single or double precision, without a copy where they have it."""
+    if hasattr(value, "detach"):  # torch gives no array of what needs gradients
+        value = value.detach()
+    try:
+        array = np.asarray(value)
+        # Also half precision, and bfloat16 of JAX, a type of its own.
+        return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
+    except (TypeError, ValueError, RuntimeError, AttributeError, BufferError):
+        raise TypeError(
+            f"{name} is {short_repr(type(value))}, expected real numbers in the memory of the "
+            "processor: of torch give hidden.float().cpu()."
+        ) from None

@@ -1,0 +1,96 @@
+"""Numbers for training loops beside the observables of this package, and arrays of others."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.models.heads import on_sphere
+from meanfield.observables.cosines import effective_rank, mean_cosine
+
+_RNG = np.random.default_rng(3)
+_X = _RNG.normal(size=(100, 24)) + 0.5
+_P = _RNG.random((3, 100, 100))
+_P /= _P.sum(axis=-1, keepdims=True)
+
+
+def test_numbers_are_those_of_the_observables():
+    """The same name would stand for another number."""
+    numbers = mf.monitor(_X, _P)
+    measure = on_sphere(_X)
+    assert numbers["mean_cosine"] == pytest.approx(mean_cosine(measure), abs=1e-14)
+    # Eigenvalues that are rounding do not count: 76 of 100.
+    assert numbers["effective_rank"] == pytest.approx(effective_rank(measure), rel=1e-12)
+    entropies = -(_P * np.log(_P)).sum(axis=-1)
+    assert numbers["entropy"] == pytest.approx(entropies.mean(), rel=1e-14)
+    assert numbers["attended_tokens"] == pytest.approx(np.exp(entropies).mean(), rel=1e-14)
+    assert numbers["sink_share"] == pytest.approx(_P[:, :, 0].mean(), rel=1e-14)
+    assert list(mf.monitor(_X)) == ["mean_cosine", "effective_rank"]
+
+
+def test_causal_attention_and_a_batch():
+    """Zeros above the diagonal have no logarithm; texts are averaged, not mixed."""
+    causal = np.tril(np.ones((2, 5, 5))) / np.arange(1, 6)[:, None]
+    numbers = mf.monitor(_X[:5], causal)
+    assert numbers["attended_tokens"] == pytest.approx(3.0, rel=1e-14)
+    assert numbers["sink_share"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5)
+    one, other = mf.monitor(_X[:50], _P[:, :50, :50]), mf.monitor(_X[50:], _P[:, 50:, 50:])
+    both = mf.monitor(_X.reshape(2, 50, 24), np.stack([_P[:, :50, :50], _P[:, 50:, 50:]]))
+    assert both == pytest.approx({name: (one[name] + other[name]) / 2 for name in one}, rel=1e-12)
+
+
+def test_of_many_tokens_128_give_the_rank():
+    """A thousand tokens in 20 directions have the rank of those at equal distances."""
+    x = _RNG.normal(size=(1000, 20)) @ _RNG.normal(size=(20, 50))
+    chosen = x[np.linspace(0, 999, 128).astype(int)]
+    numbers = mf.monitor(x)
+    assert numbers["effective_rank"] == mf.monitor(chosen)["effective_rank"]
+    assert numbers["mean_cosine"] == pytest.approx(mean_cosine(on_sphere(x)), abs=1e-13)
+
+
+class _Tensor:
+    """Arrays as torch offers them: no array before `detach`, and then the array interface."""
+
+    def __init__(self, values, ready=False):
+        self.values, self.ready = values, ready
+
+    def detach(self):
+        return _Tensor(self.values, True)
+
+    def __array__(self, dtype=None, copy=None):
+        if not self.ready:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        if self.values is None:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+        return self.values
+
+
+def test_arrays_of_other_libraries_are_taken():
+    """Precision of the input is kept down to single; no library is imported."""
+    expected = mf.monitor(_X)
+    for given in (_Tensor(_X), _X.astype(np.float32), _X.tolist(), _X.astype(np.float16)):
+        # Halves have three digits.
+        assert mf.monitor(given) == pytest.approx(expected, rel=2e-3)
+    assert mf.monitor(_X.astype(np.float32)) == pytest.approx(expected, rel=1e-5)
+    assert not {"torch", "jax"} & {*sys.modules}
+
+
+def test_what_cannot_be_measured_is_nan_or_refused():
+    """A loop that diverges goes on with NaN; shapes that do not fit are mistakes."""
+    for bad in (0.0, math.nan, math.inf):
+        x = _X.copy()
+        x[0] = bad
+        assert all(math.isnan(value) for value in mf.monitor(x).values())
+    same = mf.monitor(np.ones((6, 3), np.float32))
+    assert same == pytest.approx({"mean_cosine": 1.0, "effective_rank": 1.0}, abs=1e-4)
+    with pytest.raises(ValueError, match=r"hidden has shape \(24,\), expected \(n, d\) or"):
+        mf.monitor(_X[0])
+    with pytest.raises(ValueError, match="with n of 2 or more"):
+        mf.monitor(_X[:1])
+    with pytest.raises(ValueError, match=r"attention has shape \(100, 100\), expected \('heads'"):
+        mf.monitor(_X, _P[0])
+    for given in (_Tensor(None), "hidden", object()):
+        with pytest.raises(TypeError, match="hidden is .*, expected real numbers .*float.*cpu"):
+            mf.monitor(given)
