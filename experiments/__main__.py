@@ -26,7 +26,7 @@ from meanfield.errors import list_names
 
 FOLDER = Path(__file__).parent
 OWN = {
-    "keep": ("trained_encoder",),
+    "keep": ("trained_decoder", "trained_encoder"),
     "late": ("sphere_characteristics",),
     "only_stored": ("cluster_law_circle", "cluster_law_sphere"),
 }
@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--all", action="store_true", help="run all experiments")
     parser.add_argument("--short", action="store_true", help="coarser forms: seconds to minutes")
     for option, help_text in (
-        ("--keep", "trained_encoder: write the tables instead of comparing with them"),
+        ("--keep", "trained_*: write the tables instead of comparing with them"),
         ("--late", "sphere_characteristics: also from the start to time 8"),
         ("--only-stored", "cluster_law_*: use the ensembles that are complete, run none"),
     ):
