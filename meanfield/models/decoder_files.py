@@ -131,8 +131,11 @@ class _Reader(Parts):
         self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]
     ) -> None:
         rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-        rope = rope if isinstance(rope, dict) else {"rope_type": rope}
-        super().__init__(path, tensors, settings, {**config, **rope})
+        rope = rope if isinstance(rope, dict) else {"type": rope}
+        if "type" in rope:  # its older name
+            rope = {"rope_type": rope["type"], **rope}
+        entries = {name: each for name, each in {**config, **rope}.items() if each is not None}
+        super().__init__(path, tensors, settings, entries)
         self.used: set[str] = set()
         for name, usual in _USUAL.items():
             value = self.config.get(name, usual[0])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
@@ -54,13 +55,13 @@ class ArrayFile(Mapping[str, FloatArray]):
         if any(one[1] > other[0] for one, other in zip(ends, ends[1:], strict=False)):
             self._refuse("two of its arrays overlap")
 
+    @abstractmethod
     def _read(self, file: BinaryIO, size: int) -> dict[str, Place]:
         """Places of all arrays, all of them possible, in a file of this size."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _decoded(self, kind: str, raw: NDArray[np.uint8]) -> NDArray[Any]:
         """Numbers of a type."""
-        raise NotImplementedError
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ValueError(f"{self.path} is no {self.format} file: {one_line(reason)}.") from None

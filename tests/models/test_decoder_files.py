@@ -202,6 +202,7 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
         ({"hidden_act": "gelu"}, None, "hidden_act is 'gelu', known: .'silu'"),
         ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, None, "rope_type is 'llama3'"),
         ({"rope_scaling": "linear"}, None, "rope_type is 'linear'"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, None, "rope_type is 'dynamic'"),
         ({"partial_rotary_factor": 0.5}, None, "partial_rotary_factor is 0.5"),
         ({"num_key_value_heads": 3}, None, "4 heads of 8 numbers with 3 heads of keys"),
         ({"head_dim": 7}, None, "4 heads of 7 numbers"),
@@ -242,7 +243,7 @@ def test_missing_files_and_memory_are_reported(tmp_path, monkeypatch):
 def test_other_spellings_of_the_same_settings(tmp_path):
     """Angles may stand in an entry of their own; names and sizes have defaults."""
     rope = {"rope_type": "default", "rope_theta": 77}
-    own = {"rope_theta": None, "_name_or_path": "maker/small", "head_dim": 8}
+    own = {"rope_theta": None, "_name_or_path": "maker/small", "head_dim": None}
     write_folder(tmp_path, random_arrays(), rope_parameters=rope, **own)
     decoder = mf.load_decoder(tmp_path)
     assert decoder.layers[0].base == 77.0 and decoder.name == "small"
