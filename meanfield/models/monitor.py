@@ -15,10 +15,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from meanfield.engines.threads import one_blas_thread
 from meanfield.models.parts import short_repr
+from meanfield.spec import checked
 
 # Tokens whose Gram matrix has its eigenvalues computed in half a millisecond.
 _MOST = 128
@@ -26,7 +27,8 @@ _MOST = 128
 _ROUNDING = 1e-6
 
 
-def monitor(hidden: Any, attention: Any = None) -> dict[str, float]:
+@checked
+def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, float]:
     """Cosines, rank and attention of hidden states, in less than a millisecond for 512 x 768.
 
     Parameters
