@@ -28,9 +28,7 @@ from meanfield.laws.initial import (
 from meanfield.laws.own import from_function, from_values
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, LabelledDensity, Measure
-from meanfield.models.decoder_files import load_decoder
 from meanfield.models.loading import load_encoder
-from meanfield.models.monitor import monitor
 from meanfield.models.replay import Replay, replay
 from meanfield.models.token_limit import TokenLimit, token_limit
 from meanfield.observables import attention_matrix, observable
