@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from meanfield.arguments import check_arguments, checked
 from meanfield.arrays import FloatArray
 from meanfield.carriers import Options
 from meanfield.carriers.automatic import carried
@@ -26,7 +27,6 @@ from meanfield.runfile.written import written
 from meanfield.runs import Run, assembled, stored_section
 from meanfield.simulation import Evolution, Record, Stop, evolve, timing
 from meanfield.snapshot import Snapshot
-from meanfield.spec import check_arguments, checked
 from meanfield.status import COMPLETED, cut_short, stopped
 from meanfield.version import __version__
 

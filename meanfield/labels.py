@@ -33,8 +33,8 @@ from typing import Literal
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.spec import at_least, at_most
 from meanfield.terms.frequencies import Frequencies, Gaussian, GivenFrequencies
 
 MOST_LABELS = 100_000

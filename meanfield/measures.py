@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import at_least, at_most, checked, describe
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.labels import Labels
 from meanfield.spaces.carried_density import (
@@ -23,7 +24,6 @@ from meanfield.spaces.carried_density import (
     images_of_cells,
 )
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
-from meanfield.spec import at_least, at_most, checked, describe
 from meanfield.terms.kernels.exponential import exponential
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE
 from meanfield.views import VIEWS, Axes

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from meanfield.arguments import check_returned, checked, describe
 from meanfield.arrays import ModalArray
 from meanfield.engines.limits import check_memory
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
@@ -33,7 +34,6 @@ from meanfield.laws.initial import (
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import Axial, Geometry, Manifold, density_space
-from meanfield.spec import check_returned, checked, describe
 from meanfield.spectrum.isotropic import Isotropic, IsotropicHeads, ZonalProblem
 from meanfield.stages import (
     CHANGING,

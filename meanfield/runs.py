@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.described import Facts, ResultBase
 from meanfield.events import Event
@@ -26,7 +27,6 @@ from meanfield.observables.clusters import visible_counts
 from meanfield.problem import STILL, TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
-from meanfield.spec import checked
 from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage

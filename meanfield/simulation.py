@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import describe
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.carriers import (
     Options,
@@ -35,7 +36,6 @@ from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
 from meanfield.runs import observed, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
-from meanfield.spec import describe
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import ended_by
 from meanfield.trajectory import MOST_STEPS, Timeline, trajectory

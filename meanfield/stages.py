@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.laws.initial import uniform
-from meanfield.spec import checked
 from meanfield.terms.attention import Attention
 from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow

@@ -31,7 +31,7 @@ def plot_method(wanted: str, shows: str, *, on_axes: bool = True) -> Callable[..
     <BLANKLINE>
     A title instead of its own, and matplotlib's size in inches and dots an inch.
     """
-    from meanfield.spec import checked
+    from meanfield.arguments import checked
 
     def plot(
         self: Any,

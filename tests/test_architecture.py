@@ -16,7 +16,7 @@ from meanfield.names import HOMES, TOPICS
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    "arrays engines errors events files names progress renamed spec status version",
+    "arguments arrays engines errors events files names progress renamed status version",
     "views",
     "described",
     "bases schemes terms",

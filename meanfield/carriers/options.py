@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from meanfield.arguments import at_least, at_most
 from meanfield.labels import MOST_LABELS
 from meanfield.measures import MOST_TOKENS
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import of_space
-from meanfield.spec import at_least, at_most
 
 DEFAULT_TOLERANCE = 1e-10
 # On the sphere cells crowd along the edges between basins, which are curves: about tolerance^-1/2

@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray
 from meanfield.certificates.distances import TOLERANCE, certified_state, distance_ends
 from meanfield.certificates.partition import (
@@ -33,7 +34,6 @@ from meanfield.observables.energies import energy_unit, entropy, interaction_ene
 from meanfield.observables.head_energies import energy_note
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.spec import at_least, checked
 
 # What saved times of a run at the default tolerance leave of positions.
 

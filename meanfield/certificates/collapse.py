@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.laws.initial import uniform
@@ -30,7 +31,6 @@ from meanfield.papers.equiangular import angular_path
 from meanfield.papers.two_clusters import two_cluster_time
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.spec import checked
 from meanfield.spectrum.contraction import arc_rate
 from meanfield.terms.flows import Flow
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.certificates.distances import TOLERANCE, certified_state, distance_ends
 from meanfield.certificates.partition import (
@@ -30,7 +31,6 @@ from meanfield.certificates.partition import (
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.contraction import (
     check_order,
     contraction_rates,

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.api import planned, simulate
+from meanfield.arguments import checked_as
 from meanfield.commands.check import run_facts
 from meanfield.results.report import facts
 from meanfield.runfile import Config
 from meanfield.runfile.output import Output
-from meanfield.spec import checked_as
 
 
 class RunFacts(dict[str, Any]):

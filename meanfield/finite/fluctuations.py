@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinate_count, coordinates
 from meanfield.carriers.options import MOMENTS_DEGREE, FluctuationOptions
@@ -22,7 +23,6 @@ from meanfield.finite.results import Fluctuations
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.simulation import timing
-from meanfield.spec import checked
 
 # Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
 # 192 takes half a second, one of 24 on the sphere six, and both grow like the fifth power or so.

@@ -22,6 +22,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import check_returned, checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
@@ -32,7 +33,6 @@ from meanfield.finite.influence import swept
 from meanfield.finite.path import Path, Step, density_of
 from meanfield.finite.resolved import Settings, check_linearised, resolved
 from meanfield.problem import Problem
-from meanfield.spec import check_returned, checked
 from meanfield.spectrum.time_units import time_unit
 
 # Step of differences: their error is h^6 / 140 and rounding / h.

@@ -21,6 +21,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.linearised import LinearisedFlow
@@ -30,7 +31,6 @@ from meanfield.finite.resolved import Settings, Unresolved, resolved
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
-from meanfield.spec import checked
 
 
 @dataclass(frozen=True, eq=False)

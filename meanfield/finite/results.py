@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.described import Array, StudyResult, grid_columns
@@ -17,7 +18,6 @@ from meanfield.finite.functionals import Functional, bent, check_degrees, variat
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.spaces import Manifold, named_space
-from meanfield.spec import checked
 from meanfield.spectrum.time_units import time_unit
 from meanfield.views import VIEWS
 

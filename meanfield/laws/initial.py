@@ -12,12 +12,12 @@ from typing import Annotated, Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most, checked, describe
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.engines.limits import check_tokens
 from meanfield.measures import MOST_TOKENS, Component, Density, Measure, checked_positive
 from meanfield.spaces.configurations import check_shape, shape_points
 from meanfield.spaces.manifold import Manifold, check_mass
-from meanfield.spec import at_least, at_most, checked, describe
 from meanfield.terms.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
 
 # Nobody writes radians like this, and most sets of degrees have an angle beyond 26 of them.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from meanfield.arguments import checked, describe
 from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.engines.limits import available_memory
 from meanfield.laws.initial import PlainLaw
 from meanfield.measures import Density, checked_positive
 from meanfield.spaces.manifold import of_space
-from meanfield.spec import checked, describe
 
 if TYPE_CHECKING:
     from meanfield.spaces.manifold import Manifold

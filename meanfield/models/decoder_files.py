@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.engines.limits import check_memory
 from meanfield.models.byte_pairs import RULES, BytePairs
@@ -21,7 +22,6 @@ from meanfield.models.encoder import Affine
 from meanfield.models.gguf import GGUF
 from meanfield.models.parts import Parts, read_settings, short_repr
 from meanfield.models.safetensors import ArrayFile, Tensors, short
-from meanfield.spec import checked
 
 _FOLDER = "a decoder is a .gguf file, or a folder with config.json and model.safetensors"
 # Settings -> what is known of each, the first if nothing is said.

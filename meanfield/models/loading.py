@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from meanfield.arguments import checked
 from meanfield.models.encoder import ACTIVATIONS, Encoder, EncoderLayer, LayerNorm
 from meanfield.models.parts import Parts, read_settings
 from meanfield.models.safetensors import Tensors
 from meanfield.models.wordpiece import WordPiece, read_vocabulary
-from meanfield.spec import checked
 
 # Files of a folder.
 _FOLDER = (

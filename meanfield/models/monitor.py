@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meanfield.arguments import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.models.parts import short_repr
-from meanfield.spec import checked
 
 # Tokens whose Gram matrix has its eigenvalues computed in half a millisecond.
 _MOST = 128

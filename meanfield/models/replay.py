@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.described import Array, StudyResult
 from meanfield.engines.threads import one_blas_thread
@@ -24,7 +25,6 @@ from meanfield.progress import followed, wants_bar
 from meanfield.runs import Run, assembled
 from meanfield.schemes.layers import Layers
 from meanfield.snapshot import Snapshot
-from meanfield.spec import checked
 from meanfield.status import COMPLETED
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential

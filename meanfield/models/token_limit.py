@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.models.encoder import Encoder, listed
 from meanfield.progress import followed, wants_bar
-from meanfield.spec import checked
 from meanfield.views import plot_method
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import describe
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError, list_names, one_line
@@ -41,7 +42,6 @@ from meanfield.observables.table import (
     usual_observables,
 )
 from meanfield.problem import Problem
-from meanfield.spec import describe
 
 __all__ = [
     "ALWAYS_STORED",

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import check_returned, checked
 from meanfield.arrays import FloatArray
 from meanfield.fields import blocks
 from meanfield.fields.interactions import attended
 from meanfield.measures import Density, Measure
 from meanfield.observables.cosines import MOST_TOKENS, are_tokens
 from meanfield.problem import Problem
-from meanfield.spec import check_returned, checked
 
 # Doubly stochastic weights keep the whole matrix.
 _MOST_BALANCED = 4_096

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Density, Measure
 from meanfield.observables.cosines import are_tokens
-from meanfield.spec import at_least, checked
 
 # Separation, in units of beta^{-1/2}.
 _SEPARATION = 4.0

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.events import Event
-from meanfield.spec import checked
 
 
 @dataclass(frozen=True, eq=False)

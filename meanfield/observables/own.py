@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import checked, describe
 from meanfield.arrays import ModalArray
 from meanfield.measures import Density, Measure
 from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.table import OBSERVABLES
 from meanfield.problem import Problem
-from meanfield.spec import checked, describe
 
 Own = Callable[[Density | Measure], Any]
 """A user's observable: what it answers of a measure is a number or a one-dimensional array."""

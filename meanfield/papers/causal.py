@@ -17,11 +17,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.bases.legendre import gauss_legendre, interpolation, to_coefficients
 from meanfield.papers.saved_states import saved_states
 from meanfield.problem import Problem
-from meanfield.spec import checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 # Degrees of polynomials in s, and what their last eighth may be beside 1.

@@ -31,11 +31,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import null_space
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.cluster_rates import linearisation, tangent_frames
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels.exponential import exponential

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.papers.random_tokens import hemisphere_probability
 from meanfield.spaces import Geometry
-from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.contraction import is_one_cluster_almost_surely
 
 _STEPS = 80

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.problem import Problem
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16

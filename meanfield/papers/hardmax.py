@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.spaces.manifold import Manifold
-from meanfield.spec import at_least, checked
 from meanfield.terms.kernels.exponential import bessel_ratio
 from meanfield.terms.matrices import matrix, plain
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.errors import SimulationError
 from meanfield.fields.blocks import unit_vectors
@@ -35,7 +36,6 @@ from meanfield.papers.ridges import (
     solves,
 )
 from meanfield.spaces.manifold import Manifold
-from meanfield.spec import checked
 
 # Tolerance of DOP853, relative and in units of the largest token.
 _TOLERANCE = 1e-13

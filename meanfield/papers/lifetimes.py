@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.observables.clusters import cluster_radius
@@ -35,7 +36,6 @@ from meanfield.papers.random_tokens import cap_mass
 from meanfield.papers.two_clusters import check_masses
 from meanfield.problem import Problem
 from meanfield.spaces import Geometry
-from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16

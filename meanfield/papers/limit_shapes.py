@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.spec import at_least, checked
 from meanfield.views import plot_method
 
 THEOREMS = {

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.engines.threads import map_chunks, one_blas_thread
 from meanfield.errors import SimulationError
@@ -38,7 +39,6 @@ from meanfield.fields.blocks import (
 from meanfield.files.replacing import OutputError
 from meanfield.papers.merging_results import MergingDiagram, MergingTable
 from meanfield.schemes.replicas import Numbers, replicas_at
-from meanfield.spec import checked
 from meanfield.studies.study import Execution, Request, Runs, Study, check_runs, rng_of
 from meanfield.terms.attention import Attention, Head, HeadMatrices
 

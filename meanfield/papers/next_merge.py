@@ -19,12 +19,12 @@ from itertools import combinations
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.papers.two_clusters import attraction, two_cluster_time
 from meanfield.problem import Problem
-from meanfield.spec import checked
 from meanfield.spectrum.cluster_rates import check_clusters
 from meanfield.spectrum.pair_attention import attention_and_slope
 

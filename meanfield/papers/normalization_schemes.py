@@ -26,12 +26,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.papers.equiangular import AngularPath, angular_path, path_of
 from meanfield.problem import Problem
 from meanfield.schemes.layers import WITH_RADIUS, Layers
-from meanfield.spec import checked
 
 # Placements that take the direction of attention alone.
 _UNIT = ("peri", "sandwich", "ngpt")

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import null_space
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Measure
@@ -38,7 +39,6 @@ from meanfield.papers.configurations import (
 from meanfield.progress import followed, wants_bar
 from meanfield.spaces.configurations import shape_points
 from meanfield.spaces.manifold import Manifold
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.cluster_rates import tangent_frames
 from meanfield.studies.executors import finished
 from meanfield.studies.study import rng_of

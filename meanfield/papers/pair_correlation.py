@@ -36,12 +36,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.observables.energies import energy_multipliers
 from meanfield.papers.saved_states import saved_states
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.isotropic import ZonalProblem
 from meanfield.spectrum.stability import growth_rates
 

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.errors import list_names
 from meanfield.measures import Measure
@@ -35,7 +36,6 @@ from meanfield.papers.pair_correlation import (
 )
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.stability import growth_rates
 from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_time
 from meanfield.studies.executors import finished

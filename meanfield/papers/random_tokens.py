@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.spaces import Geometry
-from meanfield.spec import at_least, checked
 
 # Where 1 - x e^{-w/a} is far enough from its zero for 48 nodes of Gauss and Laguerre.
 _FAR = 60.0

@@ -28,11 +28,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.laws.initial import configuration, uniform
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion, cluster_rates
 from meanfield.spectrum.isotropic import ZonalProblem
 from meanfield.spectrum.pair_attention import attention_and_slope

@@ -32,9 +32,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
-from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.contraction import slopes, softmax_source, softmax_stretch
 from meanfield.terms.attention import HeadMatrices
 from meanfield.terms.kernels.exponential import SMALLEST_BETA, log_shares

@@ -24,10 +24,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.problem import Problem
-from meanfield.spec import checked
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.arguments import at_most
 from meanfield.arrays import FloatArray
 from meanfield.described import StudyResult
 from meanfield.figures.data.projections import directions
@@ -30,7 +31,6 @@ from meanfield.observables import OBSERVABLES, entry_axis
 from meanfield.observables.observable import Axis
 from meanfield.runs import Run
 from meanfield.spaces import Manifold
-from meanfield.spec import at_most
 from meanfield.store.study_file import labelled_arrays
 
 if TYPE_CHECKING:

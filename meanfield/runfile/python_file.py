@@ -25,9 +25,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from meanfield.arguments import check_arguments, describe
 from meanfield.errors import one_line
 from meanfield.runfile.keys import ConfigError, located
-from meanfield.spec import check_arguments, describe
 from meanfield.terms.own import takes_label
 
 # What everything else computes with: code that replaces a function in them breaks the run.

@@ -32,8 +32,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
-from meanfield.spec import at_least, checked
 
 Placement = Literal["post", "projected", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
 Splitting = Literal["none", "lie", "strang"]

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.errors import short_list
 from meanfield.spaces import mean_vectors
 from meanfield.spaces.coordinates import Vectors
 from meanfield.spaces.manifold import wrong_points
-from meanfield.spec import checked
 
 
 @checked

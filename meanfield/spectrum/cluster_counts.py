@@ -18,10 +18,10 @@ import math
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.stability import growth_rate_max, growth_rates, onset_time
 
 # Share of the variance of second derivatives in all higher degrees, below which these are cut: no

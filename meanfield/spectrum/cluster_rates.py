@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.spec import checked
 from meanfield.spectrum.pair_attention import attention_and_slope
 
 _SYMMETRY_NOISE = 16 * EPS

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
-from meanfield.spec import at_least, checked
 
 # Nodes between which the maximum of `softmax_source` is refined, and widths e^{-beta w^2 / 2} that
 # they cover.

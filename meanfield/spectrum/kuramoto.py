@@ -27,9 +27,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.problem import Problem
-from meanfield.spec import at_least, checked
 from meanfield.terms.frequencies import Frequencies, Lorentzian, UnimodalFrequencies
 
 

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces import MANIFOLDS
-from meanfield.spec import at_least, checked
 from meanfield.spectrum.linear_system import (
     LARGEST,
     UNIFORM,

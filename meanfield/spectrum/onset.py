@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 
+from meanfield.arguments import checked
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Geometry
-from meanfield.spec import checked
 from meanfield.spectrum.stability import TIE, couplings, critical_degree
 from meanfield.terms.kernels.exponential import inverse_bessel_ratio
 

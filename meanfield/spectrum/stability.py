@@ -18,11 +18,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import EPS, FloatArray
 from meanfield.laws.initial import uniform
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Geometry
-from meanfield.spec import at_least, at_most, checked
 from meanfield.spectrum.isotropic import IsotropicHeads, ZonalProblem
 from meanfield.terms.flows import Normalization
 from meanfield.terms.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio

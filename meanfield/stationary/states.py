@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
 from meanfield.spaces.polyhedra import POLYHEDRA
-from meanfield.spec import checked
 from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.newton import from_guess, most_ordered, residual_size
 from meanfield.stationary.polyhedral import polyhedral_density, stationary_polyhedral

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from meanfield.arguments import checked
 from meanfield.described import StudyResult
 from meanfield.runs import Run
-from meanfield.spec import checked
 from meanfield.status import COMPLETED
 from meanfield.store.locks import replaced_at_once
 from meanfield.store.provenance import provenance

@@ -25,7 +25,7 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
-from meanfield.spec import checked
+from meanfield.arguments import checked
 from meanfield.store.layout import checked_attribute
 from meanfield.store.output_file import OutputFile, replace_text
 from meanfield.store.reading import FormatError

@@ -8,9 +8,9 @@ from typing import Any, Self, get_args
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.described import Array, StudyResult
 from meanfield.problem import Problem
-from meanfield.spec import checked
 from meanfield.spectrum.stability import critical_degree
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
 from meanfield.stationary.resolution import LARGEST_NODES

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.described import Rows, StudyResult, array, attribute, grid_columns
@@ -31,7 +32,6 @@ from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.simulation import Evolution, evolve
 from meanfield.spaces import MANIFOLDS
-from meanfield.spec import checked
 from meanfield.studies.ensemble import run_tokens
 from meanfield.studies.study import (
     ArrayStudy,

@@ -20,6 +20,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.carriers import density, particles
 from meanfield.carriers.options import DEFAULT_TOLERANCE, Options
@@ -32,7 +33,6 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.simulation import timing
-from meanfield.spec import checked
 from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import (

@@ -27,6 +27,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.carriers.particles import ParticleRepresentation
@@ -46,7 +47,6 @@ from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.spaces import MANIFOLDS
-from meanfield.spec import checked
 from meanfield.spectrum.cluster_counts import mean_clusters
 from meanfield.spectrum.stability import onset_time
 from meanfield.studies.ensemble_results import (

@@ -25,6 +25,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.carriers.options import MOMENTS_DEGREE
@@ -36,7 +37,6 @@ from meanfield.finite.resolved import Settings, resolved
 from meanfield.finite.results import moments_of_coordinates
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
-from meanfield.spec import at_least, checked
 from meanfield.studies.executors import finished
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, token_runs
 

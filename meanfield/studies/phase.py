@@ -19,13 +19,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from meanfield.arguments import check_returned, checked
 from meanfield.arrays import FloatArray
 from meanfield.described import Array, ResultBase, StudyResult
 from meanfield.files.replacing import OutputError
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
 from meanfield.spaces import named_space
-from meanfield.spec import check_returned, checked
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch

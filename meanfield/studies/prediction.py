@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from meanfield.arguments import checked, describe
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.carriers.step_limits import (
     FEATURES,
@@ -30,7 +31,6 @@ from meanfield.observables.clusters import Clusters
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.spaces import MANIFOLDS
-from meanfield.spec import checked, describe
 from meanfield.spectrum.cluster_counts import (
     mean_clusters,
     potential_variances,

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import at_least, check_returned
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
-from meanfield.spec import at_least, check_returned
 from meanfield.studies.executors import finished
 from meanfield.views import VIEWS
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.described import ResultBase
 from meanfield.errors import list_names
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
-from meanfield.spec import checked
 from meanfield.status import is_finished
 from meanfield.views import VIEWS, Axes, data_frame
 

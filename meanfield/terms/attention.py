@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
-from meanfield.spec import checked
 from meanfield.terms.flows import Flow, Normalization
 from meanfield.terms.kernels import Kernel, exponential, linear, zonal
 from meanfield.terms.matrices import matrix, plain, printed

@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import checked
 from meanfield.arrays import EPS, FloatArray
-from meanfield.spec import checked
 from meanfield.terms.matrices import matrix, plain, repr_of_fields
 
 # Rounding of a matrix that has a potential.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from meanfield.spec import checked, one_of
+from meanfield.arguments import checked, one_of
 from meanfield.terms.matrices import printed
 
 Normalization = Literal["softmax", "none", "sinkhorn"]

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray, same_value, value_of
 from meanfield.engines.threads import one_blas_thread
-from meanfield.spec import at_least, at_most, checked
 
 # Normal variables end here: 6e-14 of the mass lies beyond.
 _NORMAL_END = 7.5

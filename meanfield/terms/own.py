@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from meanfield.arguments import describe
 from meanfield.arrays import FloatArray
-from meanfield.spec import describe
 
 # Entries of a table of pairs that a term may make at once: 128 MB.
 _PAIRS = 2**24

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.spec import describe
+from meanfield.arguments import describe
 from meanfield.terms.attention import kernel_of
 from meanfield.terms.kernels import Kernel
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from meanfield.arguments import at_least, checked
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.spaces.manifold import of_space
-from meanfield.spec import at_least, checked
 from meanfield.transport.axial.wasserstein import wasserstein_axial
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meanfield.spec import checked
+from meanfield.arguments import checked
 
 
 @checked

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.measures import Density, Measure, shared_manifold
-from meanfield.spec import at_least, checked
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.kernels.exponential import exponential
 

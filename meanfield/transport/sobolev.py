@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from meanfield.arguments import at_least, checked
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.spaces.manifold import laplacian_eigenvalues
-from meanfield.spec import at_least, checked
 
 DEFAULT_DEGREE = 12
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+from meanfield.arguments import checked
 from meanfield.progress import followed
 from meanfield.runs import Run
-from meanfield.spec import checked
 from meanfield.store.result_file import load
 from meanfield.verification import (
     energies,

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
 from meanfield.measures import MOST_TOKENS, Density, positive_bound
 from meanfield.spaces import Manifold
-from meanfield.spec import at_least, at_most, checked
 
 __all__ = ["drawing_bytes", "sample_tokens", "tokens_of"]
 

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.fourier import CircleGrid
 from meanfield.spaces.coordinates import Angles
 from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
-from meanfield.spec import checked
 
 _MANY_TURNS = 200.0
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.engines.harmonics import coefficients as packing
 from meanfield.spaces import mean_vectors
 from meanfield.spaces.coordinates import Vectors
 from meanfield.spaces.sphere import checks
-from meanfield.spec import checked
 
 if TYPE_CHECKING:
     from meanfield.bases.harmonics import SphereGrid

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.carriers import Options
 from meanfield.files.replacing import replace_bytes
 from meanfield.problem import Problem
@@ -22,7 +23,6 @@ from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of, toml_value
 from meanfield.runfile.python_file import Permission
 from meanfield.runfile.written import written
-from meanfield.spec import checked
 from meanfield.store.locks import check_own
 from meanfield.store.output_file import OutputFile
 from meanfield.store.sweep_file import load_sweep, write_sweep

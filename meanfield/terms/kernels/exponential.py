@@ -22,8 +22,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
-from meanfield.spec import checked
 from meanfield.terms.kernels.kernel import Kernel
 
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
-from meanfield.spec import at_least, at_most, checked
 
 # Relative size of l w_l below which a degree does not carry the kernel any more.
 _NEGLIGIBLE = 1e-16

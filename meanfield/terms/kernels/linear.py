@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
-from meanfield.spec import checked
 from meanfield.terms.kernels.kernel import Kernel
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from meanfield.arguments import checked
 from meanfield.arrays import EPS, FloatArray
-from meanfield.spec import checked
 from meanfield.terms.kernels.kernel import Kernel
 from meanfield.terms.kernels.quadrature import SMOOTHER, WIDER, zonal_multipliers
 

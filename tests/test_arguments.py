@@ -13,9 +13,9 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
+from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.described import ResultBase
-from meanfield.spec import checked
 from meanfield.terms.flows import Flow
 
 C, K = mf.Circle(), mf.exponential(beta=9.0)

@@ -1,4 +1,4 @@
-"""Specification by annotations: the kinds of arguments, and checks of public functions.
+"""Arguments of public functions: their kinds by annotation, and one-line errors.
 
 `checked` reads the annotations of a function or of a dataclass, as run files do in `runfile.keys`,
 and looks at the arguments before anything else runs. A wrong kind is a TypeError, a wrong value a
