@@ -28,7 +28,9 @@ from meanfield.laws.initial import (
 from meanfield.laws.own import from_function, from_values
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.models.decoder_files import load_decoder
 from meanfield.models.loading import load_encoder
+from meanfield.models.monitor import monitor
 from meanfield.models.replay import Replay, replay
 from meanfield.models.token_limit import TokenLimit, token_limit
 from meanfield.observables import attention_matrix, observable
@@ -111,15 +113,16 @@ __all__ = [
     "equiangular_time", "exponential", "fluctuations", "from_density", "from_function",
     "from_labels", "from_points", "from_values", "gradient", "growth_rate_max", "growth_rates",
     "hardmax", "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape",
-    "linear", "linear_operator", "linear_phase_clock", "load", "load_encoder", "load_sweep",
-    "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
-    "next_merge_estimate", "normal_tokens", "observable", "onset_time", "optimal_configuration",
-    "pair_correlation", "perturbed_uniform", "phase_diagram", "phase_point", "polygon_lifetime",
-    "predict_clusters", "replay", "run", "sample_tokens", "sampled", "simulate",
-    "single_cluster_proof", "sobolev_distance", "stationary_spectrum", "stationary_state",
-    "sweep", "switching_threshold", "switching_thresholds", "synchronised_order", "token_limit",
-    "tokens_for_dominance", "tricritical_beta", "truncation", "two_cluster_time", "uniform",
-    "verify", "von_mises_fisher", "wasserstein", "with_profile", "zonal",
+    "linear", "linear_operator", "linear_phase_clock", "load", "load_decoder", "load_encoder",
+    "load_sweep", "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
+    "monitor", "next_merge_estimate", "normal_tokens", "observable", "onset_time",
+    "optimal_configuration", "pair_correlation", "perturbed_uniform", "phase_diagram",
+    "phase_point", "polygon_lifetime", "predict_clusters", "replay", "run", "sample_tokens",
+    "sampled", "simulate", "single_cluster_proof", "sobolev_distance", "stationary_spectrum",
+    "stationary_state", "sweep", "switching_threshold", "switching_thresholds",
+    "synchronised_order", "token_limit", "tokens_for_dominance", "tricritical_beta",
+    "truncation", "two_cluster_time", "uniform", "verify", "von_mises_fisher", "wasserstein",
+    "with_profile", "zonal",
 ]  # fmt: skip
 
 __version__: str
