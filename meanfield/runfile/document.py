@@ -32,7 +32,7 @@ def read_document(source: Path) -> dict[str, Any]:
     except IsADirectoryError:
         raise ConfigError(f"{source} is a folder, expected a run file (.toml).") from None
     except FileNotFoundError as error:
-        remedy = f"`meanfield init {source}` writes one"
+        remedy = f"`meanfield init {source.with_suffix('.toml')}` writes one"
         raise ConfigError(f"{source}: {error.strerror}: {remedy}.") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

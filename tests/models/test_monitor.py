@@ -36,8 +36,10 @@ def test_causal_attention_and_a_batch():
     numbers = mf.monitor(_X[:5], causal)
     assert numbers["attended_tokens"] == pytest.approx(3.0, rel=1e-14)
     assert numbers["sink_share"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5)
-    one, other = mf.monitor(_X[:50], _P[:, :50, :50]), mf.monitor(_X[50:], _P[:, 50:, 50:])
-    both = mf.monitor(_X.reshape(2, 50, 24), np.stack([_P[:, :50, :50], _P[:, 50:, 50:]]))
+    halves = np.stack([_P[:, :50, :50], _P[:, 50:, 50:]])
+    halves /= halves.sum(axis=-1, keepdims=True)
+    one, other = mf.monitor(_X[:50], halves[0]), mf.monitor(_X[50:], halves[1])
+    both = mf.monitor(_X.reshape(2, 50, 24), halves)
     assert both == pytest.approx({name: (one[name] + other[name]) / 2 for name in one}, rel=1e-12)
 
 
@@ -89,8 +91,13 @@ def test_what_cannot_be_measured_is_nan_or_refused():
         mf.monitor(_X[0])
     with pytest.raises(ValueError, match="with n of 2 or more"):
         mf.monitor(_X[:1])
-    with pytest.raises(ValueError, match=r"attention has shape \(100, 100\), expected \('heads'"):
+    with pytest.raises(
+        ValueError, match=r"attention has shape \(100, 100\), expected \(heads, 100"
+    ):
         mf.monitor(_X, _P[0])
-    for given in (_Tensor(None), "hidden", object()):
+    for wrong in (_P + 1.0, -_P, 2.0 * _P):
+        with pytest.raises(ValueError, match="rows of attention sum to .*, expected sums of 1"):
+            mf.monitor(_X, wrong)
+    for given in (_Tensor(None), "hidden", object(), 1j * _X):
         with pytest.raises(TypeError, match="hidden is .*, expected real numbers .*float.*cpu"):
             mf.monitor(given)
