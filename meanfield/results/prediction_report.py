@@ -62,7 +62,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         "answer": prediction.answer,
         "mean_clusters": prediction.mean_clusters_linear,
         "distribution": prediction.linear.distribution,
-        "most_likely": prediction.linear.most_likely,
+        "most_likely": prediction.linear.most_likely if prediction.linear_law_holds else None,
         "monte_carlo_mean": prediction.linear.mean,
         "standard_error": prediction.linear.standard_error,
         "corrected": None if corrected is None else {n: getattr(corrected, n) for n in _CORRECTED},

@@ -218,7 +218,7 @@ class ClusterPrediction(ResultBase):
         """Sentences: what given tokens will do, if there are any; what random ones will do."""
         law = self.message or f"{self.law.summary()}{self._when()}"
         enough = _enough_tokens(self.linear)
-        if not self.message and self.corrected is None and self.tokens < enough:
+        if not self.message and self.corrected is None and not self.linear_law_holds:
             law = f"the linear law does not hold for {self.tokens} tokens, only from {enough} on"
             if not _no_runs(self.problem, 1):
                 law += ": ask for runs (runs=100, on the command line --runs 100)"
@@ -226,6 +226,11 @@ class ClusterPrediction(ResultBase):
             return [law]
         formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
         return [f"{self.positions.summary()}, {formed}", f"of as many random tokens: {law}"]
+
+    @property
+    def linear_law_holds(self) -> bool:
+        """True if the tokens are enough for the linear law: 100, and ten a cluster."""
+        return self.tokens >= _enough_tokens(self.linear)
 
     plot = plot_method(
         "ClusterPrediction.plot",

@@ -1,5 +1,6 @@
 """The law of the number of clusters: closed form, Monte Carlo, what is refused."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -192,6 +193,7 @@ def test_linear_law_answers_no_number_for_few_tokens(beta: float, tokens: int) -
     noisy = problem("circle", beta, mf.Flow("none", diffusivity=1e-9))
     answer = predict_clusters(noisy, tokens, samples=10).answer
     assert answer.startswith(refused) and "--runs" not in answer
+    assert json.loads(few.report().json())["most_likely"] is None
 
 
 def test_answer_says_when_it_counts_and_how_long_that_lasts() -> None:
