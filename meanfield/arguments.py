@@ -7,7 +7,7 @@ ValueError, each of one sentence: expected, received, remedy.
     simulate: until must be a number, got '1' (str).
 
 Numbers of NumPy become Python's, lists arrays where arrays are wanted. Whole floats are integers,
-for 1e4 tokens are as good as 10000; 10.5 is refused. What values mean together is for the function.
+for 1e4 tokens are as good as 10000; 10.5 is refused. The function checks combinations of values.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def kind_of(hint: Any) -> Kind:
     if isinstance(hint, type):
         words = _WORDS.get(hint.__name__, f"a {hint.__name__}")
         return Kind(words, lambda value: _instance(value, hint), hint)
-    raise NotImplementedError(f"checks: no kind is known for {hint!r}.")
+    raise NotImplementedError(f"arguments: no kind is known for {hint!r}.")
 
 
 def _number(value: Any) -> Any:
@@ -412,7 +412,7 @@ positional arguments.
     """
     if not callable(function):
         raise TypeError("is no function.")
-    with suppress(ValueError):  # builtins may not tell their arguments
+    with suppress(ValueError):  # some builtins have no signature
         try:
             signature(function).bind(0.0, None)
         except TypeError as error:

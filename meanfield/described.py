@@ -74,7 +74,7 @@ def attribute(default: Any = MISSING) -> Any:
 
 @dataclass(frozen=True)
 class Facts:
-    """Attributes of a result that say what was run, and how; the defaults where there are none.
+    """Attributes that describe the problem of a result; missing ones have defaults.
 
     >>> Facts.of({"beta": 2, "normalized": True, "platform": "Linux"}).normalization
     'softmax'
@@ -128,7 +128,7 @@ class ResultBase:
 
     @property
     def facts(self) -> Facts:
-        """What was run, and how."""
+        """Typed attributes of the run."""
         return Facts.of(self.attributes)
 
     def report(self) -> Report:

@@ -29,7 +29,7 @@ from meanfield.terms.kernels.kernel import LARGEST_DEGREE
 from meanfield.views import VIEWS, Axes
 
 MOST_TOKENS = 10**10
-"""Of one run: their coordinates alone are 80 GB."""
+"""Largest number of tokens of a run: coordinates take 80 GB."""
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 # Degree times width at which heat has died out, e^{-37} = 1e-16.

@@ -402,7 +402,7 @@ class Problem:
 
     @property
     def layering(self) -> Layers:
-        """Its layers; without them the flow itself, which is that of post."""
+        """Layers of the problem, by default the flow with placement "post" and step 0."""
         return self.layers or _FLOW
 
     @property

@@ -86,7 +86,7 @@ def recorded(
     Close the generator when it is not exhausted: the file then says that it was interrupted.
 
     evolution: problem, options and times.
-    kept: the output.
+    target: the output.
     resume: continue an existing output, or start.
     overwrite: replace an existing output, once there is a row beyond the start.
     watch: called at every right-hand side; its exceptions end the run.
@@ -150,7 +150,7 @@ def complete_fluctuations(
     they begin again.
 
     evolution: what the run evolved.
-    kept: where it is kept.
+    record: the output.
     options: which are asked for.
     follow: shows how far it is.
 

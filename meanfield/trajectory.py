@@ -90,7 +90,7 @@ def trajectory(
     - symmetry: symmetry of the start and of all stages, which every carrier keeps.
 
     SimulationError if the state is under-resolved, not finite, the step vanishes, or the energy
-    moves against the flow. What was yielded before is valid.
+    moves against the flow. Snapshots before the error are valid.
     """
     if not timeline:
         problem.check_one_stage()

@@ -1,4 +1,4 @@
-"""Arguments of public functions: wrong ones are told what was expected, what came, what to do."""
+"""Arguments of public functions: errors state expected, received, remedy."""
 
 import inspect
 import math

@@ -36,7 +36,7 @@ from meanfield.problem import Problem
 from meanfield.spaces.neighbourhoods import linked, mean_points
 
 Successor = tuple[Representation, str]
-"""Who takes over, and why."""
+"""Successor and reason."""
 
 HandOver = Callable[[Representation, float, State, bool], Successor | None]
 """(representation, time, state, whether its next step failed) -> successor, or None."""

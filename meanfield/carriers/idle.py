@@ -17,7 +17,7 @@ _STILL = 1e-12
 _LEAST_GRID_DEGREE = 16
 
 _WORDS = {"density": "a density", "labelled": "labelled densities"}
-# Who has an option.
+# Option -> carriers that use it.
 _CONCERNS = {
     "max_degree": "a density",
     "max_nodes": "characteristics",

@@ -42,7 +42,7 @@ BY_LAW = (
     'take "auto" from a law of von Mises-Fisher densities with a tolerance that '
     f"{MOST_PAIRED_NODES} nodes reach, or particles"
 )
-"""What knows a density to relative accuracy."""
+"""Representations with relative accuracy."""
 
 # Rates are this times the square of a degree, up to 131,072; steppers take their third powers,
 # which must stay below 1.8e308.

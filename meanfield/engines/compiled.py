@@ -96,8 +96,8 @@ class PackagedCache(NullCache):
 class KernelCache(FunctionCache):
     """Numba's cache: what cannot be read counts as absent, what cannot be written is not kept.
 
-    A kernel is known by the content of all functions it calls, not only by its own file. What the
-    wheel carries comes first.
+    A kernel is known by the content of all functions it calls, not only by its own file. Kernels
+    of the wheel come first.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

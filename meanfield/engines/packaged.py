@@ -93,7 +93,7 @@ class _Content(NamedTuple):
 def load(function: Any, signature: Any, codegen: Any) -> Any:
     """Compiled kernel as numba pickled it, None if no archive has it for this machine.
 
-    Nor has any for a processor that NUMBA_CPU_NAME names.
+    NUMBA_CPU_NAME turns archives off.
     """
     if _config.CPU_NAME is not None:
         return None

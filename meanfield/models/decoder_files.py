@@ -23,7 +23,7 @@ from meanfield.models.gguf import GGUF
 from meanfield.models.parts import Parts, read_settings, short_repr
 from meanfield.models.safetensors import ArrayFile, Tensors, short
 
-_FOLDER = "a decoder is a .gguf file, or a folder with config.json and model.safetensors"
+_REMEDY = "a decoder is a .gguf file, or a folder with config.json and model.safetensors"
 # Settings -> what is known of each, the first if nothing is said.
 _USUAL: dict[str, tuple[str | float, ...]] = {
     "model_type": ("llama", "mistral", "qwen2"),
@@ -118,7 +118,7 @@ def load_decoder(path: str | os.PathLike[str]) -> Decoder:
     if place.is_file():
         file = GGUF(place)
         return _Reader(place, file, place, _settings_of_gguf(file)).decoder(_pieces_of_gguf(file))
-    config = read_settings(place / "config.json", _FOLDER)
+    config = read_settings(place / "config.json", _REMEDY)
     weights, tokenizer = place / "model.safetensors", place / "tokenizer.json"
     reader = _Reader(weights, Tensors(weights), place / "config.json", config)
     return reader.decoder(_pieces_of_json(tokenizer) if tokenizer.exists() else None)
@@ -183,8 +183,8 @@ class _Reader(Parts):
         others = [name for name in self.tensors if name not in self.used]
         if others:
             raise ValueError(
-                f"{self.path} has {len(others)} arrays that a decoder of kind {self.kind!r} has "
-                f"not, such as {short(others[0])}: is it another kind?"
+                f"{self.path} has {len(others)} arrays unknown to decoders of kind {self.kind!r}, "
+                f"such as {short(others[0])}: is it another kind?"
             )
         return decoder
 

@@ -88,7 +88,7 @@ class GGUF(ArrayFile):
         shape = tuple(self._number("<u8") for _ in range(axes))
         number, offset = self._number("<u4"), self._number("<u8")
         if number not in _NUMBERS:
-            self._refuse(f"{short(name)} has type number {number}, known: {[*_TYPES]}")
+            self._refuse(f"{short(name)} has type number {number}, known: {_NUMBERS}")
         length, count, _ = _TYPES[_NUMBERS[number]]
         if shape[0] % count or not all(shape):
             self._refuse(f"{short(name)} has shape {shape}, expected blocks of {count}")

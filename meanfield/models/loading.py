@@ -16,8 +16,8 @@ from meanfield.models.parts import Parts, read_settings
 from meanfield.models.safetensors import Tensors
 from meanfield.models.wordpiece import WordPiece, read_vocabulary
 
-# Files of a folder.
-_FOLDER = (
+# Remedy if config.json is missing.
+_REMEDY = (
     "an encoder is a folder with config.json, model.safetensors and vocab.txt; `make encoder` "
     "installs one, see docs/replay.md"
 )
@@ -86,7 +86,7 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
     ValueError: nothing/config.json: No such file or directory: an encoder is a folder with ...
     """
     place = Path(folder)
-    config = read_settings(place / "config.json", _FOLDER)
+    config = read_settings(place / "config.json", _REMEDY)
     kind = config.get("model_type")
     if kind not in ("bert", "albert"):
         raise ValueError(

@@ -130,5 +130,5 @@ def _array(name: str, value: Any) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError, AttributeError, BufferError):
         raise TypeError(
             f"{name} is {short_repr(type(value))}, expected real numbers in the memory of the "
-            "processor: of torch give hidden.float().cpu()."
+            f"processor: for torch give {name}.float().cpu()."
         ) from None

@@ -208,7 +208,7 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
         ({"head_dim": 7}, None, "4 heads of 7 numbers"),
         ({"rope_entries": 4}, None, "turn a part of each head"),
         ({"num_hidden_layers": 3}, None, "has no model.layers.2.*is it a decoder"),
-        ({"num_hidden_layers": 1}, None, "9 arrays that a decoder of kind 'llama' has not"),
+        ({"num_hidden_layers": 1}, None, "9 arrays unknown to decoders of kind 'llama', such as"),
         ({"vocab_size": 100}, None, "has the number 261, the model 100 tokens"),
         ({"intermediate_size": 65}, None, r"has shape \(64, 32\), config.json says \(65, 32\)"),
         ({"rope_theta": -1.0}, None, "rope_theta is -1.0, expected a positive number"),

@@ -103,7 +103,7 @@ class Frame:
     """Frame of every picture of a run: its title, its facts, its axis of time."""
 
     title: str  # may be empty
-    facts: Facts  # manifold, kernel and flow, as the attributes of a run tell them
+    facts: Facts  # manifold, kernel and flow
     # (n,): saved times that the axis shows, or its two ends; in `unit`, as all times drawn.
     times: FloatArray
     logarithmic: bool  # whether it is an axis of log t

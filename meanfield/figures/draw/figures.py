@@ -19,7 +19,7 @@ from meanfield.figures.draw.style import style
 from meanfield.store.locks import check_figure_place, replace_figure
 
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
-"""What names of files end in: of figures, and of films."""
+"""Suffixes of figure files and of film files."""
 
 # Agg draws no larger ones.
 _MOST_DOTS = 2**16 - 1

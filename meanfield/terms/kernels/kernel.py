@@ -118,7 +118,7 @@ class Kernel(ABC):
         return self.log_slope is not None
 
     def matrices(self, d: int) -> tuple[()]:
-        """No head has matrices."""
+        """Empty: a kernel has no matrices."""
         return ()
 
     @abstractmethod
