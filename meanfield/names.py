@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any
+from pkgutil import get_data, iter_modules
+from typing import Any, cast
 
 _PACKAGE = __name__.partition(".")[0]
 
 HOMES: dict[str, str] = {}
 """Public name -> its module, as `__init__.pyi` imports it."""
 
-with open(os.path.join(os.path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as _stub:
-    for _line in _stub.read().split("\nfrom meanfield.")[1:]:
-        _module, _, _names = _line.partition(" import ")
-        _end = ")" if _names[0] == "(" else "\n"
-        _listed = _names.lstrip("(").partition(_end)[0].replace(",", " ").split()
-        HOMES |= dict.fromkeys(_listed, _module)
+_stub = cast(bytes, get_data(_PACKAGE, "__init__.pyi"))  # also inside an archive
+for _line in _stub.decode().split("\nfrom meanfield.")[1:]:
+    _module, _, _names = _line.partition(" import ")
+    _end = ")" if _names[0] == "(" else "\n"
+    _listed = _names.lstrip("(").partition(_end)[0].replace(",", " ").split()
+    HOMES |= dict.fromkeys(_listed, _module)
 
 RESULT_KINDS = {
     "comparison": "ConvergenceStudy",

@@ -7,6 +7,7 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -304,3 +305,15 @@ def test_theory_asks_one_object_what_is_zonal():
             text = re.sub(r"replace\(problem\.flow,", "", path.read_text(encoding="utf-8"))
             picked = re.findall(r"problem\.(?:flow|kernel|kernel_degree|has_free_energy)\b", text)
             assert not picked, (path, picked)
+
+
+def test_package_works_from_an_archive(tmp_path):
+    """Freezers and zipped installations would fail at import."""
+    archive = tmp_path / "a.zip"
+    with ZipFile(archive, "w") as files:
+        for path in [*PACKAGE.glob("*.py"), *PACKAGE.glob("*.pyi"), *PACKAGE.glob("[bcs]*/*.py")]:
+            files.write(path, path.relative_to(PACKAGE.parent))
+    code = f"import sys; sys.path.insert(0, {str(archive)!r})\n"
+    code += "import meanfield; print(meanfield.SimulationError, meanfield.__file__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert str(archive) in ran.stdout

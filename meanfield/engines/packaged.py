@@ -74,8 +74,8 @@ class _Content(NamedTuple):
     @staticmethod
     @cache
     def of(function: Any) -> _Content:
-        code, below = function.__code__, set[Any]()
-        text = f"{function.__module__}.{function.__qualname__} {code.co_code.hex()}"
+        below = set[Any]()
+        text = f"{function.__module__}.{function.__qualname__} {_code_text(function.__code__)}"
         for name, value in _globals(function).items():
             # Kernels have a Python function, functions that write LLVM code a definition.
             other = getattr(value, "py_func", None) or getattr(value, "_defn", None)
@@ -87,7 +87,7 @@ class _Content(NamedTuple):
                 text += f" {name} {value.dtype} {value.shape} {value.tobytes().hex()}"
             elif isinstance(value, _CONSTANTS):
                 text += f" {name} {value!r}"
-        return _Content(code.co_filename, text, frozenset(below))
+        return _Content(function.__code__.co_filename, text, frozenset(below))
 
 
 def load(function: Any, signature: Any, codegen: Any) -> Any:
@@ -138,6 +138,16 @@ def entry(function: Any, signature: Any) -> str:
     """Name of a kernel's entry for a signature: its own name, and its key."""
     key = sha256(f"{content_key(function)} {tuple(signature)!r}".encode()).hexdigest()
     return f"{function.__module__}.{function.__qualname__}/{key}"
+
+
+def _code_text(code: CodeType) -> str:
+    """Bytecode and literals, also of functions inside."""
+    literals = [
+        _code_text(each) if isinstance(each, CodeType) else repr(each)
+        for each in code.co_consts
+        if not isinstance(each, frozenset)  # their order changes from process to process
+    ]
+    return f"{code.co_code.hex()} {literals!r}"
 
 
 def _package(function: Any) -> str:

@@ -83,7 +83,9 @@ class Fluctuations(StudyResult):
         "covariance": _PAIRS,
         "relation": _PAIRS,
     }
-    stored_as = {name: name for name in (*_NUMBERS, "note", "layout", "tokens")}
+    stored_as = {name: name for name in (*_NUMBERS, "note", "layout", "tokens")} | {
+        "requested_time_unit": "unit"
+    }
     required = ("manifold", *_NUMBERS, "note")
 
     source: Problem | Callable[[], Problem]

@@ -86,6 +86,14 @@ def with_origin(result: Any) -> Any:
     """A result that says where it comes from, unless a file has said it."""
     own = "config" not in result.attributes and hasattr(result, "problem")
     facts = (VIEWS["StudyResult.origin"](result.problem) if own else {}) | provenance()
+    if own and "config" in result.required:
+        try:
+            result.stored_problem(facts)
+        except ValueError as error:
+            raise ValueError(
+                f"{type(result).__name__} would not be read back, for its problem has {error} Keep "
+                "its table(), or what you called."
+            ) from None
     facts |= {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "meanfield_version": __version__,

@@ -191,6 +191,16 @@ def test_changed_source_is_compiled(
     assert installed.compilations(value) == 1
 
 
+def test_literals_count_without_the_source() -> None:
+    """A file edited after its import would give old code the key of the new source."""
+    texts = []
+    for number in (0.5, 0.7):
+        names: dict[str, Any] = {"__name__": "own"}
+        exec(f"def scaled(x):\n    return [{number} * y for y in x]", names)
+        texts.append(packaged._Content.of(names["scaled"]).text)
+    assert texts[0] != texts[1]
+
+
 @pytest.mark.parametrize("name", ["_rebuild", "_reduce"])
 def test_kernels_work_where_numba_pickles_otherwise(
     installed: Installation, monkeypatch: pytest.MonkeyPatch, name: str

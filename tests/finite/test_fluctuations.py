@@ -268,3 +268,14 @@ def test_other_moments_are_refused(tmp_path: Path) -> None:
         file.attrs["degree"] = 3
     with pytest.raises(ValueError, match="limit holds other moments than those of degree 3"):
         mf.load(tmp_path / "made.h5")
+
+
+def test_stages_in_paper_time_come_back_from_their_file(tmp_path):
+    """The energy was taken under the other stage, and differed by a third."""
+    stages = [mf.Stage(end=0.3), mf.Stage(kernel=mf.exponential(beta=1.0))]
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, stages=stages)
+    made = mf.fluctuations(problem, until=0.5, save=3, unit="paper", tokens=100, degree=20)
+    made.save(tmp_path / "made.h5")
+    back, energy = mf.load(tmp_path / "made.h5").of("energy"), made.of("energy")
+    for name in ("limit", "shift", "variance"):
+        np.testing.assert_allclose(getattr(back, name), getattr(energy, name), atol=1e-13)

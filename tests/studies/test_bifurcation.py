@@ -79,3 +79,12 @@ def test_other_branches_are_refused(
         change(file)
     with pytest.raises(ValueError, match=message):
         mf.load(tmp_path / "diagram.h5")
+
+
+def test_diagram_that_no_file_could_give_back_is_not_saved(tmp_path):
+    """The file would be called damaged, and an evening of branches be lost."""
+    own = mf.zonal(lambda s: 1.0 + s + 0.1 * s**2)
+    made = mf.bifurcation_diagram(mf.Problem(mf.Circle(), own, mf.USA))
+    with pytest.raises(ValueError, match="would not be read back, .* Python of your own"):
+        made.save(tmp_path / "made.h5")
+    assert not list(tmp_path.iterdir())
