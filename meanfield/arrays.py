@@ -1,7 +1,7 @@
 """Names for the array types that signatures use, and equality of data that holds arrays."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -49,3 +49,15 @@ EPS = float(np.finfo(np.float64).eps)
 """Distance from 1 to the next double."""
 MOMENT_NOISE = 64 * EPS
 """Moments are sums of unit terms over points; what is smaller than this is their rounding."""
+
+
+class Axes(Protocol):
+    """Axes of matplotlib, which is imported when something is drawn."""
+
+    def inset_axes(self, bounds: Any) -> Any:
+        """Axes within these."""
+        ...
+
+    def set_xlim(self, left: Any) -> Any:
+        """Ends of the horizontal axis."""
+        ...

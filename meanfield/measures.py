@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arguments import at_least, at_most, checked, describe
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import Axes, FloatArray, ModalArray
 from meanfield.labels import Labels
+from meanfield.names import VIEWS
 from meanfield.spaces.carried_density import (
     PanelImages,
     RectangleImages,
@@ -26,7 +27,6 @@ from meanfield.spaces.carried_density import (
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 from meanfield.terms.kernels.exponential import exponential
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE
-from meanfield.views import VIEWS, Axes
 
 MOST_TOKENS = 10**10
 """Largest number of tokens of a run: coordinates take 80 GB."""

@@ -1,4 +1,4 @@
-"""Public names and the module of each: `meanfield` and its topics load them at first use."""
+"""Public names with their modules, and the makers of figures and reports: loaded at first use."""
 
 from __future__ import annotations
 
@@ -57,3 +57,69 @@ def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...
         return public(name)
 
     return find, lambda: sorted(modules | homes.keys())
+
+
+# What results ask for, and the function that makes it, as module:name.
+MAKERS = {
+    "BifurcationDiagram.plot": "figures.draw.bifurcation:diagram_figure",
+    "BifurcationDiagram.report": "results.phase_report:bifurcation_report",
+    "ClusterPrediction.html": "results.tables:prediction_html",
+    "ClusterPrediction.plot": "figures.draw.prediction:prediction_figure",
+    "ClusterPrediction.report": "results.prediction_report:prediction_report",
+    "ConvergenceStudy.plot": "figures.draw.comparison:comparison_figure",
+    "ConvergenceStudy.report": "results.study_reports:study_report",
+    "Density.plot": "figures.draw.measure:measure_figure",
+    "Ensemble.plot": "figures.draw.ensemble:ensemble_figure",
+    "Ensemble.report": "results.study_reports:study_report",
+    "Fluctuations.plot": "figures.draw.fluctuations:fluctuations_figure",
+    "Fluctuations.report": "results.run_report:fluctuations_report",
+    "LimitShape.plot": "figures.draw.hulls:limit_shape_figure",
+    "LinearOperator.plot": "figures.draw.spectrum:spectrum_figure",
+    "Measure.plot": "figures.draw.measure:measure_figure",
+    "MergingDiagram.plot": "figures.draw.merging:merging_figure",
+    "MergingDiagram.report": "results.study_reports:study_report",
+    "PairCorrelation.plot": "figures.draw.pair_correlation:pair_correlation_figure",
+    "PhaseDiagram.plot": "figures.draw.phase:phase_diagram_figure",
+    "PhaseDiagram.report": "results.phase_report:phase_report",
+    "PhasePoint.plot": "figures.draw.bifurcation:point_figure",
+    "PhasePoint.report": "results.phase_report:point_report",
+    "Problem.html": "results.tables:problem_html",
+    "Replay.plot": "figures.draw.replay:replay_figure",
+    "Replay.report": "results.replay_report:replay_report",
+    "Request.compile": "commands.compile:compile_for_workers",
+    "Request.results": "studies.complete:complete_call",
+    "Run.animate": "figures.draw:animate",
+    "Run.html": "results.tables:run_html",
+    "Run.plot": "figures.draw:plot",
+    "Run.problem": "runfile.stored:stored_problem",
+    "Run.save": "api:save_run",
+    "Run.report": "results.run_report:run_report",
+    "Run.to_xarray": "results.dataset:to_xarray",
+    "Run.view": "figures.view:view",
+    "StationaryState.html": "results.tables:state_html",
+    "StudyResult.origin": "runfile.stored:written_origin",
+    "StudyResult.problem": "runfile.stored:document_problem",
+    "StudyResult.save": "store.result_file:save_result",
+    "StudyResult.to_xarray": "results.dataset:study_to_xarray",
+    "Sweep.plot": "figures.draw.sweep:sweep_figure",
+    "Sweep.run": "store.run_file:load",
+    "Sweep.report": "results.sweep_report:sweep_report",
+    "Sweep.to_xarray": "results.sweep_dataset:to_xarray",
+    "TokenLimit.plot": "figures.draw.replay:token_limit_figure",
+}
+# A study with a file has its figure in the file of its kind, and a report of its own tables.
+for _kind, _name in RESULT_KINDS.items():
+    MAKERS.setdefault(f"{_name}.plot", f"figures.draw.{_kind}:{_kind}_figure")
+    MAKERS.setdefault(f"{_name}.report", "results.study_reports:described_report")
+
+
+def _maker(place: str) -> Callable[..., Any]:
+    """Return the function of that place, loaded when it is called."""
+    module, name = place.split(":")
+    return lambda *given, **options: getattr(import_module(f"{_PACKAGE}.{module}"), name)(
+        *given, **options
+    )
+
+
+VIEWS = {wanted: _maker(place) for wanted, place in MAKERS.items()}
+"""Class and method of a result -> what makes it, a function of the result and of the arguments."""

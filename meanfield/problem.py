@@ -32,6 +32,7 @@ from meanfield.laws.initial import (
     with_profile,
 )
 from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.names import VIEWS
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import Axial, Geometry, Manifold, density_space
 from meanfield.spectrum.isotropic import Isotropic, IsotropicHeads, ZonalProblem
@@ -50,7 +51,6 @@ from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.own import OwnTerm, check_label
 from meanfield.terms.time_dependent import at_time, is_time_dependent
-from meanfield.views import VIEWS
 
 TERMS = ("feed_forward", "drift")
 """Parts of a problem that are fixed fields."""

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arguments import checked
-from meanfield.arrays import FloatArray, ModalArray
-from meanfield.described import Facts, ResultBase
+from meanfield.arrays import Axes, FloatArray, ModalArray
+from meanfield.described import Facts, ResultBase, data_frame
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.names import VIEWS
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import visible_counts
 from meanfield.problem import STILL, TERMS, Problem
@@ -31,7 +32,6 @@ from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor, unit_length
 from meanfield.stages import Stage
 from meanfield.status import COMPLETED, is_finished
-from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
     import xarray

@@ -12,13 +12,12 @@ from zipfile import ZipFile
 import pytest
 
 import meanfield
-from meanfield.names import HOMES, TOPICS
+from meanfield.names import HOMES, MAKERS, TOPICS
 
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
     "arguments arrays engines errors events files names progress renamed status version",
-    "views",
     "described",
     "bases schemes terms",
     "labels",
@@ -203,12 +202,12 @@ def test_what_results_ask_for_is_there():
     results = re.findall(r"^class (\w+)\((?:ResultBase|StudyResult)\):\n(?!.*Base of)", text, re.M)
     asked += [(name, "report") for name in results]
     # Of results that have drawings in notebooks beside their report.
-    asked += [(name, "html") for name in results if f"{name}.html" in meanfield._MAKERS]
-    assert sorted(".".join(words) for words in asked) == sorted(meanfield._MAKERS)
-    for place in meanfield._MAKERS.values():
+    asked += [(name, "html") for name in results if f"{name}.html" in MAKERS]
+    assert sorted(".".join(words) for words in asked) == sorted(MAKERS)
+    for place in MAKERS.values():
         home, name = place.split(":")
         assert callable(getattr(import_module(f"meanfield.{home}"), name))
-    code = "from meanfield.views import VIEWS\nassert 'Run.plot' in VIEWS"
+    code = "from meanfield.names import VIEWS\nassert 'Run.plot' in VIEWS"
     assert not loaded(code) & {"numpy", "matplotlib", "meanfield.store"}
 
 

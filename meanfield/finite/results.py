@@ -15,11 +15,11 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.described import Array, StudyResult, grid_columns
 from meanfield.finite.functionals import Functional, bent, check_degrees, variation
+from meanfield.names import VIEWS
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.spaces import Manifold, named_space
 from meanfield.spectrum.time_units import time_unit
-from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ import numpy as np
 
 from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
-from meanfield.described import Array, StudyResult
+from meanfield.described import Array, StudyResult, plot_method
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.blocks import unit_vectors
 from meanfield.laws.initial import from_points
@@ -28,7 +28,6 @@ from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
 from meanfield.terms.flows import SA
 from meanfield.terms.kernels import exponential
-from meanfield.views import plot_method
 
 Table = TypeVar("Table", HeadTable, Ladder)
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.described import plot_method
 from meanfield.models.encoder import Encoder, listed
 from meanfield.progress import followed, wants_bar
-from meanfield.views import plot_method
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,9 +25,9 @@ import numpy as np
 
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray, IntArray
+from meanfield.described import plot_method
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.views import plot_method
 
 THEOREMS = {
     "polytope": "z tends to the boundary of a polytope, or to 0",

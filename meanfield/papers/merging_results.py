@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.described import StudyResult, array, attribute, grid_columns
-from meanfield.views import plot_method
+from meanfield.described import StudyResult, array, attribute, grid_columns, plot_method
 
 
 @dataclass(frozen=True, eq=False)

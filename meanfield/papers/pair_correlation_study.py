@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.described import plot_method
 from meanfield.errors import list_names
 from meanfield.measures import Measure
 from meanfield.papers.pair_correlation import (
@@ -41,7 +42,6 @@ from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_tim
 from meanfield.studies.executors import finished
 from meanfield.studies.study import initial_density, rng_of
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, moved_by_moments, token_runs
-from meanfield.views import plot_method
 
 
 @dataclass(frozen=True, eq=False)

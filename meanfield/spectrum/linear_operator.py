@@ -21,6 +21,7 @@ import numpy.typing as npt
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.described import plot_method
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
 from meanfield.problem import Problem
@@ -32,7 +33,6 @@ from meanfield.spectrum.linear_system import (
     attended_degree,
     linear_system,
 )
-from meanfield.views import plot_method
 
 # A density is stationary if nothing moves it by more than this share of the largest speed that the
 # weights allow: UNIFORM, or, of others, how well they were found.

@@ -11,6 +11,7 @@ from meanfield.arguments import checked
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
+from meanfield.names import VIEWS
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
 from meanfield.spaces.polyhedra import POLYHEDRA
@@ -21,7 +22,6 @@ from meanfield.stationary.resolution import density_degree, narrowest_width, sta
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
 from meanfield.stationary.symmetry import Symmetry, axisymmetric
-from meanfield.views import VIEWS
 
 # Coefficients this small, relative to those of a Dirac, are rounding.
 _NOISE = 2.0 * EPS

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from meanfield.arguments import checked
 from meanfield.described import StudyResult
+from meanfield.names import VIEWS
 from meanfield.runs import Run
 from meanfield.status import COMPLETED
 from meanfield.store.locks import replaced_at_once
@@ -24,7 +25,6 @@ from meanfield.store.run_file import read_run
 from meanfield.store.study_file import read_result, study_kind, write_result
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.version import __version__
-from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from meanfield.models.replay import Replay

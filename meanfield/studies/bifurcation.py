@@ -9,14 +9,13 @@ from typing import Any, Self, get_args
 import numpy as np
 
 from meanfield.arguments import checked
-from meanfield.described import Array, StudyResult
+from meanfield.described import Array, StudyResult, plot_method
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import critical_degree
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
 from meanfield.stationary.resolution import LARGEST_NODES
 from meanfield.stationary.symmetry import axisymmetric
 from meanfield.studies.phase import PhasePoint, onset
-from meanfield.views import plot_method
 
 # Fields of a branch, and of the points where something happens, in files.
 _STATE = {

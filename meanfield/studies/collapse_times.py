@@ -23,7 +23,7 @@ import numpy.typing as npt
 from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.described import Rows, StudyResult, array, attribute, grid_columns
+from meanfield.described import Rows, StudyResult, array, attribute, grid_columns, plot_method
 from meanfield.engines.threads import one_blas_thread
 from meanfield.laws.initial import from_points
 from meanfield.observables.clusters import Clusters, cluster_radius, clusters
@@ -42,7 +42,6 @@ from meanfield.studies.study import (
     check_runs,
     initial_density,
 )
-from meanfield.views import plot_method
 
 # Saved times: the first, in scaled time, and how many a decade.
 _FIRST, _A_DECADE = 0.05, 100

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.described import StudyResult, array, attribute, grid_columns
-from meanfield.views import plot_method
+from meanfield.described import StudyResult, array, attribute, grid_columns, plot_method
 
 CONFIDENCE = 0.95
 

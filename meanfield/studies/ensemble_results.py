@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.described import Array, StudyResult, array, grid_columns
+from meanfield.described import Array, StudyResult, array, grid_columns, plot_method
 from meanfield.observables.clusters import Clusters
 from meanfield.spaces.manifold import Manifold
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.views import plot_method
 
 NOT_RUN = -1
 """Count of a run that has not been made."""

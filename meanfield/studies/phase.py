@@ -21,7 +21,7 @@ import numpy as np
 
 from meanfield.arguments import check_returned, checked
 from meanfield.arrays import FloatArray
-from meanfield.described import Array, ResultBase, StudyResult
+from meanfield.described import Array, ResultBase, StudyResult, plot_method
 from meanfield.files.replacing import OutputError
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
@@ -32,7 +32,6 @@ from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_br
 from meanfield.studies.study import ArrayStudy, Execution, Request, Runs
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import exponential, linear
-from meanfield.views import plot_method
 
 Order = Literal["continuous", "discontinuous"]
 

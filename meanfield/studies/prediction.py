@@ -23,7 +23,7 @@ from meanfield.carriers.step_limits import (
     check_movable,
     check_no_layers,
 )
-from meanfield.described import ResultBase
+from meanfield.described import ResultBase, plot_method
 from meanfield.errors import SimulationError
 from meanfield.laws.initial import in_radians
 from meanfield.measures import Measure
@@ -51,7 +51,6 @@ from meanfield.studies.corrected_law import (
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.merge_times import LATEST, MergeTimes, next_merges
 from meanfield.studies.study import as_problem
-from meanfield.views import plot_method
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 

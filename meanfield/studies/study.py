@@ -22,10 +22,10 @@ from meanfield.arguments import at_least, check_returned
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
+from meanfield.names import VIEWS
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
-from meanfield.views import VIEWS
 
 # What was measured in them is held in memory.
 _MOST_RUNS = 1_000_000

@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arguments import checked
-from meanfield.arrays import FloatArray
-from meanfield.described import ResultBase
+from meanfield.arrays import Axes, FloatArray
+from meanfield.described import ResultBase, data_frame
 from meanfield.errors import list_names
+from meanfield.names import VIEWS
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.status import is_finished
-from meanfield.views import VIEWS, Axes, data_frame
 
 if TYPE_CHECKING:
     import xarray

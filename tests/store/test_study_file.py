@@ -13,6 +13,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.described import Array, Rows, StudyResult, array, attribute
+from meanfield.names import VIEWS
 from meanfield.results.study_reports import described_report
 from meanfield.store import study_file
 from meanfield.store.output_file import LostOutputError, OutputFile
@@ -24,7 +25,6 @@ from meanfield.store.study_file import (
     write_result,
     write_study,
 )
-from meanfield.views import VIEWS
 
 
 def results(error=None):

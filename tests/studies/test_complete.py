@@ -10,11 +10,11 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
+from meanfield.names import VIEWS
 from meanfield.papers.merging import MergingPlan
 from meanfield.studies import complete
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.ensemble import EnsemblePlan
-from meanfield.views import VIEWS
 
 LAW = mf.perturbed_uniform([[3, 0.1, 0.0]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
