@@ -45,8 +45,8 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
     dict of str to float
         "mean_cosine" of pairs; "effective_rank"; and with attention "entropy" of rows in nats,
         "attended_tokens", and "sink_share", the attention to the first token. Each is the mean
-        over texts, heads and rows. The rank and the attention are those of 128 tokens at equal
-        distances if there are more. NaN where a token is 0 or not finite.
+        over texts, heads and rows. Of more than 128 tokens the rank, entropy and attended tokens
+        are those of 128 at equal distances. NaN where a token is 0 or not finite.
 
     Raises
     ------
@@ -74,9 +74,16 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
             f"hidden has shape {x.shape}, expected (n, d) or (batch, n, d) with n of 2 or more."
         )
     n = x.shape[-2]
-    chosen = np.linspace(0, n - 1, min(n, _MOST)).astype(int)
+    most = min(n, _MOST)
+    # Middles of equal parts: the first row of causal attention, all on itself, is no typical one.
+    chosen = ((np.arange(most) + 0.5) * n / most).astype(int)
     with np.errstate(all="ignore"):
-        inverse = 1.0 / np.sqrt(np.einsum("...nd,...nd->...n", x, x))
+        squares = np.einsum("...nd,...nd->...n", x, x)
+        least = np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps
+        if not np.all((squares >= least) & (squares < np.inf)):  # they lost digits, or overflowed
+            x = x / np.abs(x).max(axis=-1, keepdims=True)  # 0 and inf become NaN
+            squares = np.einsum("...nd,...nd->...n", x, x)
+        inverse = 1.0 / np.sqrt(squares)
         total = np.einsum("...n,...nd->...d", inverse, x)
         u = x[..., chosen, :] * inverse[..., chosen, None]
         numbers = {
@@ -85,9 +92,12 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
         }
         if attention is not None:
             p = _array("attention", attention)
-            if p.ndim != x.ndim + 1 or p.shape[-2:] != (n, n) or p.shape[:-3] != x.shape[:-2]:
+            fits = p.ndim == x.ndim + 1 and p.shape[-2:] == (n, n) and p.size
+            if not fits or p.shape[:-3] != x.shape[:-2]:
                 wanted = ", ".join(map(str, (*x.shape[:-2], "heads", n, n)))
-                raise ValueError(f"attention has shape {p.shape}, expected ({wanted}).")
+                raise ValueError(
+                    f"attention has shape {p.shape}, expected ({wanted}) with heads of 1 or more."
+                )
             rows = p[..., chosen, :]
             sums = rows.sum(axis=-1)
             if rows.min() < 0.0 or np.abs(sums - 1.0).max() > _UNEVEN:
@@ -102,7 +112,7 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
             numbers |= {
                 "entropy": float(entropies.mean()),
                 "attended_tokens": float(np.exp(entropies).mean()),
-                "sink_share": float(rows[..., 0].mean()),
+                "sink_share": float(p[..., 0].mean()),
             }
     return numbers
 

@@ -9,6 +9,7 @@ import pytest
 import meanfield as mf
 from meanfield.models.heads import on_sphere
 from meanfield.observables.cosines import effective_rank, mean_cosine
+from tests.parameters import together
 
 _RNG = np.random.default_rng(3)
 _X = _RNG.normal(size=(100, 24)) + 0.5
@@ -46,10 +47,31 @@ def test_causal_attention_and_a_batch():
 def test_of_many_tokens_128_give_the_rank():
     """A thousand tokens in 20 directions have the rank of those at equal distances."""
     x = _RNG.normal(size=(1000, 20)) @ _RNG.normal(size=(20, 50))
-    chosen = x[np.linspace(0, 999, 128).astype(int)]
+    chosen = x[(np.arange(0.5, 128) * 1000 / 128).astype(int)]
     numbers = mf.monitor(x)
     assert numbers["effective_rank"] == mf.monitor(chosen)["effective_rank"]
     assert numbers["mean_cosine"] == pytest.approx(mean_cosine(on_sphere(x)), abs=1e-13)
+
+
+def test_sink_share_is_that_of_all_rows():
+    """The first row attends to itself alone: among 128 chosen ones it would weigh too much."""
+    x = _RNG.normal(size=(1024, 4))
+    uniform = np.tril(np.ones((1024, 1024))) / np.arange(1, 1025)[:, None]
+    expected = np.mean(1.0 / np.arange(1, 1025))
+    assert mf.monitor(x, uniform[None])["sink_share"] == pytest.approx(expected, abs=1e-6)
+    # Also a mean of log i over the chosen rows is that of all, to half a distance.
+    entropy = mf.monitor(x, uniform[None])["entropy"]
+    assert entropy == pytest.approx(np.log(np.arange(1, 1025)).mean(), rel=1e-3)
+
+
+@together("size", [1e19, 1e30, 1e-10, 1e-23, 1e-36])
+def test_small_and_large_numbers_of_single_precision(size):
+    """Their squares are 0 or infinite, their directions are what they are."""
+    x = _RNG.normal(size=(2, 64, 32)).astype(np.float32)
+    numbers = mf.monitor(x * np.float32(size))
+    assert numbers == pytest.approx(mf.monitor(x), rel=1e-4, abs=1e-6)
+    same = mf.monitor(np.full((64, 3), size, np.float32))
+    assert same == pytest.approx({"mean_cosine": 1.0, "effective_rank": 1.0}, abs=1e-4)
 
 
 class _Tensor:
@@ -95,6 +117,8 @@ def test_what_cannot_be_measured_is_nan_or_refused():
         ValueError, match=r"attention has shape \(100, 100\), expected \(heads, 100"
     ):
         mf.monitor(_X, _P[0])
+    with pytest.raises(ValueError, match=r"shape \(0, 100, 100\), .* with heads of 1 or more"):
+        mf.monitor(_X, _P[:0])
     for wrong in (_P + 1.0, -_P, 2.0 * _P):
         with pytest.raises(ValueError, match="rows of attention sum to .*, expected sums of 1"):
             mf.monitor(_X, wrong)
