@@ -30,6 +30,8 @@ _USUAL: dict[str, tuple[str | float, ...]] = {
     "hidden_act": ("silu",),
     "rope_type": ("default", "none"),
     "partial_rotary_factor": (1.0,),
+    "factor": (1.0, 0.0),
+    "scale_linear": (1.0, 0.0),
 }
 # Names of arrays in folders -> in GGUF files.
 _NAMES = {
@@ -60,6 +62,8 @@ _SETTINGS = {
     "sliding_window": "attention.sliding_window",
     "rope_theta": "rope.freq_base",
     "rope_type": "rope.scaling.type",
+    "factor": "rope.scaling.factor",
+    "scale_linear": "rope.scale_linear",
     "rope_entries": "rope.dimension_count",
 }
 _LARGEST_BASE = 10**9
@@ -130,16 +134,20 @@ class _Reader(Parts):
     def __init__(
         self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]
     ) -> None:
-        rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-        rope = rope if isinstance(rope, dict) else {"type": rope}
-        if "type" in rope:  # its older name
-            rope = {"rope_type": rope["type"], **rope}
-        entries = {name: each for name, each in {**config, **rope}.items() if each is not None}
+        entries = {name: each for name, each in config.items() if each is not None}
+        for name in ("rope_parameters", "rope_scaling"):
+            rope = entries.get(name) or {}
+            rope = rope if isinstance(rope, dict) else {"type": rope}
+            entries |= {key: each for key, each in rope.items() if each is not None}
+            if any(isinstance(each, dict) for each in rope.values()):  # by kinds of layers
+                entries["rope_type"] = rope
+            elif rope.get("type") is not None and rope.get("rope_type") is None:  # its older name
+                entries["rope_type"] = rope["type"]
         super().__init__(path, tensors, settings, entries)
         self.used: set[str] = set()
         for name, usual in _USUAL.items():
             value = self.config.get(name, usual[0])
-            if not isinstance(value, str | float) or value not in usual:
+            if not isinstance(value, str | int | float) or value not in usual:
                 self.wrong(f"{name} is {short_repr(value)}, known: {[*usual]}")
         self.kind = str(self.config.get("model_type"))
         self.d, self.inner, self.heads = map(
@@ -241,6 +249,9 @@ def _settings_of_gguf(file: GGUF) -> dict[str, Any]:
     entries = {"model_type": kind, "_name_or_path": file.settings.get("general.name")} | entries
     if "token_embd.weight" in file:
         entries["vocab_size"] = file.shape("token_embd.weight")[0]
+    for name, value in entries.items():
+        if isinstance(value, list | np.ndarray):
+            raise ValueError(f"{file.path}: {name} is a list, expected one value.")
     return {name: value for name, value in entries.items() if value is not None}
 
 

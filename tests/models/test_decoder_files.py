@@ -203,6 +203,14 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
         ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, None, "rope_type is 'llama3'"),
         ({"rope_scaling": "linear"}, None, "rope_type is 'linear'"),
         ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, None, "rope_type is 'dynamic'"),
+        ({"rope_scaling": {"factor": 4.0}}, None, "factor is 4.0, known: .1.0, 0.0"),
+        ({"rope_scaling": {"type": "linear", "rope_type": None, "factor": 4}}, None, "is 'linear'"),
+        ({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, None, "is {'full_att"),
+        (
+            {"rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "yarn"}},
+            None,
+            "rope_type is 'yarn'",
+        ),
         ({"partial_rotary_factor": 0.5}, None, "partial_rotary_factor is 0.5"),
         ({"num_key_value_heads": 3}, None, "4 heads of 8 numbers with 3 heads of keys"),
         ({"head_dim": 7}, None, "4 heads of 7 numbers"),
@@ -227,6 +235,25 @@ def test_settings_of_another_model_are_refused(tmp_path, settings, change, reaso
     assert "\n" not in str(caught.value)
 
 
+@together(
+    "settings, reason",
+    [
+        ({"llama.rope.scaling.factor": 4.0}, "factor is 4.0, known"),
+        ({"llama.rope.scale_linear": 4.0}, "scale_linear is 4.0, known"),
+        ({"llama.rope.scaling.factor": [4, 4]}, "factor is a list, expected one value"),
+        ({"llama.rope.dimension_count": [8, 8]}, "rope_entries is a list, expected one value"),
+        ({"llama.attention.sliding_window": [8, 8]}, "sliding_window is a list, expected one"),
+        ({"general.architecture": [8, 8]}, "model_type is a list, expected one value"),
+    ],
+)
+def test_settings_of_other_gguf_files_are_refused(tmp_path, settings, reason):
+    """Scaled angles without a type; lists where one value belongs."""
+    write_gguf(tmp_path / "x.gguf", random_arrays(), **settings)
+    with pytest.raises(ValueError, match=f"x.gguf: {reason}") as caught:
+        mf.load_decoder(tmp_path / "x.gguf")
+    assert "\n" not in str(caught.value)
+
+
 def test_missing_files_and_memory_are_reported(tmp_path, monkeypatch):
     """No file, a folder without weights, a model that does not fit."""
     with pytest.raises(ValueError, match="config.json: No such file.*a decoder is a .gguf file"):
@@ -242,13 +269,14 @@ def test_missing_files_and_memory_are_reported(tmp_path, monkeypatch):
 
 def test_other_spellings_of_the_same_settings(tmp_path):
     """Angles may stand in an entry of their own; names and sizes have defaults."""
-    rope = {"rope_type": "default", "rope_theta": 77}
+    rope = {"rope_type": "default", "rope_theta": 77, "factor": 1, "partial_rotary_factor": 1}
     own = {"rope_theta": None, "_name_or_path": "maker/small", "head_dim": None}
     write_folder(tmp_path, random_arrays(), rope_parameters=rope, **own)
     decoder = mf.load_decoder(tmp_path)
     assert decoder.layers[0].base == 77.0 and decoder.name == "small"
     assert decoder.unembedding is decoder.words
-    write_gguf(tmp_path / "x.gguf", random_arrays(), **{"general.name": "Small llama"})
+    unscaled = {"llama.rope.scaling.factor": 0.0, "llama.rope.scale_linear": 1}
+    write_gguf(tmp_path / "x.gguf", random_arrays(), **unscaled, **{"general.name": "Small llama"})
     assert mf.load_decoder(tmp_path / "x.gguf").name == "Small llama"
 
 
