@@ -160,7 +160,8 @@ class Decoder:
             logits -= logits.max(axis=1, keepdims=True)
             logs = np.log(np.exp(logits).sum(axis=1))
             total += float(np.sum(logs - logits[np.arange(len(following)), following]))
-        return math.exp(total / (len(tokens) - 1))
+        with np.errstate(over="ignore"):
+            return float(np.exp(total / (len(tokens) - 1)))
 
     def __repr__(self) -> str:
         first = self.layers[0]

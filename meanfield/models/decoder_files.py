@@ -116,12 +116,14 @@ def load_decoder(path: str | os.PathLike[str]) -> Decoder:
     >>> load_decoder("nothing")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: nothing/config.json: No such file or directory: a decoder is a .gguf file, or ...
+    ValueError: nothing: no such file or folder: a decoder is a .gguf file, or a folder with ...
     """
     place = Path(path)
     if place.is_file():
         file = GGUF(place)
         return _Reader(place, file, place, _settings_of_gguf(file)).decoder(_pieces_of_gguf(file))
+    if not place.exists():
+        raise ValueError(f"{place}: no such file or folder: {_REMEDY}.")
     config = read_settings(place / "config.json", _REMEDY)
     weights, tokenizer = place / "model.safetensors", place / "tokenizer.json"
     reader = _Reader(weights, Tensors(weights), place / "config.json", config)
@@ -177,7 +179,8 @@ class _Reader(Parts):
                 "do not belong together"
             )
         words = self.array("model.embed_tokens.weight", (vocabulary, self.d))
-        tied = self.named("lm_head.weight") not in self.tensors
+        tied = self.config.get("tie_word_embeddings", True)
+        tied = tied and self.named("lm_head.weight") not in self.tensors
         decoder = Decoder(
             name=self.name("_name_or_path", self.settings.resolve().parent.name),
             words=words,
@@ -200,7 +203,7 @@ class _Reader(Parts):
         d, inner = self.d, self.inner
         rows, key_rows = self.heads * self.size, self.key_heads * self.size
         parts = {
-            name: self.affine(begin + key, *shape, optional=True)
+            name: self.affine(begin + key, *shape, optional=not self.biased(key))
             for name, key, shape in (
                 ("query", "self_attn.q_proj", (rows, d)),
                 ("key", "self_attn.k_proj", (key_rows, d)),
@@ -211,7 +214,8 @@ class _Reader(Parts):
                 ("down", "mlp.down_proj", (d, inner)),
             )
         }
-        if isinstance(self.tensors, GGUF) and self.kind == "llama":
+        # Of missing arrays only the shape is there: a copy would take memory before the refusal.
+        if isinstance(self.tensors, GGUF) and self.kind == "llama" and not self.missing:
             for name in ("query", "key"):
                 parts[name] = Affine(*(_halves(each, self.size) for each in parts[name]))
         return DecoderLayer(
@@ -222,6 +226,13 @@ class _Reader(Parts):
             norm=self.norm(f"{begin}post_attention_layernorm"),
             **parts,
         )
+
+    def biased(self, key: str) -> bool:
+        """Whether settings declare a bias of this part of a layer."""
+        attention = key.startswith("self_attn")
+        if self.kind == "qwen2":
+            return attention and key != "self_attn.o_proj"
+        return bool(self.config.get("attention_bias" if attention else "mlp_bias"))
 
     def norm(self, name: str) -> RMSNorm:
         return RMSNorm(self.array(f"{name}.weight", (self.d,)), self.eps)

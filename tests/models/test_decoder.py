@@ -1,6 +1,7 @@
 """Decoders against explicit loops: layers, heads, logits, perplexity."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,6 +111,8 @@ def test_perplexity_is_that_of_the_softmax_of_logits(tmp_path):
     p /= p.sum(axis=1, keepdims=True)
     expected = np.prod(p[np.arange(99), tokens[1:]] ** (-1.0 / 99))
     assert decoder.perplexity(tokens) == pytest.approx(expected, rel=1e-12)
+    huge = replace(decoder, unembedding=1e5 * decoder.unembedding)
+    assert huge.perplexity(tokens) == math.inf
     with pytest.raises(ValueError, match="perplexity needs two tokens"):
         decoder.perplexity(tokens[:1])
 

@@ -216,6 +216,10 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
         ({"head_dim": 7}, None, "4 heads of 7 numbers"),
         ({"rope_entries": 4}, None, "turn a part of each head"),
         ({"num_hidden_layers": 3}, None, "has no model.layers.2.*is it a decoder"),
+        ({"tie_word_embeddings": False}, None, "has no lm_head.weight: is it a decoder"),
+        ({"attention_bias": True}, None, "no model.layers.0.self_attn.q_proj.bias.*o_proj.bias"),
+        ({"mlp_bias": True}, None, "no model.layers.0.mlp.gate_proj.bias"),
+        ({"model_type": "qwen2"}, None, r"no .*q_proj.bias, .*k_proj.bias, .*0.*v_proj.bias, .*1"),
         ({"num_hidden_layers": 1}, None, "9 arrays unknown to decoders of kind 'llama', such as"),
         ({"vocab_size": 100}, None, "has the number 261, the model 100 tokens"),
         ({"intermediate_size": 65}, None, r"has shape \(64, 32\), config.json says \(65, 32\)"),
@@ -254,10 +258,26 @@ def test_settings_of_other_gguf_files_are_refused(tmp_path, settings, reason):
     assert "\n" not in str(caught.value)
 
 
+def test_missing_arrays_take_no_memory(tmp_path):
+    """Settings that claim 500,000 heads: what is missing is refused before it is made."""
+    heads = {f"llama.attention.head_count{end}": 500_000 for end in ("", "_kv")}
+    sizes = {"llama.attention.key_length": 8, "llama.block_count": 1}
+    arrays = {name: array for name, array in random_arrays(1).items() if "proj" not in name}
+    write_gguf(tmp_path / "x.gguf", arrays, **heads, **sizes)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="has no blk.0.attn_q.weight"):
+        mf.load_decoder(tmp_path / "x.gguf")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2_000_000
+
+
 def test_missing_files_and_memory_are_reported(tmp_path, monkeypatch):
     """No file, a folder without weights, a model that does not fit."""
-    with pytest.raises(ValueError, match="config.json: No such file.*a decoder is a .gguf file"):
+    with pytest.raises(ValueError, match="x.gguf: no such file or folder: a decoder is a .gguf"):
         mf.load_decoder(tmp_path / "x.gguf")
+    with pytest.raises(ValueError, match="config.json: No such file.*a decoder is a .gguf file"):
+        mf.load_decoder(tmp_path)
     write_folder(tmp_path, random_arrays())
     monkeypatch.setattr(limits, "available_memory", lambda: 1000.0)
     with pytest.raises(ValueError, match="in double precision would take about"):
