@@ -275,7 +275,7 @@ def _pieces_of_gguf(file: GGUF) -> BytePairs | None:
         if name.startswith(begin)
     }
     rule = given.get("pre")
-    if given.get("model") != "gpt2" or not isinstance(rule, str) or rule not in RULES:
+    if str(given.get("model")) != "gpt2" or not isinstance(rule, str) or rule not in RULES:
         return None
     try:
         words = given["tokens"]
@@ -283,6 +283,8 @@ def _pieces_of_gguf(file: GGUF) -> BytePairs | None:
         special = np.flatnonzero(np.isin(given.get("token_type", []), _SPECIAL))
         specials = {words[number]: int(number) for number in special}
         begins = given.get("add_bos_token", rule == "llama-bpe")
+        if not isinstance(begins, int):
+            raise TypeError
         first = given["bos_token_id"] if begins else None
     except (IndexError, KeyError, TypeError):
         raise _no_tokenizer(file.path) from None
@@ -297,19 +299,19 @@ def _pieces_of_json(path: Path) -> BytePairs | None:
         rule = _STEPS.get(tuple(map(_step, _steps(settings["pre_tokenizer"], "pretokenizers"))))
         normalizer = (settings.get("normalizer") or {}).get("type")
         specials = {each["content"]: each["id"] for each in added}
+        after = _steps(settings.get("post_processor"), "processors")
         strange = [
             model["type"] != "BPE",
+            bool(model.get("ignore_merges")) != (rule == "llama-bpe"),
+            {each["type"] for each in after} - {"ByteLevel", "TemplateProcessing"},
             normalizer != ("NFC" if rule == "qwen2" else None),
             *(model.get(name) for name in _OTHER_PIECES),
             *(each.get(name) for each in added for name in _STRIPPED),
         ]
-        around = [
-            each["single"]
-            for each in _steps(settings.get("post_processor"), "processors")
-            if each["type"] == "TemplateProcessing"
-        ]
-        names = [each["SpecialToken"]["id"] for each in sum(around, []) if "SpecialToken" in each]
-        if rule is None or any(strange) or len(names) > 1 or (names and "Sequence" in around[0][0]):
+        templates = (each["single"] for each in after if each["type"] == "TemplateProcessing")
+        around: list[Any] = sum(templates, [])
+        names = [each["SpecialToken"]["id"] for each in around if "SpecialToken" in each]
+        if rule is None or any(strange) or len(names) > 1 or (names and "Sequence" in around[0]):
             return None
         first = specials[names[0]] if names else None
         numbers, joins = model["vocab"], model["merges"]
@@ -341,12 +343,14 @@ def _byte_pairs(
         ranks = {(one, other): rank for rank, (one, other) in enumerate(pairs)}
         joined = {one + other for one, other in ranks}
         values = [*numbers.values(), *specials.values(), *([] if first is None else [first])]
-        sound = bool(values) and all(type(each) is int and each >= 0 for each in values)
+        sound = bool(numbers) and all(type(each) is int and each >= 0 for each in values)
         sound &= all(isinstance(each, str) for each in (*numbers, *specials, *joined))
     except (AttributeError, TypeError, ValueError):
         sound = False
     if not sound or not joined <= numbers.keys():
         raise _no_tokenizer(path)
+    # A piece without letters stands nowhere in a text, or everywhere.
+    specials = {piece: number for piece, number in specials.items() if piece}
     return BytePairs(numbers, ranks, rule, specials, first)
 
 

@@ -99,7 +99,7 @@ def setting(name, value):
         return text(name) + struct.pack("<I", 8) + text(value)
     kind, parts = (
         (8, [text(each) for each in value])
-        if isinstance(value[0], str)
+        if all(isinstance(each, str) for each in value)
         else (5, [struct.pack("<i", each) for each in value])
     )
     return text(name) + struct.pack("<IIQ", 9, kind, len(value)) + b"".join(parts)

@@ -359,6 +359,22 @@ _BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
 _FIRST = [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, {"Sequence": {"id": "A"}}]
 
 
+# As in the file of Llama 3.
+_REGEX = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_LLAMA = _steps(
+    {"type": "Split", "pattern": {"Regex": _REGEX}, "behavior": "Isolated", "invert": False},
+    _BYTES | {"use_regex": False},
+)
+
+
+def _both(*around):
+    steps = [{"type": "TemplateProcessing", "single": each} for each in around]
+    return {"type": "Sequence", "processors": steps}
+
+
 @together(
     "changes, rule, first",
     [
@@ -370,6 +386,14 @@ _FIRST = [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, {"Sequence": {"id":
         ({"normalizer": {"type": "NFC"}}, None, None),
         ({"model": tokenizer_json()["model"] | {"type": "WordPiece"}}, None, None),
         ({"model": tokenizer_json()["model"] | {"byte_fallback": True}}, None, None),
+        ({"model": tokenizer_json()["model"] | {"ignore_merges": True}}, None, None),
+        ({"post_processor": {"type": "RobertaProcessing", "cls": ["<|end|>", 0]}}, None, None),
+        ({"post_processor": _both([], _FIRST)}, "smollm", 0),
+        ({"post_processor": _both(_FIRST[1:], _FIRST)}, None, None),
+        ({"added_tokens": [{"id": 0, "content": ""}]}, "smollm", None),
+        ({"pre_tokenizer": _LLAMA}, None, None),
+        ({"pre_tokenizer": _LLAMA, "model": tokenizer_json()["model"] | {"ignore_merges": True}},
+         "llama-bpe", None),
         ({"pre_tokenizer": _steps({"type": "Split", "pattern": {"Regex": "."}, "invert": False,
                                    "behavior": "Isolated"}, _BYTES)}, None, None),
     ],
@@ -398,10 +422,14 @@ def test_tokenizers_of_other_kinds_read_no_text(tmp_path, changes, rule, first):
         ("x.gguf", {"tokenizer.ggml.merges": ["th e x"]}),
         ("x.gguf", {"tokenizer.ggml.merges": 7}),
         ("x.gguf", {"tokenizer.ggml.tokens": [1, 2]}),
+        ("x.gguf", {"tokenizer.ggml.tokens": (), "tokenizer.ggml.merges": (),
+                    "tokenizer.ggml.token_type": (), "tokenizer.ggml.add_bos_token": True,
+                    "tokenizer.ggml.bos_token_id": 1}),
+        ("x.gguf", {"tokenizer.ggml.add_bos_token": [1, 0]}),
         ("x.gguf", {"tokenizer.ggml.token_type": [1] * 999 + [3]}),
         ("x.gguf", {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": "x"}),
     ],
-)
+)  # fmt: skip
 def test_damaged_tokenizers_are_refused(tmp_path, name, changes):
     """Numbers that are none, and merges that make no piece."""
     write_folder(tmp_path, random_arrays())
