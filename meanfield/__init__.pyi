@@ -126,4 +126,3 @@ __all__ = [
 ]  # fmt: skip
 
 __version__: str
-_MAKERS: dict[str, str]

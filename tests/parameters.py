@@ -1,7 +1,9 @@
 """Cases of tests: every value of every parameter, not every combination; many cases in one test."""
 
 import inspect
+import tracemalloc
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +94,15 @@ def _cell(value: Any, several: bool) -> Any:
     if isinstance(value, type(pytest.param())):
         return value
     return pytest.param(*value) if several else pytest.param(value)
+
+
+def refused_without_memory(path: Path, content: bytes, read: Callable[[Path], Any], reason: str):
+    """Check that a file whose header lies is refused in one line, before memory is taken for it."""
+    path.write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=reason) as caught:
+        read(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+    assert most < 20 * len(content) + 100_000

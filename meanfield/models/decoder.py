@@ -15,7 +15,6 @@ W RMS(x_i). In the words of this package: causal softmax attention, normalised b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from meanfield.models.encoder import (
     ACTIVATIONS,
     Affine,
     MultiHead,
+    Stack,
     check_length,
     check_range,
     split,
@@ -98,7 +98,7 @@ class DecoderLayer(MultiHead):
 
 
 @dataclass(frozen=True, eq=False)
-class Decoder:
+class Decoder(Stack):
     """A trained decoder: embeddings, layers, and logits of the next token.
 
     - words (., d): embeddings; unembedding (., d): W, which may be the same array.
@@ -136,13 +136,6 @@ class Decoder:
         check_length(tokens, self.longest, self.name)
         check_range(tokens, len(self.words))
         return self.words[tokens]
-
-    def states(self, x: FloatArray) -> Iterator[FloatArray]:
-        """Tokens at depth 0, after the first layer, ..., after the last; from those at depth 0."""
-        yield x
-        for layer in self.layers:
-            x = layer(x)
-            yield x
 
     def logits(self, x: FloatArray) -> FloatArray:
         """Logits of the next token, (n, size of the vocabulary), of the states after all layers."""

@@ -228,7 +228,7 @@ class _Reader(Parts):
         )
 
     def biased(self, key: str) -> bool:
-        """Whether settings declare a bias of this part of a layer."""
+        """True if settings declare a bias of this part of a layer."""
         attention = key.startswith("self_attn")
         if self.kind == "qwen2":
             return attention and key != "self_attn.o_proj"
@@ -269,26 +269,26 @@ def _settings_of_gguf(file: GGUF) -> dict[str, Any]:
 def _pieces_of_gguf(file: GGUF) -> BytePairs | None:
     """Tokenizer of a file, if it is of a known kind."""
     begin = "tokenizer.ggml."
-    given = {
+    entries = {
         name.removeprefix(begin): value
         for name, value in file.settings.items()
         if name.startswith(begin)
     }
-    rule = given.get("pre")
-    if str(given.get("model")) != "gpt2" or not isinstance(rule, str) or rule not in RULES:
+    rule = entries.get("pre")
+    if str(entries.get("model")) != "gpt2" or not isinstance(rule, str) or rule not in RULES:
         return None
     try:
-        words = given["tokens"]
+        words = entries["tokens"]
         numbers = {word: number for number, word in enumerate(words)}
-        special = np.flatnonzero(np.isin(given.get("token_type", []), _SPECIAL))
+        special = np.flatnonzero(np.isin(entries.get("token_type", []), _SPECIAL))
         specials = {words[number]: int(number) for number in special}
-        begins = given.get("add_bos_token", rule == "llama-bpe")
+        begins = entries.get("add_bos_token", rule == "llama-bpe")
         if not isinstance(begins, int):
             raise TypeError
-        first = given["bos_token_id"] if begins else None
+        first = entries["bos_token_id"] if begins else None
     except (IndexError, KeyError, TypeError):
-        raise _no_tokenizer(file.path) from None
-    return _byte_pairs(file.path, numbers, given.get("merges"), rule, specials, first)
+        raise _damaged_tokenizer(file.path) from None
+    return _byte_pairs(file.path, numbers, entries.get("merges"), rule, specials, first)
 
 
 def _pieces_of_json(path: Path) -> BytePairs | None:
@@ -316,7 +316,7 @@ def _pieces_of_json(path: Path) -> BytePairs | None:
         first = specials[names[0]] if names else None
         numbers, joins = model["vocab"], model["merges"]
     except (AttributeError, KeyError, TypeError):
-        raise _no_tokenizer(path) from None
+        raise _damaged_tokenizer(path) from None
     return _byte_pairs(path, numbers, joins, rule, specials, first)
 
 
@@ -348,13 +348,13 @@ def _byte_pairs(
     except (AttributeError, TypeError, ValueError):
         sound = False
     if not sound or not joined <= numbers.keys():
-        raise _no_tokenizer(path)
+        raise _damaged_tokenizer(path)
     # A piece without letters stands nowhere in a text, or everywhere.
     specials = {piece: number for piece, number in specials.items() if piece}
     return BytePairs(numbers, ranks, rule, specials, first)
 
 
-def _no_tokenizer(path: Path) -> ValueError:
+def _damaged_tokenizer(path: Path) -> ValueError:
     return ValueError(
         f"{path} holds a damaged tokenizer: expected numbers of pieces, and pairs that join to "
         "pieces."

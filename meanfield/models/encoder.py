@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -95,6 +95,19 @@ class MultiHead:
         return self.output(np.concatenate(means, axis=1))
 
 
+class Stack:
+    """Base of models: layers, one after another."""
+
+    layers: tuple[Any, ...]
+
+    def states(self, x: FloatArray) -> Iterator[FloatArray]:
+        """Tokens at depth 0, after the first layer, ..., after the last; from those at depth 0."""
+        yield x
+        for layer in self.layers:
+            x = layer(x)
+            yield x
+
+
 @dataclass(frozen=True, eq=False)
 class EncoderLayer(MultiHead):
     """One layer: attention of several heads of size k = d / H, then W_1, W_2."""
@@ -119,7 +132,7 @@ class EncoderLayer(MultiHead):
 
 
 @dataclass(frozen=True, eq=False)
-class Encoder:
+class Encoder(Stack):
     """A trained encoder: how tokens begin, and its layers.
 
     - words, positions, segments (., e): embeddings; of segments only the first is used.
@@ -168,13 +181,6 @@ class Encoder:
         check_range(positions, self.longest)
         x = self.norm(self.words[tokens] + self.positions[positions] + self.segments[0])
         return x if self.widened is None else self.widened(x)
-
-    def states(self, x: FloatArray) -> Iterator[FloatArray]:
-        """Tokens at depth 0, after the first layer, ..., after the last; from those at depth 0."""
-        yield x
-        for layer in self.layers:
-            x = layer(x)
-            yield x
 
     def __repr__(self) -> str:
         shared = " (the same weights in all)" if self.shares_weights else ""
