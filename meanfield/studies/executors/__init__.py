@@ -10,6 +10,8 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
+from meanfield.studies.executors.processes import WorkerPool
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -64,7 +66,8 @@ def finished(
 def _has_processes(executor: Executor) -> bool:
     # Not imported here: Python refuses to load its pools once the main thread has ended.
     pools = sys.modules.get("concurrent.futures.process")
-    return pools is not None and isinstance(executor, pools.ProcessPoolExecutor)
+    pool = pools is not None and isinstance(executor, pools.ProcessPoolExecutor)
+    return pool or isinstance(executor, WorkerPool)
 
 
 def _check_sendable(work: object) -> None:
@@ -73,7 +76,7 @@ def _check_sendable(work: object) -> None:
         pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise TypeError(
-            f"what is to be run cannot be sent to other processes ({error}): got a "
-            "ProcessPoolExecutor. Define its functions at the top of a module instead of by "
-            "lambda, or use a ThreadPoolExecutor."
+            f"what is to be run cannot be sent to other processes ({error}): got several of them. "
+            "Define its functions at the top of a module instead of by lambda, or use one worker "
+            "or a ThreadPoolExecutor."
         ) from None

@@ -8,17 +8,20 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, InvalidStateError, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from queue import SimpleQueue
+from typing import Any
 
 from meanfield.engines.threads import set_threads
 
-_POOLS = ProcessPoolExecutor.__module__
-_PATIENCE_SECONDS = 1.0
 # Requests to stop; Windows has no SIGHUP.
 _STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -26,7 +29,7 @@ _STOPPING = [
 
 
 @contextmanager
-def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
+def worker_pool(workers: int, threads: int = 1) -> Iterator[WorkerPool | None]:
     """Executor of several processes, or None for one: then the caller does the work itself.
 
     Whatever ends the block ends the processes: an error or an interrupt at once, without waiting
@@ -43,30 +46,75 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
     if workers == 1:
         yield None
         return
-    before = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    # Its locks start a process that removes them in the end; that one hears SIGHUP otherwise.
-    with _unheard_signals():
-        pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
+    pool = WorkerPool(workers)
     try:
-        with _quiet_managers():
-            with _unheard_signals():
-                # Processes start when there is something to do.
-                for _ in range(workers):
-                    pool.submit(_nothing)
-            yield pool
-    except BaseException as error:
-        with _quiet_managers():
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in set(multiprocessing.active_children()) - before:
-                # Not terminated: they hear no signals.
-                process.kill()
-            _wait_for_managers()
-        if isinstance(error, BrokenProcessPool):
-            reason = "ended unexpectedly, perhaps for lack of memory; try fewer workers"
-            raise OSError(errno.ECHILD, reason, "a worker process") from None
+        with _unheard_signals():
+            pool.start(threads)
+        yield pool
+    except BaseException:
+        pool.kill()
         raise
-    pool.shutdown()
+    finally:
+        pool.shutdown()
+
+
+class WorkerPool(ThreadPoolExecutor):
+    """A thread for each process: it sends a task by a pipe of their own and waits for the answer.
+
+    The processes share nothing, so whichever is killed, at any instant, holds up no other: its
+    pipe ends, and its thread says so.
+    """
+
+    def __init__(self, workers: int):
+        super().__init__(workers)
+        self._processes: list[SpawnProcess] = []
+        # A thread always finds one: there are as many processes.
+        self._idle: SimpleQueue[Connection] = SimpleQueue()
+
+    def start(self, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        for _ in range(self._max_workers):
+            here, there = context.Pipe()
+            process = context.Process(target=_work, args=(there, threads))
+            process.start()
+            there.close()
+            self._processes.append(process)
+            self._idle.put(here)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return super().submit(self._answer, (function, arguments, named))
+
+    def _answer(self, task: tuple[Any, ...]) -> Any:
+        work = pickle.dumps(task)
+        pipe = self._idle.get()
+        try:
+            pipe.send_bytes(work)
+            answer = pipe.recv_bytes()
+        except (EOFError, OSError):
+            reason = "ended unexpectedly, perhaps for lack of memory; try fewer workers"
+            raise ChildProcessError(errno.ECHILD, reason, "a worker process") from None
+        finally:
+            self._idle.put(pipe)
+        value, error = pickle.loads(answer)
+        if error is not None:
+            raise error
+        return value
+
+    def kill(self) -> None:
+        """End all processes at once, and with them what waits for them."""
+        super().shutdown(wait=False, cancel_futures=True)
+        for process in self._processes:
+            # Not terminated: they hear no signals.
+            process.kill()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        for _ in self._processes:
+            # The end of its pipe ends a process.
+            self._idle.get().close()
+        for process in self._processes:
+            process.join()
+        self._processes = []
 
 
 @contextmanager
@@ -94,34 +142,19 @@ def _unheard_signals() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-@contextmanager
-def _quiet_managers() -> Iterator[None]:
-    """Spare users the last words of the threads of pools whose processes were lost.
-
-    Such a thread reports lost processes to futures that have been cancelled meanwhile, and fails.
-    """
-    usual = threading.excepthook
-
-    def hook(args: threading.ExceptHookArgs) -> None:
-        if type(args.thread).__module__ != _POOLS or args.exc_type is not InvalidStateError:
-            usual(args)
-
-    threading.excepthook = hook
-    try:
-        yield
-    finally:
-        threading.excepthook = usual
-
-
-def _wait_for_managers() -> None:
-    """Wait for the threads of pools that are being ended."""
-    for thread in threading.enumerate():
-        if type(thread).__module__ == _POOLS:
-            thread.join(_PATIENCE_SECONDS)
-
-
-def _nothing() -> None:
-    """Task that starts a process."""
+def _work(pipe: Connection, threads: int) -> None:
+    """Answer tasks until the pipe ends."""
+    _prepare(threads)
+    with suppress(EOFError, OSError):
+        while True:
+            work = pipe.recv_bytes()
+            try:
+                function, arguments, named = pickle.loads(work)
+                answer = pickle.dumps((function(*arguments, **named), None))
+            except Exception as error:
+                error.add_note(f"in a worker process: {traceback.format_exc()}")
+                answer = pickle.dumps((None, error))
+            pipe.send_bytes(answer)
 
 
 def _prepare(threads: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 from meanfield.errors import SimulationError
 from meanfield.studies import executors as executing
 from meanfield.studies.executors import finished
+from meanfield.studies.executors.processes import worker_pool
 
 
 def square(number):
@@ -21,7 +22,7 @@ def square(number):
     return number**2
 
 
-@pytest.fixture(params=["here", "threads", "processes"])
+@pytest.fixture(params=["here", "threads", "processes", "workers"])
 def executor(request):
     """Each kind of executor."""
     if request.param == "here":
@@ -29,6 +30,9 @@ def executor(request):
     elif request.param == "threads":
         with ThreadPoolExecutor(2) as threads:
             yield threads
+    elif request.param == "workers":
+        with worker_pool(2) as workers:
+            yield workers
     else:
         with ProcessPoolExecutor(2, get_context("spawn")) as processes:
             yield processes

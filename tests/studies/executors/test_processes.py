@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -44,3 +45,24 @@ def test_lost_worker_is_told():
         worker_pool(2) as executor,
     ):
         executor.submit(signal.raise_signal, signal.SIGKILL).result()
+
+
+def leave_in_the_answer(size):
+    """Task whose worker is killed when it has sent a part of the answer."""
+
+    def send(pipe, data, write=os.write):
+        write(pipe.fileno(), bytes(data)[: max(4, len(data) // 2)])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Connection._send = send
+    return bytes(size)
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_half_an_answer_is_none(size):
+    """The study would wait for the other half for ever, its processes idle."""
+    with (
+        pytest.raises(ChildProcessError, match="ended unexpectedly"),
+        worker_pool(2) as executor,
+    ):
+        executor.submit(leave_in_the_answer, size).result(20.0)
