@@ -172,7 +172,12 @@ class _Parser(argparse.ArgumentParser):
             meant = options.get(near or "")
             if "set" in options:
                 meant = _key_meant(self.prog.rpartition(" ")[2], left) or meant
-            if meant is None and "set" in options:
+            file = not left[0].startswith("-") and "=" not in left[0]
+            if file and "config" in options:
+                meant = f"--config {left[0]}"
+            elif file and "resume" in options:
+                message += ". It takes one run file; --resume goes on with the output, -o"
+            elif meant is None and "set" in options:
                 message += ". Keys of a run file are changed by --set SECTION.KEY=VALUE"
         if meant is not None:
             message += f". Did you mean {meant}?"

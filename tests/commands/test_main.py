@@ -83,6 +83,12 @@ def test_a_mistake_of_ours_is_not_hidden(monkeypatch, capsys):
         ("ensemble a.toml --tokens 9", "Did you mean --set ensemble.tokens=[9]? See"),
         ("rum", "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
         ("a.toml", "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
+        (
+            "run a.toml --resume b.h5",
+            "b.h5. It takes one run file; --resume goes on with the output",
+        ),
+        ("stability a.toml", "arguments: a.toml. Did you mean --config a.toml? See"),
+        ("run a.toml problem.beta=3", "problem.beta=3. Keys of a run file are changed by --set"),
         ("run a.toml --tolerence", "--tolerence. Keys of a run file are changed by --set"),
         ("run a.toml --outptu=x.h5", "--outptu=x.h5. Did you mean --output? See"),
         ("--verison", "meanfield: unrecognized arguments: --verison. Did you mean --version? See"),
