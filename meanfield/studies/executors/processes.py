@@ -49,6 +49,10 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[WorkerPool | None]:
     pool = WorkerPool(workers)
     try:
         with _unheard_signals():
+            # A lock starts the process that removes locks in the end. On its way it unblocks
+            # signals, which the workers would hear.
+            multiprocessing.get_context("spawn").Lock()
+        with _unheard_signals():
             pool.start(threads)
         yield pool
     except BaseException:

@@ -35,7 +35,7 @@ def test_moments_are_those_of_label_quadrature(case, carrier, verified):
     run = mf.simulate(problem, until=time, save=[time], unit="paper", representation=carrier)
     assert run.manifold == mf.Axial(d)
     what = "axial densities, d = 4 and 8, label quadrature"
-    verified("reference trajectories", what, run.moments[-1][1:4] - REFERENCE[case], 1e-10)
+    verified("independent methods", what, run.moments[-1][1:4] - REFERENCE[case], 1e-10)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_low_dimensions_are_circle_and_sphere(space, modes, until, verified):
     count = min(one.moments.shape[1], moments.shape[1])
     error = one.moments[:, :count] - moments[:, :count]
     what = f"axial densities, d = {d} beside the {space.name}"
-    verified("reference trajectories", what, error, 1e-10)
+    verified("independent methods", what, error, 1e-10)
     for name in ("energy", "entropy", "order_parameter"):
         assert one.observables[name] == pytest.approx(other.observables[name], abs=1e-10)
 
@@ -128,7 +128,7 @@ def test_small_modes_grow_at_their_rates(verified):
     fitted = np.log(run.moments[1, 1:4] / run.moments[0, 1:4])
     printed = [0.6922296697, 0.6684172080, 0.4141206490]
     assert mf.growth_rates(problem, 3)[1:] == pytest.approx(printed, abs=1e-10)
-    verified("linear growth", "axial densities, d = 8, fitted rates", fitted - printed, 1e-7)
+    verified("exact solutions", "axial densities, d = 8, fitted rates", fitted - printed, 1e-7)
 
 
 @pytest.mark.parametrize("d, beta", [(64, 20.0), (1000, 5.0)])
