@@ -15,6 +15,10 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+# Requests to stop; Windows has no SIGHUP.
+STOPPING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 _AGAIN_SECONDS = 0.02
 _DELICATE = ("<frozen importlib", "/numba/", "/llvmlite/")
 
@@ -23,11 +27,10 @@ _waiting: list[Callable[[], object]] = []
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """SIGINT, SIGTERM and SIGHUP, where the system has them; none outside the main thread."""
+    """Requests to stop that this thread can receive: all in the main thread, else none."""
     if threading.current_thread() is not threading.main_thread():
         return []  # Python delivers signals to the main thread only.
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    return [getattr(signal, name) for name in names if hasattr(signal, name)]
+    return STOPPING
 
 
 def when_safe(action: Callable[[], object], frame: FrameType | None) -> None:

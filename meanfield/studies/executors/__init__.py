@@ -66,8 +66,8 @@ def finished(
 def _has_processes(executor: Executor) -> bool:
     # Not imported here: Python refuses to load its pools once the main thread has ended.
     pools = sys.modules.get("concurrent.futures.process")
-    pool = pools is not None and isinstance(executor, pools.ProcessPoolExecutor)
-    return pool or isinstance(executor, WorkerPool)
+    kinds = (WorkerPool,) if pools is None else (WorkerPool, pools.ProcessPoolExecutor)
+    return isinstance(executor, kinds)
 
 
 def _check_sendable(work: object) -> None:
@@ -76,7 +76,7 @@ def _check_sendable(work: object) -> None:
         pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise TypeError(
-            f"what is to be run cannot be sent to other processes ({error}): got several of them. "
-            "Define its functions at the top of a module instead of by lambda, or use one worker "
-            "or a ThreadPoolExecutor."
+            f"what is to be run cannot be sent to other processes ({error}). Define its functions "
+            "at the top of a module instead of by lambda, or use one worker or a "
+            "ThreadPoolExecutor."
         ) from None

@@ -21,11 +21,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from meanfield.engines.threads import set_threads
-
-# Requests to stop; Windows has no SIGHUP.
-_STOPPING = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+from meanfield.files.signals import STOPPING
 
 
 @contextmanager
@@ -48,12 +44,7 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[WorkerPool | None]:
         return
     pool = WorkerPool(workers)
     try:
-        with _unheard_signals():
-            # A lock starts the process that removes locks in the end. On its way it unblocks
-            # signals, which the workers would hear.
-            multiprocessing.get_context("spawn").Lock()
-        with _unheard_signals():
-            pool.start(threads)
+        pool.start(threads)
         yield pool
     except BaseException:
         pool.kill()
@@ -77,13 +68,18 @@ class WorkerPool(ThreadPoolExecutor):
 
     def start(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
-        for _ in range(self._max_workers):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, threads))
-            process.start()
-            there.close()
-            self._processes.append(process)
-            self._idle.put(here)
+        with _unheard_signals():
+            # Starts the process that removes locks in the end; this unblocks signals, which the
+            # workers would hear.
+            context.Lock()
+        with _unheard_signals():
+            for _ in range(self._max_workers):
+                here, there = context.Pipe()
+                process = context.Process(target=_work, args=(there, threads))
+                process.start()
+                there.close()
+                self._processes.append(process)
+                self._idle.put(here)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         return super().submit(self._answer, (function, arguments, named))
@@ -131,11 +127,11 @@ def _unheard_signals() -> Iterator[None]:
     if not (main and hasattr(signal, "pthread_sigmask")):
         yield
         return
-    numbers = [n for n in _STOPPING if callable(signal.getsignal(n))]
+    numbers = [n for n in STOPPING if callable(signal.getsignal(n))]
     pending: list[int] = []
     # Other threads may take the signal in spite of the mask, which is for the children.
     usual = {n: signal.signal(n, lambda number, frame: pending.append(number)) for n in numbers}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         yield
     finally:
@@ -164,7 +160,7 @@ def _work(pipe: Connection, threads: int) -> None:
 def _prepare(threads: int) -> None:
     """Make a fresh process a worker."""
     # A terminal, or a queue, sends to all processes; the first one sees to the others.
-    for number in _STOPPING:
+    for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     set_threads(threads)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
