@@ -175,7 +175,7 @@ class _Parser(argparse.ArgumentParser):
             file = not left[0].startswith("-") and "=" not in left[0]
             if file and "config" in options:
                 meant = f"--config {left[0]}"
-            elif file and "resume" in options:
+            elif file and {"set", "resume"} <= options.keys():
                 message += ". It takes one run file; --resume goes on with the output, -o"
             elif meant is None and "set" in options:
                 message += ". Keys of a run file are changed by --set SECTION.KEY=VALUE"
