@@ -35,9 +35,9 @@ VERIFIED := $(CURDIR)/build/verification.jsonl
 # What became of faults, likewise.
 SURVIVED := $(CURDIR)/build/faults.jsonl
 # Tests that take the fixture `verified`, and their neighbours.
-VERIFICATION := tests/verification tests/spectrum tests/papers tests/transport/circle/test_circle.py \
-	tests/schemes/test_stochastic.py tests/studies/test_convergence.py \
-	tests/studies/test_phase.py
+VERIFICATION := tests/verification tests/spectrum tests/fields tests/papers \
+	tests/transport/circle/test_circle.py tests/schemes/test_stochastic.py \
+	tests/studies/test_convergence.py tests/studies/test_phase.py
 
 # For every change: the reference model, kernels, the interface, run files, floors.
 QUICK := tests/oracles tests/terms tests/fields/test_mean_field.py tests/test_architecture.py \

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -205,17 +206,22 @@ class Cluster:
                 assert time.monotonic() < deadline, (self.directory / "log").read_text()
                 time.sleep(0.05)
 
-    def kill_a_busy_worker(self) -> int:
-        """Kill a worker that has tasks; how many, counted while it cannot finish any."""
+    @contextmanager
+    def killer(self) -> Iterator[Callable[[], int]]:
+        """Kill a worker that has tasks, and say how many; ready before the tasks start."""
         with self.client() as client:
             processes = client.run(os.getpid)
-            worker = max(client.processing().items(), key=lambda item: len(item[1]))[0]
-            os.kill(processes[worker], signal.SIGSTOP)
-            # What it sent before has arrived by then.
-            time.sleep(0.2)
-            tasks = len(client.processing()[worker])
-            os.kill(processes[worker], signal.SIGKILL)
-        return tasks
+
+            def kill() -> int:
+                worker = max(client.processing().items(), key=lambda item: len(item[1]))[0]
+                os.kill(processes[worker], signal.SIGSTOP)
+                # What it sent before has arrived by then.
+                time.sleep(0.2)
+                tasks = len(client.processing()[worker])
+                os.kill(processes[worker], signal.SIGKILL)
+                return tasks
+
+            yield kill
 
 
 @pytest.fixture

@@ -44,10 +44,11 @@ class Killing:
 
     def __call__(self, function, tasks, executor):
         """Results, of which one comes late."""
-        for count, done in enumerate(finished(function, tasks, executor)):
-            if count == self.after:
-                self.lost = self.cluster.kill_a_busy_worker()
-            yield done
+        with self.cluster.killer() as kill:
+            for count, done in enumerate(finished(function, tasks, executor)):
+                if count == self.after:
+                    self.lost = kill()
+                yield done
 
 
 @pytest.mark.slow

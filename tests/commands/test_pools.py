@@ -67,10 +67,11 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
     lost = []
 
     def killing(function, tasks, executor):
-        for count, done in enumerate(finished(function, tasks, executor)):
-            if count == 4:
-                lost.append(cluster.kill_a_busy_worker())
-            yield done
+        with cluster.killer() as kill:
+            for count, done in enumerate(finished(function, tasks, executor)):
+                if count == 4:
+                    lost.append(kill())
+                yield done
 
     monkeypatch.setattr("meanfield.studies.study.finished", killing)
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", np.inf)

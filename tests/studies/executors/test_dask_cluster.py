@@ -48,11 +48,12 @@ def test_study_survives_a_killed_worker(cluster, monkeypatch):
     lost = []
 
     def killing(function, tasks, executor):
-        for task, result in finished(function, tasks, executor):
-            seen.append((task.size, task.numbers.start))
-            if len(seen) == 4:
-                lost.append(cluster.kill_a_busy_worker())
-            yield task, result
+        with cluster.killer() as kill:
+            for task, result in finished(function, tasks, executor):
+                seen.append((task.size, task.numbers.start))
+                if len(seen) == 4:
+                    lost.append(kill())
+                yield task, result
 
     expected = study().distances
     monkeypatch.setattr(study_module, "finished", killing)
