@@ -6,8 +6,10 @@ is only noted, and `check_interrupt` acts on it.
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
+import threading
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,7 +27,7 @@ _patient = False
 
 
 def listen() -> ExitStack:
-    """Treat SIGTERM and a closed terminal like Ctrl-C; what is ignored (nohup) stays ignored.
+    """Treat SIGTERM, SIGUSR1 and a closed terminal like Ctrl-C; ignored ones (nohup) stay ignored.
 
     Closing the stack restores the handlers.
     """
@@ -75,6 +77,24 @@ def patience() -> Iterator[None]:
         yield
     finally:
         _patient = False
+
+
+@contextmanager
+def stop_after(seconds: float | None) -> Iterator[None]:
+    """Interrupt the block, as SIGTERM does, when it has taken so long; None never."""
+    if seconds is None:
+        yield
+        return
+    main = threading.main_thread().ident
+    # A signal to the thread ends what it waits for, too.
+    kill = getattr(signal, "pthread_kill", lambda thread, number: _thread.interrupt_main(number))
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill, (main, signal.SIGTERM))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ import _signal as signal  # type: ignore[import-not-found]
 import os
 import sys
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")
 _INTERRUPTED = 130
 
 

@@ -15,7 +15,12 @@ from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from meanfield.commands.arguments import as_help, parser
-from meanfield.commands.interrupts import interrupt_requested, listen, stop_listening
+from meanfield.commands.interrupts import (
+    interrupt_requested,
+    listen,
+    stop_after,
+    stop_listening,
+)
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
@@ -114,7 +119,7 @@ def _execute(options: argparse.Namespace) -> int:
         silence = _prepared(getattr(options, "threads", None))
     if leaves_on_signals():
         listen()
-    with silence, warnings.catch_warnings():
+    with stop_after(getattr(options, "stop_after", None)), silence, warnings.catch_warnings():
         _say_old_names()
         return int(command.execute(options) or 0)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,13 +13,14 @@ from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.problem_options import flow_of, kernel_of
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
+from meanfield.commands.studies import execute_study
 from meanfield.errors import one_line
 from meanfield.problem import Problem
 from meanfield.results.phase_report import phase_report
 from meanfield.spaces import manifold_of
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, check_narrowness
-from meanfield.studies.phase import PhaseDiagram, phase_diagram
+from meanfield.studies.phase import PhaseDiagram, phase_diagram, phase_request
 
 _MOST_BETAS = 10_000
 # A grid through 0 meets it up to rounding only; there the kernel is the linear one.
@@ -38,6 +41,18 @@ def execute(options: argparse.Namespace) -> int:
     check_plot(options)
     if degrees[longest] >= _LONG_DEGREE:
         say(f"phase: beta = {longest:g} needs {degrees[longest]} degrees: this may take minutes.")
+    if options.output is not None:
+        problems = [problem_at(beta) for beta in betas]
+        request = phase_request(problem_at, problems, betas, "phase")
+        request = replace(request, text=json.dumps(request.options.facts()))
+        try:
+            return execute_study(request, options, things="points")
+        except ContinuationError as error:
+            say(f"meanfield: {one_line(str(error))}")
+            return 1
+    for name in ("resume", "overwrite", "part", "collect", "workers", "scheduler"):
+        if getattr(options, name):
+            raise ValueError(f"--{name} is for points in a file: give -o OUT.h5.")
     last: list[Branch] = []
 
     def watch(branches: Iterable[Branch]) -> Iterator[Branch]:

@@ -18,9 +18,10 @@ from meanfield.problem import Problem
 from meanfield.results.study_reports import full_report
 from meanfield.runfile import Config
 from meanfield.runfile.output import check_path
-from meanfield.store.locks import check_welcome, output_lock
+from meanfield.store.locks import check_results, check_welcome, output_lock, writer_lock
 from meanfield.store.study_file import STUDY_COMMANDS, read_result
-from meanfield.studies.complete import AnyStudy, Follow, complete, study_pool
+from meanfield.studies.complete import AnyStudy, Follow, collect, complete, study_pool
+from meanfield.studies.parts import Part, part_of
 from meanfield.studies.study import Execution, Request, Runs
 
 
@@ -63,6 +64,13 @@ def execute_study(
         inputs, problem = config.inputs, config.problem
     path = Path(path)
     check_path(f"-o {path}", path, inputs)
+    folder = path.with_suffix(".parts")
+    if options.collect:
+        return _collect(request, options, path, folder)
+    part = asked_part(options)
+    if part is not None:
+        request, path = request.of_part(part), folder / part.file(path.suffix)
+        folder.mkdir(exist_ok=True)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     check_plot(options)
     # Another process may have made it meanwhile.
@@ -77,9 +85,37 @@ def execute_study(
     if not options.quiet:
         done = "the results." if begun else f"all the {things} asked for: nothing to do."
         say(f"{path} holds {done}")
+    if part is not None:
+        return 0
     study = read_result(path, request.kind)
     answer(options, full_report(study, path), study)
     return 0
+
+
+def _collect(request: Request[Any], options: argparse.Namespace, path: Path, folder: Path) -> int:
+    """Make the file of a study of its parts; exit status 1 if some are missing."""
+    check_plot(options)
+    with writer_lock(path) as output:
+        check_results(path)
+        missing = collect(request, output, folder, overwrite=options.overwrite)
+    if missing:
+        say(f"meanfield: {path}: {missing}.")
+        return 1
+    study = read_result(path, request.kind)
+    answer(options, full_report(study, path), study)
+    return 0
+
+
+def asked_part(options: argparse.Namespace) -> Part | None:
+    """Part that --part asks for, which goes on with what is there."""
+    if options.part is None:
+        return None
+    for name in ("overwrite", "plot", "json"):
+        if getattr(options, name):
+            again = ", and delete the folder of parts to start again" * (name == "overwrite")
+            raise ValueError(f"--part makes one part of the results: leave out --{name}{again}.")
+    options.resume = True
+    return part_of(options.part)
 
 
 def with_bar(options: argparse.Namespace, label: str) -> Follow:

@@ -10,16 +10,20 @@ from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
-from meanfield.commands.studies import pool, with_bar
+from meanfield.commands.studies import asked_part, pool, with_bar
 from meanfield.results.sweep_report import sweep_report
 from meanfield.runfile import Config
 from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of
-from meanfield.store.sweep_file import load_sweep, write_sweep
+from meanfield.store.sweep_file import load_sweep, read_index, write_sweep
 from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import run_missing
+from meanfield.studies.parts import MOST_PARTS, Part
 from meanfield.studies.sweep_results import Sweep
-from meanfield.studies.sweeps.start import held, planned
+from meanfield.studies.sweeps.start import collect_sweep, held, planned
+
+# The first member alone is checked: parts have checked theirs.
+_FIRST = Part(0, MOST_PARTS)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -28,6 +32,7 @@ def execute(options: argparse.Namespace) -> int:
     folder = Path(options.output or source.with_name(f"{source.stem}-sweep"))
     parameters = parameters_of(options.over, ALL_KEYS, options.set)
     check_plot(options)
+    part = _FIRST if options.collect else asked_part(options)
     spent, largest = WallTime(), _Largest()
     with spent.during("setup"):
         plan, first = planned(
@@ -38,7 +43,15 @@ def execute(options: argparse.Namespace) -> int:
             code=options.code,
             watch=check_interrupt,
             look=largest.see,
+            part=part,
         )
+    if options.collect:
+        sweep, missing = collect_sweep(plan, first, overwrite=options.overwrite)
+        if missing:
+            say(f"meanfield: {folder}: {missing}.")
+            return 1
+        answer(options, sweep_report(sweep), sweep)
+        return _status(sweep)
     if options.scheduler is None and largest.config is not None:
         check_memory(largest.config)
     with held(plan, first, resume=options.resume, overwrite=options.overwrite) as (output, stored):
@@ -55,6 +68,8 @@ def execute(options: argparse.Namespace) -> int:
                 say(f"{output.path} holds the results.")
         elif not options.quiet:
             say(f"{folder} holds all the runs asked for: nothing to do.")
+    if part is not None:
+        return _status(read_index(output.path, folder, folder))
     sweep = load_sweep(folder)
     answer(options, sweep_report(sweep), sweep)
     return _status(sweep)

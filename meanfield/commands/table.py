@@ -77,7 +77,20 @@ def not_negative(text: str) -> int:
     return int(text)
 
 
-_KINDS = {each.__name__: each for each in (finite, positive, not_negative, port)}
+def duration(text: str) -> float:
+    """Seconds of a time from the command line: 90, 90s, 55m, 2h or 1d."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _SECONDS else (text, "s")
+    try:
+        value = float(number) * _SECONDS[unit]
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0.0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 90s, 55m or 2h")
+    return value
+
+
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_KINDS = {each.__name__: each for each in (finite, positive, not_negative, port, duration)}
 
 
 class Option(NamedTuple):

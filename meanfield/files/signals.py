@@ -15,10 +15,9 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-# Requests to stop; Windows has no SIGHUP.
-STOPPING = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+# Requests to stop; Windows has two. Batch systems send SIGUSR1 some time before they kill.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")
+STOPPING = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 _AGAIN_SECONDS = 0.02
 _DELICATE = ("<frozen importlib", "/numba/", "/llvmlite/")
 
@@ -72,7 +71,7 @@ def _set_alarm(seconds: float) -> bool:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Postpone SIGINT, SIGTERM and SIGHUP until the block is done."""
+    """Postpone signals that ask to stop until the block is done."""
     global _blocks
     numbers = stopping_signals()
     if not numbers:

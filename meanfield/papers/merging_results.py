@@ -22,6 +22,10 @@ class MergingTable:
     sums: npt.NDArray[np.int64]
     squares: npt.NDArray[np.int64]
 
+    def __getitem__(self, index: Any) -> MergingTable:
+        """Runs of one beta, (row, runs): all that are counted."""
+        return MergingTable(self.done[index], self.sums[index[0]], self.squares[index[0]])
+
 
 @dataclass(frozen=True, eq=False)
 class MergingDiagram(StudyResult):

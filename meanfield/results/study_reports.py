@@ -159,7 +159,9 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
 
 def full_report(study: Any, path: str | os.PathLike[str] = "") -> Report:
     """Report of a study with a command, as far as its runs are made."""
-    return _REPORTS[study.kind](study, path)
+    make = _REPORTS.get(study.kind)
+    report: Report = study.report() if make is None else make(study, path)
+    return report
 
 
 _REPORTS: dict[str, Callable[..., Report]] = {

@@ -49,6 +49,7 @@ STUDY_COMMANDS = {
     "ensemble": "ensemble",
     "diagram": "diagram",
     "replay": "replay",
+    "phase_diagram": "phase",
 }
 """Kind of a study file -> the command that writes it, of those that have one."""
 

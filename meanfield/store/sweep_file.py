@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from itertools import product
+from itertools import islice, product
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,13 @@ from meanfield.arguments import checked
 from meanfield.store.layout import checked_attribute
 from meanfield.store.output_file import OutputFile, replace_text
 from meanfield.store.reading import FormatError
+from meanfield.studies.parts import part_of
 from meanfield.studies.sweep_results import Member, Parameter, Sweep
 
 INDEX = "sweep.json"
 """Name of the index in its folder."""
+PARTS = "parts"
+"""Folder in it of the indices of parts, which have the members I, I + M, ... alone."""
 INDEX_BEGINNING = b'{\n "sweep_format_version"'
 SWEEP_FORMAT_VERSION = 1
 
@@ -84,6 +87,11 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """
     path = Path(folder)
     index = path if path.name == INDEX else path / INDEX
+    return read_index(index, path, index.parent)
+
+
+def read_index(index: Path, path: Path, folder: Path) -> Sweep:
+    """Sweep of an index, that of the folder or of a part; path: as it was asked for."""
     try:
         if not index.is_file():
             raise FormatError(f"{path} holds no sweep: there is no {index}.")
@@ -96,7 +104,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
                 f"{index} is not a sweep of format {SWEEP_FORMAT_VERSION} (sweep_format_version is "
                 f"{version})."
             )
-        return _sweep(index.parent, document)
+        return _sweep(folder, document)
     except FormatError:
         raise
     except OSError as error:
@@ -127,18 +135,23 @@ def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
     )
     if len(keys) != len(parameters) or not keys:
         raise ValueError("parameters are none, or the same twice")
-    wanted = product(*(parameter.values for parameter in parameters))
-    count = prod(len(parameter.values) for parameter in parameters)
-    if len(members) != count or [tuple(member.overrides.values()) for member in members] != list(
-        wanted
+    facts = {k: checked_attribute(k, value) for k, value in dict(document["attributes"]).items()}
+    part = part_of(facts.get("part", "0/1"))
+    numbers = part.members(prod(len(parameter.values) for parameter in parameters))
+    wanted = islice(product(*(parameter.values for parameter in parameters)), *_bounds(numbers))
+    if len(members) != len(numbers) or not all(
+        tuple(member.overrides.values()) == values
+        for member, values in zip(members, wanted, strict=True)
     ):
         raise ValueError("members are not those of the product, in its order")
     names = {member.file for member in members}
     if len(names) != len(members) or any(Path(name).name != name or name == ".." for name in names):
         raise ValueError("files of members are the same, or lie elsewhere")
-    facts = dict(document["attributes"]).items()
-    attributes = {name: checked_attribute(name, value) for name, value in facts}
-    return Sweep(folder, parameters, members, attributes)
+    return Sweep(folder, parameters, members, facts)
+
+
+def _bounds(numbers: range) -> tuple[int, int, int]:
+    return numbers.start, max(numbers.start, numbers.stop), numbers.step
 
 
 _REPORTED = ("status", "result_hash")

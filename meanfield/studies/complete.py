@@ -20,6 +20,7 @@ import tomli_w
 
 from meanfield.api import python_words
 from meanfield.engines.threads import threads
+from meanfield.files.replacing import OutputError
 from meanfield.progress import followed, wants_bar
 from meanfield.runfile import ConfigError
 from meanfield.runfile.config import check_continues
@@ -32,6 +33,7 @@ from meanfield.store.provenance import origin_attributes
 from meanfield.store.study_file import STUDY_COMMANDS, read_result, record_study, write_result
 from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.parts import PartStudy, missing_parts, parts_in
 from meanfield.studies.study import Execution, Request, Runs, Study
 
 AnyStudy = Study[Any, Any]
@@ -66,8 +68,10 @@ def complete(
     if request.left is None:
         plan()
     stored = read_result(path, request.kind) if resume and path.exists() else None
-    if stored is not None and request.tables is not None:
-        _check_document(request, request.tables, stored, path)
+    if stored is not None:
+        _check_part(request, stored, path)
+        if request.tables is not None:
+            _check_document(request, request.tables, stored, path)
     if request.left is None:
         _check_plan(request, plan(), stored, path)
         left = len(plan().missing(_table(plan(), stored)))
@@ -109,6 +113,46 @@ def run_missing(
         raise KeyboardInterrupt(f"interrupted; {output.path} {kept}") from None
 
 
+def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrite: bool) -> str:
+    """Put the parts of a study into one file; the parts that are not complete, else empty.
+
+    output: locked by the caller. What it holds and the parts lack is not given up without
+    overwrite.
+    """
+    plan, path, spent = request.plan(), output.path, WallTime()
+    table, attributes, count = plan.empty(), None, 0
+    for part, file in parts_in(folder, path.suffix):
+        mine = request.of_part(part)
+        stored = read_result(file, request.kind)
+        _check_part(mine, stored, file)
+        if request.tables is not None:
+            _check_document(mine, request.tables, stored, file)
+        study = PartStudy(plan, part)
+        _check_plan(request, study, stored, file)
+        table = study.put_into(table, study.resumed(stored))
+        spent.add(seconds_by_phase(stored.attributes))
+        attributes, count = attributes or stored.attributes, part.count
+    lacking = plan.lacking(table)
+    if path.exists() and not overwrite:
+        before = read_result(path, request.kind)
+        _check_part(request, before, path)
+        if request.tables is not None:
+            _check_document(request, request.tables, before, path)
+        _check_plan(request, plan, before, path)
+        lost = int((lacking & ~plan.lacking(plan.resumed(before))).sum())
+        if lost:
+            raise OutputError(
+                f"{path} holds {lost} {plan.unit} that the parts lack: use --overwrite to replace "
+                "it, or collect into another -o."
+            )
+    missing = f"interrupted with {plan.progress(table)} finished" if lacking.any() else ""
+    results = plan.results(table)
+    facts = origin_attributes(request.text, request.title, attributes) | spent.attributes()
+    facts |= {"status": missing or COMPLETED}
+    write_result(output, replace(results, attributes=results.attributes | facts))
+    return missing_parts(lacking, count, plan.unit)
+
+
 def complete_call(request: Request[Any], execution: Execution) -> Any:
     """Results of a study that a function of Python is asked for."""
 
@@ -147,15 +191,26 @@ def python_call() -> Iterator[None]:
         raise KeyboardInterrupt(str(error).replace("--resume", "resume=True")) from None
 
 
+def _check_part(request: Request[Any], stored: Any, path: Path) -> None:
+    """Refuse a part in the place of a study, and the other way round."""
+    here, there = ("" if request.part is None else str(request.part),
+                   stored.attributes.get("part", ""))  # fmt: skip
+    if here != there:
+        names = [f"part {each}" if each else "a study that is no part" for each in (there, here)]
+        raise ConfigError(f"{path} is {names[0]}, expected {names[1]}. Choose another -o.")
+
+
 def _check_document(request: Request[Any], tables: dict[str, Any], stored: Any, path: Path) -> None:
     """Refuse to resume a study of another run file, or one that would shrink."""
     section, wanted = STUDY_COMMANDS.get(request.kind, request.kind), request.options
     # A study may only grow, and the sections of others do not act on it.
     free: dict[str, tuple[str, ...] | None] = {"compare": None, "ensemble": None, "output": None}
-    free |= {section: ("tokens", "runs")} | ({"time": None} if section == "ensemble" else {})
+    # Parts agree on their members, and do not grow.
+    free |= {section: () if request.part else ("tokens", "runs")}
+    free |= {"time": None} if section == "ensemble" else {}
     check_continues(request.label, tables, request.idle, stored.attributes, path, free)
     lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
-    if lost or stored.runs > wanted.runs:
+    if lost or (request.part is None and stored.runs > wanted.runs):
         what = f"tokens lacks {lost[0]}, which" if lost else f"runs = {wanted.runs} is fewer than"
         raise ConfigError(
             f"{request.label}: [{section}] {what} {path} holds: --resume may only add. "

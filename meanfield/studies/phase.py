@@ -326,6 +326,16 @@ def phase_diagram(
         branches = progress(map(primary_branch, problems))
         points = tuple(onset(branch) for branch in branches)
         return diagram_of(problems, points, tricritical_of(problem_at, problems))
+    return phase_request(problem_at, problems, betas, "phase_diagram").results(execution)
+
+
+def phase_request(
+    problem_at: Callable[[float], Problem],
+    problems: Sequence[Problem],
+    betas: Sequence[float],
+    label: str,
+) -> Request[PhaseDiagram]:
+    """Study of the problems at some betas; errors begin with `label`."""
     given = tuple(map(float, betas))
     # Each once: a branch that is asked for twice is followed once.
     options = PhaseOptions(dict(zip(given, problems, strict=True)))
@@ -333,8 +343,7 @@ def phase_diagram(
     def plan() -> PhasePlan:
         return PhasePlan(options, given, tricritical_of(problem_at, problems))
 
-    request = Request("phase_diagram", plan, options, "phase_diagram", kernels=False)
-    return request.results(execution)
+    return Request("phase_diagram", plan, options, label, kernels=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Signals that are noted, acted on, ignored, and given back."""
 
+import argparse
 import importlib
 import os
 import signal
@@ -9,19 +10,27 @@ import weakref
 
 import pytest
 
+import meanfield as mf
 from meanfield.commands import interrupts
 from meanfield.commands.interrupts import (
     check_interrupt,
     interrupt_requested,
     listen,
     patience,
+    stop_after,
     stop_listening,
 )
+from meanfield.commands.table import duration
 from meanfield.files import signals
 from meanfield.files.replacing import replacing
 from meanfield.files.signals import uninterrupted
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+CONFIG = """\
+problem = { manifold = "circle", beta = 3.0, normalization = "none" }
+initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
+time = { end = 2.0, save = 3 }
+"""
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 
 
 @pytest.fixture(autouse=True)
@@ -155,3 +164,44 @@ def test_signal_in_a_callback_of_a_weak_reference_is_not_lost(capsys):
         assert reference() is None
         time.sleep(5.0)
     assert capsys.readouterr().err == ""
+
+
+def test_time_that_is_over_interrupts_what_waits():
+    """A job would be killed at its limit, in place of an end in order."""
+    with pytest.raises(KeyboardInterrupt), stop_after(0.05):
+        threading.Event().wait(60.0)
+    listen()
+    with stop_after(60.0):
+        pass
+    assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)
+                and not each.finished.is_set()]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90.0), ("90s", 90.0), ("55m", 3300.0), ("1.5h", 5400.0), ("2d", 172800.0)],
+)
+def test_times_have_units(text, seconds):
+    """Minutes would be taken for seconds."""
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "0", "-5m", "inf", "nan", "5 weeks", "1:00"])
+def test_what_is_no_time_is_refused(text):
+    """A run would go on for ever, or end at once."""
+    with pytest.raises(argparse.ArgumentTypeError, match="is no time such as"):
+        duration(text)
+
+
+@pytest.mark.parametrize("command", ["run", "ensemble", "sweep"])
+def test_command_that_stops_goes_on_to_the_same_result(config, tmp_path, cli, command):
+    """What was computed would be lost at the end of a job; --resume would need a first file."""
+    text = config.read_text().replace("end = 2.0, save = 3", "end = 400.0, save = 400")
+    config.write_text(text + "ensemble = { tokens = [50], runs = 3000 }\n")
+    path = tmp_path / ("x" if command == "sweep" else "x.h5")
+    over = ("--over", "problem.beta=1,2") if command == "sweep" else ()
+    one = () if command == "run" else ("--workers", "1")
+    words = (command, config, *over, *one, "-o", path, "--resume", "--quiet")
+    refused = cli.refused(*words, "--stop-after", "0.3s", status=130)
+    assert "interrupted" in refused and "--resume goes on" in refused
+    assert "interrupted" in mf.load(path).status

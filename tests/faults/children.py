@@ -51,7 +51,7 @@ traced = pytest.mark.skipif(
 
 HUNG = 1000
 # Signals that ask for an end, and are a plain one with the file written.
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ STUDIES = {
     "comparison": "distances to the density against time, and against the number of tokens",
     "ensemble": "mean number of clusters against the number of tokens, and its distributions",
     "diagram": "share of merged pairs of tokens over beta and time, with the curve (6.12)",
+    "phase_diagram": "what is stable where, jump of order, critical diffusivity over beta",
     "replay": "pairs of tokens by layer, from the model to an equation, betas, spectra of values",
 }
 """The one figure of each kind of study."""

@@ -28,8 +28,9 @@ from meanfield.store.locks import holds_results
 from meanfield.store.output_file import OutputFile
 from meanfield.store.reading import FormatError
 from meanfield.store.run_file import load
-from meanfield.store.sweep_file import INDEX, load_sweep
+from meanfield.store.sweep_file import INDEX, PARTS, load_sweep
 from meanfield.studies.executors import finished
+from meanfield.studies.parts import Part
 from meanfield.studies.study import Runs, Study
 from meanfield.studies.sweep_results import Member, Parameter, Sweep
 
@@ -63,18 +64,27 @@ class SweepPlan(Study[list[Member], Sweep]):
     # Called at every right-hand side; its exceptions end the sweep.
     watch: Callable[[], None] | None = None
     parameters: tuple[Parameter, ...] = ()
-    tasks: tuple[Task, ...] = ()  # in the order of the product
+    tasks: tuple[Task, ...] = ()  # in the order of the product; of a part its own
+    part: Part | None = None  # of a job array, whose task runs it
     unit: ClassVar[str] = "runs"
     overhead: ClassVar[int] = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         source, folder = self.source.absolute(), self.folder.absolute()
-        return type(self), (source, folder, self.fixed, self.code, self.watch)
+        own = self.fixed, self.code, self.watch, (), (), self.part
+        return type(self), (source, folder, *own)
 
     @property
     def sizes(self) -> tuple[Task, ...]:
         """Members."""
         return self.tasks
+
+    @property
+    def index_path(self) -> Path:
+        """Its file: the index of the folder, or that of a part."""
+        if self.part is None:
+            return self.folder / INDEX
+        return self.folder / PARTS / self.part.file(".json")
 
     def name(self, size: Task) -> str:
         """Beside a bar."""
@@ -82,10 +92,8 @@ class SweepPlan(Study[list[Member], Sweep]):
 
     def empty(self) -> list[Member]:
         """No member has ended."""
-        return [
-            Member(task.file, overrides)
-            for task, overrides in zip(self.tasks, members_of(self.parameters), strict=True)
-        ]
+        every = members_of(self.parameters)
+        return [Member(task.file, every[task.number]) for task in self.tasks]
 
     def lacking(self, table: list[Member]) -> npt.NDArray[np.bool_]:
         """Not ended."""
@@ -103,7 +111,7 @@ class SweepPlan(Study[list[Member], Sweep]):
         """Run a member into its file, or go on with it; how it ended."""
         task = runs.size
         path = self.folder / task.file
-        if not (self.folder / INDEX).exists():
+        if not self.index_path.exists():
             raise OutputError(
                 f"{self.folder} cannot be seen from a worker, or is gone: a sweep needs a folder, "
                 "and a run file, that all machines share."
@@ -183,7 +191,7 @@ class SweepPlan(Study[list[Member], Sweep]):
 
     def placed(self, table: list[Member], runs: Runs, part: list[Member]) -> list[Member]:
         """The table itself, filled."""
-        number = runs.size.number
+        number = self.tasks.index(runs.size) if self.part else runs.size.number
         table[number] = replace(part[0], overrides=table[number].overrides)
         return table
 
@@ -202,7 +210,8 @@ class SweepPlan(Study[list[Member], Sweep]):
 
     def results(self, table: list[Member]) -> Sweep:
         """Index of what has ended so far."""
-        return Sweep(self.folder, self.parameters, tuple(table))
+        facts = {} if self.part is None else {"part": str(self.part)}
+        return Sweep(self.folder, self.parameters, tuple(table), facts)
 
 
 def _is_started(path: Path) -> bool:

@@ -1,0 +1,185 @@
+"""Studies in parts, as the tasks of a job array make them, and what collects them."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+from command_line import EAGER
+
+import meanfield as mf
+from meanfield.store.locks import writer_lock
+from meanfield.studies.parts import Part, part_of
+
+CONFIG = """\
+problem = { manifold = "circle", beta = 3.0, normalization = "none" }
+initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
+representation = { tolerance = 1e-4 }
+time = { end = 1.0, save = 2 }
+compare = { tokens = [10, 20], runs = 4 }
+ensemble = { tokens = [10, 20, 30], runs = 5 }
+"""
+DIAGRAM = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--until", "4",
+           "--save", "5", "--runs", "7", "--score", "goe")  # fmt: skip
+OVER = ("--over", "problem.beta=1:2:3", "--over", "problem.normalization=softmax,none")
+PHASE = ("--manifold", "circle", "--beta", "2", "4", "5")
+
+
+def words(name, config):
+    """A study without its output."""
+    given = {"diagram": DIAGRAM, "phase": PHASE, "sweep": (config, *OVER)}.get(name, (config,))
+    return (name, *given, *(() if "--quiet" in given else ("--quiet",)))
+
+
+def digest(path):
+    """What decides whether results are equal to the bit."""
+    made = mf.load(path)
+    if isinstance(made, mf.Sweep):
+        return [(member.status, member.result_hash) for member in made.members]
+    return made.attributes["result_hash"], made.attributes["status"]
+
+
+STUDIES = ("compare", "ensemble", "diagram", "phase", "sweep")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_parts_collect_to_the_study_of_one_process(config, tmp_path, cli, name):
+    """A member would be made twice or never, draw other numbers, or go to another place."""
+    ending = "" if name == "sweep" else ".h5"
+    whole, path = tmp_path / f"whole{ending}", tmp_path / f"parts{ending}"
+    cli(*words(name, config), "-o", whole, "--workers", 1)
+    given = (*words(name, config), "-o", path)
+    for part in ("3/4", "0/4", "2/4"):
+        cli(*given, "--part", part, "--workers", 1)
+    # Collected before all are there: what is missing is named.
+    cli(*given, "--collect", status=1)
+    assert "missing, of parts 1 of 4" in cli.err
+    assert "interrupted" in mf.load(path).attributes["status"]
+    cli(*given, "--part", "1/4", "--workers", 1)
+    cli(*given, "--part", "1/4", "--workers", 1)
+    cli(*given, "--collect")
+    assert digest(path) == digest(whole)
+    cli(*given, "--resume")
+    assert digest(path) == digest(whole)
+
+
+def test_more_parts_than_members(config, tmp_path, cli):
+    """Tasks without a member would fail, or leave a part that nobody can collect."""
+    given = (*words("ensemble", config), "--runs", 1, "-o", tmp_path / "x.h5")
+    for i in range(5):
+        cli(*given, "--part", f"{i}/5", "--workers", 1)
+    cli(*given, "--collect")
+    assert mf.load(tmp_path / "x.h5").finished.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "part"),
+    [
+        ("7/10", {}, (7, 10)),
+        ("auto", {"SLURM_ARRAY_TASK_ID": "30", "SLURM_ARRAY_TASK_MIN": "10",
+                  "SLURM_ARRAY_TASK_MAX": "50", "SLURM_ARRAY_TASK_STEP": "10",
+                  "SLURM_ARRAY_TASK_COUNT": "5"}, (2, 5)),
+        ("auto", {"SGE_TASK_ID": "1", "SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "8",
+                  "SGE_TASK_STEPSIZE": "1"}, (0, 8)),
+        ("auto", {"SGE_TASK_ID": "undefined", "BATCH_TASK_INDEX": "3", "BATCH_TASK_COUNT": "9"},
+         (3, 9)),
+        ("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "3", "AWS_BATCH_JOB_ARRAY_SIZE": "9"}, (3, 9)),
+        ("auto/100", {"SLURM_ARRAY_TASK_ID": "17", "SLURM_ARRAY_TASK_COUNT": "2"}, (17, 100)),
+        ("auto/100", {"PBS_ARRAY_INDEX": "100"}, (0, 100)),
+    ],
+)  # fmt: skip
+def test_task_finds_its_part(text, environment, part):
+    """Tasks would make the same members, or leave some to nobody."""
+    assert part_of(text, environment) == Part(*part)
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "message"),
+    [
+        ("3", {}, "takes I/M, auto or auto/M, got '3'"),
+        ("-1/3", {}, "takes I/M, auto or auto/M"),
+        ("3/3", {}, "I from 0 to M - 1, got 3/3"),
+        ("0/0", {}, "needs M from 1"),
+        ("auto/0", {"PBS_ARRAY_INDEX": "1"}, "needs M from 1"),
+        ("auto", {}, "there is no job array here"),
+        ("auto", {"PBS_ARRAY_INDEX": "1"}, "PBS_ARRAY_INDEX does not say how many tasks"),
+        # Two tasks of a thousand that are sent again are no array of two.
+        ("auto", {"SLURM_ARRAY_TASK_ID": "17", "SLURM_ARRAY_TASK_MIN": "3",
+                  "SLURM_ARRAY_TASK_MAX": "17", "SLURM_ARRAY_TASK_STEP": "1",
+                  "SLURM_ARRAY_TASK_COUNT": "2"}, "auto/M does"),
+    ],
+)  # fmt: skip
+def test_part_that_is_none_is_refused(text, environment, message):
+    """A task would make members of another."""
+    with pytest.raises(ValueError, match=message):
+        part_of(text, environment)
+
+
+def test_parts_of_other_studies_are_refused(config, tmp_path, cli):
+    """Results of two studies would be mixed, or results would be lost."""
+    path = tmp_path / "x.h5"
+    given = (*words("ensemble", config), "-o", path, "--workers", 1)
+    assert "holds no parts" in cli.refused(*given, "--collect")
+    cli(*given, "--part", "0/2")
+    for options, message in (
+        (("--part", "0/2", "--overwrite"), "delete the folder of parts"),
+        (("--part", "0/2", "--plot", tmp_path / "x.png"), "leave out --plot"),
+        (("--part", "0/2", "--runs", "9"), "[ensemble] runs differs"),
+        (("--collect", "--runs", "9"), "[ensemble] runs differs"),
+        (("--collect", "--set", "ensemble.seed=3"), "seed"),
+    ):
+        assert message in cli.refused(*given, *options)
+    moved = path.with_suffix(".parts") / "1-of-2.h5"
+    moved.write_bytes((path.with_suffix(".parts") / "0-of-2.h5").read_bytes())
+    assert "is part 0/2, expected part 1/2" in cli.refused(*given, "--collect")
+    moved.unlink()
+    # What one process made and the parts lack is not given up.
+    cli(*given)
+    assert "runs that the parts lack" in cli.refused(*given, "--collect")
+    cli(*given, "--collect", "--overwrite", status=1)
+    cli(*given, "--part", "2/3")
+    assert "holds parts of 2 and of 3" in cli.refused(*given, "--collect")
+
+
+@pytest.mark.parametrize("name", ["ensemble", "sweep"])
+def test_second_writer_is_refused(config, tmp_path, cli, name):
+    """A task that is started twice, or two collects, would tear a file in two."""
+    path = tmp_path / ("x" if name == "sweep" else "x.h5")
+    given = (*words(name, config), "-o", path)
+    cli(*given, "--part", "0/2", "--workers", 1)
+    folder, ending = (path / "parts", "json") if name == "sweep" else (tmp_path / "x.parts", "h5")
+    with writer_lock(folder / f"0-of-2.{ending}"):
+        assert "is being written by another process" in cli.refused(*given, "--part", "0/2")
+    with writer_lock(path / "sweep.json" if name == "sweep" else path):
+        assert "is being written by another process" in cli.refused(*given, "--collect")
+
+
+@pytest.mark.slow
+def test_tasks_that_are_killed_twice_started_and_sent_again(tmp_path, cli):
+    """A member would be lost or counted twice where a cluster takes and gives back its tasks."""
+    count, rng, config = 24, Random(0), tmp_path / "small.toml"
+    config.write_text(CONFIG.replace("runs = 5", "runs = 40"))
+    given = [str(word) for word in (*words("ensemble", config), "-o", tmp_path / "x.h5")]
+
+    def task(i, seconds=None):
+        started = subprocess.Popen(
+            [sys.executable, "-c", EAGER, *given, "--part", f"{i}/{count}", "--workers", "1"],
+            stderr=subprocess.PIPE,
+        )
+        try:
+            started.wait(seconds)
+        except subprocess.TimeoutExpired:
+            started.kill()
+        return started.wait()
+
+    struck = [(i, rng.uniform(0.2, 4.0)) for i in rng.sample(range(count), 3)]
+    twice = rng.sample(range(count), 2)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda pair: task(*pair), struck))
+        assert cli(*given, "--collect", status=1 if (tmp_path / "x.parts").exists() else 2) == ""
+        states = list(pool.map(task, [*range(count), *twice, *twice]))
+    assert {*states} <= {0, 2}
+    cli(*given, "--collect")
+    cli(*given[:-1], tmp_path / "whole.h5", "--workers", 1)
+    assert digest(tmp_path / "x.h5") == digest(tmp_path / "whole.h5")
