@@ -21,7 +21,7 @@ from meanfield.runfile.output import check_path
 from meanfield.store.locks import check_results, check_welcome, output_lock, writer_lock
 from meanfield.store.study_file import STUDY_COMMANDS, read_result
 from meanfield.studies.complete import AnyStudy, Follow, collect, complete, study_pool
-from meanfield.studies.parts import Part, part_of
+from meanfield.studies.parts import Part, part_of, request_of_part
 from meanfield.studies.study import Execution, Request, Runs
 
 
@@ -69,7 +69,7 @@ def execute_study(
         return _collect(request, options, path, folder)
     part = asked_part(options)
     if part is not None:
-        request, path = request.of_part(part), folder / part.file(path.suffix)
+        request, path = request_of_part(request, part), folder / part.file(path.suffix)
         folder.mkdir(exist_ok=True)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     check_plot(options)

@@ -33,7 +33,7 @@ from meanfield.store.provenance import origin_attributes
 from meanfield.store.study_file import STUDY_COMMANDS, read_result, record_study, write_result
 from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.executors.processes import worker_pool
-from meanfield.studies.parts import PartStudy, missing_parts, parts_in
+from meanfield.studies.parts import PartStudy, missing_parts, parts_in, request_of_part
 from meanfield.studies.study import Execution, Request, Runs, Study
 
 AnyStudy = Study[Any, Any]
@@ -122,7 +122,7 @@ def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrit
     plan, path, spent = request.plan(), output.path, WallTime()
     table, attributes, count = plan.empty(), None, 0
     for part, file in parts_in(folder, path.suffix):
-        mine = request.of_part(part)
+        mine = request_of_part(request, part)
         stored = read_result(file, request.kind)
         _check_part(mine, stored, file)
         if request.tables is not None:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.files.replacing import OutputError
-from meanfield.studies.study import Results, Runs, Study, Table
+from meanfield.studies.study import Request, Results, Runs, Study, Table
 
 MOST_PARTS = 1_000_000
 
@@ -197,6 +197,11 @@ class PartStudy(Study[Table, Results]):
                 runs = Runs(size, numbers)
                 table = self.whole.placed(table, runs, mine[row, : len(numbers)])
         return table
+
+
+def request_of_part(request: Request[Results], part: Part) -> Request[Results]:
+    """The same study, of which only a part is made."""
+    return replace(request, plan=lambda: PartStudy(request.plan(), part), left=None, part=part)
 
 
 def owners(lacking: npt.NDArray[np.bool_], count: int) -> list[int]:

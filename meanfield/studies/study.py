@@ -11,9 +11,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,6 @@ from meanfield.names import VIEWS
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
-
-if TYPE_CHECKING:
-    from meanfield.studies.parts import Part
 
 # What was measured in them is held in memory.
 _MOST_RUNS = 1_000_000
@@ -218,14 +215,7 @@ class Request(Generic[Results]):
     # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
     left: Callable[[Any], int] | None = None
     kernels: bool = True  # whether its runs call compiled kernels
-    part: Part | None = None  # of a job array, whose task makes it
-
-    def of_part(self, part: Part) -> Request[Results]:
-        """The same study, of which only a part is made."""
-        plan = self.plan
-        from meanfield.studies.parts import PartStudy
-
-        return replace(self, plan=lambda: PartStudy(plan(), part), left=None, part=part)
+    part: Any = None  # a `parts.Part` of a job array, whose task makes it
 
     def compile(self) -> None:
         """Compile what the runs need, before many processes would at once."""
