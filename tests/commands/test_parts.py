@@ -1,12 +1,6 @@
 """Studies in parts, as the tasks of a job array make them, and what collects them."""
 
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from random import Random
-
 import pytest
-from command_line import EAGER
 
 import meanfield as mf
 from meanfield.store.locks import writer_lock
@@ -153,33 +147,3 @@ def test_second_writer_is_refused(config, tmp_path, cli, name):
         assert "is being written by another process" in cli.refused(*given, "--part", "0/2")
     with writer_lock(path / "sweep.json" if name == "sweep" else path):
         assert "is being written by another process" in cli.refused(*given, "--collect")
-
-
-@pytest.mark.slow
-def test_tasks_that_are_killed_twice_started_and_sent_again(tmp_path, cli):
-    """A member would be lost or counted twice where a cluster takes and gives back its tasks."""
-    count, rng, config = 24, Random(0), tmp_path / "small.toml"
-    config.write_text(CONFIG.replace("runs = 5", "runs = 40"))
-    given = [str(word) for word in (*words("ensemble", config), "-o", tmp_path / "x.h5")]
-
-    def task(i, seconds=None):
-        started = subprocess.Popen(
-            [sys.executable, "-c", EAGER, *given, "--part", f"{i}/{count}", "--workers", "1"],
-            stderr=subprocess.PIPE,
-        )
-        try:
-            started.wait(seconds)
-        except subprocess.TimeoutExpired:
-            started.kill()
-        return started.wait()
-
-    struck = [(i, rng.uniform(0.2, 4.0)) for i in rng.sample(range(count), 3)]
-    twice = rng.sample(range(count), 2)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda pair: task(*pair), struck))
-        assert cli(*given, "--collect", status=1 if (tmp_path / "x.parts").exists() else 2) == ""
-        states = list(pool.map(task, [*range(count), *twice, *twice]))
-    assert {*states} <= {0, 2}
-    cli(*given, "--collect")
-    cli(*given[:-1], tmp_path / "whole.h5", "--workers", 1)
-    assert digest(tmp_path / "x.h5") == digest(tmp_path / "whole.h5")
