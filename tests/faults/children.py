@@ -84,14 +84,13 @@ def _server() -> subprocess.Popen[str]:
     )
 
 
-def ask(**request: Any) -> dict[str, Any]:
+def ask(**request: Any) -> Any:
     """Ask the process that has everything loaded."""
     server = _server()
     assert server.stdin is not None and server.stdout is not None
     server.stdin.write(json.dumps(request) + "\n")
     server.stdin.flush()
-    answer: dict[str, Any] = json.loads(server.stdout.readline())
-    return answer
+    return json.loads(server.stdout.readline())
 
 
 def warm(folder: Path, *arguments: str) -> None:

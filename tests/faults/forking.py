@@ -2,6 +2,8 @@
 
     {"arguments": [...], "folder": "/a", "fault": {...}}     in, a line of JSON each
     {"status": -9, "out": "", "err": "", ...}                out: what a shell would have seen
+    {"requests": [{...}, ...], "processes": 40}              in: commands, so many at a time
+    [[-9, ""], ...]                                          out: status and standard error of each
 
 Files are written after every row and every result, so that most instants lie inside a write. What a
 fault may be is said in `children`.
@@ -17,18 +19,20 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tracing
 
 from meanfield.commands import main as commands
 from meanfield.store import recorder, study_file
 
-STOPPING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+STOPPING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1}
 HUNG = 1000
 ERRORS = {
     "MemoryError": MemoryError(),
@@ -223,6 +227,35 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": status, "out": out, "err": err, "seconds": took, "calls": calls, "left": left}
 
 
+def answer_many(requests: list[dict[str, Any]], processes: int) -> list[tuple[int, str]]:
+    """Run commands, so many at a time, and kill those with a fault after their time."""
+    gc.freeze()
+    ends: list[tuple[int, str]] = [(HUNG, "")] * len(requests)
+    waiting, running = list(enumerate(requests))[::-1], {}
+    while waiting or running:
+        while waiting and len(running) < processes:
+            number, request = waiting.pop()
+            file = tempfile.TemporaryFile("w+")  # noqa: SIM115
+            child = os.fork()
+            if child == 0:
+                be_a_command({"arguments": request["arguments"], "folder": request["folder"]},
+                             [os.open(os.devnull, os.O_WRONLY), file.fileno()])  # fmt: skip
+            due = time.monotonic() + request["fault"].get("after", np.inf)
+            running[child] = number, file, due
+        for child, (number, file, due) in list(running.items()):
+            if time.monotonic() >= due:
+                os.kill(child, signal.SIGKILL)
+                due = np.inf
+            running[child] = number, file, due
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                file.seek(0)
+                ends[number] = os.waitstatus_to_exitcode(status), file.read()
+                running.pop(child)[1].close()
+        time.sleep(0.002)
+    return ends
+
+
 def said(here: int, there: int) -> str:
     """What was written into a pipe; all writers are gone. A file would have the child's limits."""
     os.close(there)
@@ -238,7 +271,9 @@ def serve() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     for line in sys.stdin:
-        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        request = json.loads(line)
+        made = answer_many(**request) if "requests" in request else answer(request)
+        answers.write(json.dumps(made) + "\n")
         answers.flush()
 
 

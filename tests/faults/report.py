@@ -22,6 +22,8 @@ SECTIONS = {
     "saved time; resumed, it ends with all of them.",
     "resume": "Runs and studies are stopped after each saved time or result, and resumed.",
     "reading while writing": "A file is read again and again while a run or a study writes it.",
+    "job arrays": "Many processes make the parts of one study. Some are killed and sent again, "
+    "some are started twice, two collect at once: the study is that of one process, to the bit.",
     "exceptions": "Something fails inside: memory, the integrator, an observable.",
     "full disk": "No more than a given number of bytes can be written.",
     "damaged files": "Bytes of a file change behind the package's back, and every command that "
