@@ -8,6 +8,8 @@ from meanfield.files.replacing import NOT_WRITTEN
 COMPLETED, RUNNING = "completed", "running"
 _INTERRUPTED, _FAILED = "interrupted", "failed"
 _BY_RULE = "stopped: "
+LEFT_OUT = "left out"
+"""Status of a member that an adaptive sweep did not need."""
 
 
 def stopped(error: SimulationError) -> str:

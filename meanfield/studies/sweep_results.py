@@ -25,7 +25,7 @@ from meanfield.errors import list_names
 from meanfield.names import VIEWS
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
-from meanfield.status import is_finished
+from meanfield.status import LEFT_OUT, is_finished
 
 if TYPE_CHECKING:
     import xarray
@@ -99,8 +99,8 @@ class Member:
 
     @property
     def finished(self) -> bool:
-        """True if the run reached its end, or its stop rule ended it."""
-        return is_finished(self.status)
+        """True if the run reached its end, its stop rule ended it, or nobody needs it."""
+        return is_finished(self.status) or self.status == LEFT_OUT
 
 
 class LazyRuns(Sequence[Run]):
@@ -122,9 +122,10 @@ class LazyRuns(Sequence[Run]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         member = self._sweep.members[index]
-        if member.status is None:
+        if member.status in (None, LEFT_OUT):
+            ended = "has not ended" if member.status is None else "was left out"
             raise ValueError(
-                f"{member.file} of {self._sweep.folder} has not ended: go on with meanfield sweep "
+                f"{member.file} of {self._sweep.folder} {ended}: go on with meanfield sweep "
                 "... --resume."
             )
         return self._sweep.read(member)
@@ -278,6 +279,7 @@ class Sweep(ResultBase):
         -------
         ndarray, shape (n_1, n_2, ...)
             NaN where a run has not ended, does not have the observable or ended before the time.
+            Members that an adaptive sweep left out have the value of the nearest one that has run.
 
         Raises
         ------
@@ -290,9 +292,9 @@ class Sweep(ResultBase):
                 remedy = list_names(observable, ("time", *names))
                 raise ValueError(f"{observable} is no observable of these runs. {remedy}")
         columns = [
-            math.nan if run is None else _value(run, observable, time) for run in self.observed
+            math.nan if run is None else last_value(run, observable, time) for run in self.observed
         ]
-        return np.array(columns).reshape(self.shape)
+        return _filled(np.array(columns).reshape(self.shape), self)
 
     @checked
     def table(self, observable: str | None = None, *, time: float | None = None) -> Any:
@@ -378,7 +380,7 @@ class Sweep(ResultBase):
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Run]]:
         for member in self.members:
-            if member.status is not None:
+            if member.status not in (None, LEFT_OUT):
                 yield (
                     dict(zip(self.names, member.overrides.values(), strict=True)),
                     self.read(member),
@@ -393,7 +395,7 @@ class Sweep(ResultBase):
 
     @property
     def summary(self) -> str:
-        """How many runs are completed, ended early, and are not finished.
+        """How many runs are completed, ended early, were left out, and are not finished.
 
         Examples
         --------
@@ -401,20 +403,35 @@ class Sweep(ResultBase):
         >>> Sweep(Path("x"), (beta,), (Member("1.h5", {}, "completed"), Member("2.h5", {}))).summary
         '2 runs, 1 completed, 1 not finished'
         """
-        completed = sum(member.finished for member in self.members)
+        unneeded = sum(member.status == LEFT_OUT for member in self.members)
+        completed = sum(member.finished for member in self.members) - unneeded
         left = sum(member.status is None for member in self.members)
-        early = len(self.members) - completed - left
+        early = len(self.members) - completed - left - unneeded
         parts = [f"{len(self.members)} runs", f"{completed} completed"]
         parts += [f"{early} ended early"] if early else []
+        parts += [f"{unneeded} left out"] if unneeded else []
         return ", ".join([*parts, f"{left} not finished"] if left else parts)
 
 
-def _value(run: Run, observable: str, time: float | None) -> float:
+def last_value(run: Run, observable: str, time: float | None = None) -> float:
     """Value at a time, by default the last; NaN where a run has none."""
     if len(run.scaled_time) == 0 or (time is not None and run.time[-1] < time * (1 - 1e-9)):
         return math.nan
     index = -1 if time is None else run.index_of(time)
     return float(series(run, observable)[index])
+
+
+def _filled(values: FloatArray, sweep: Sweep) -> FloatArray:
+    """Values with those of the nearest run where an adaptive sweep left a member out."""
+    out = np.array([member.status == LEFT_OUT for member in sweep.members]).reshape(sweep.shape)
+    if not out.any():
+        return values
+    from scipy.ndimage import distance_transform_edt
+
+    # Words are far apart.
+    steps = [1.0 if parameter.is_numeric else 1e6 for parameter in sweep.parameters]
+    nearest = distance_transform_edt(out, steps, return_distances=False, return_indices=True)
+    return np.asarray(values[tuple(nearest)])
 
 
 def series(run: Run, observable: str) -> FloatArray:

@@ -30,6 +30,7 @@ from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import python_call, run_missing, study_pool
 from meanfield.studies.study import Execution, Request, Runs
 from meanfield.studies.sweep_results import Parameter, Sweep
+from meanfield.studies.sweeps.adaptive import adaptive_plan
 from meanfield.studies.sweeps.start import RUN_FILE, held, planned
 from meanfield.terms.kernels import KERNELS
 
@@ -53,6 +54,7 @@ def sweep(
     resume: bool = False,
     overwrite: bool = False,
     allow_code: bool = False,
+    adaptive: str | None = None,
 ) -> Sweep:
     """Run a run file, or a problem, over a product of values; each run is a file of one folder.
 
@@ -83,6 +85,10 @@ def sweep(
         Go on with what is missing of a sweep that is there, or replace it.
     allow_code : bool
         Whether the run file may name Python outside of its folder.
+    adaptive : str, optional
+        Run only the members near which an observable jumps, "clusters" or "energy:0.01" with the
+        jump, or crosses a level, "order_parameter@0.3". Others are "left out". Boundaries are found
+        to one step of the product, islands narrower than an eighth of a parameter perhaps not.
 
     Returns
     -------
@@ -134,6 +140,8 @@ def sweep(
         code: Permission = "anywhere" if allow_code else "inside"
         with _source(of, text, place) as source:
             plan, first = planned(source, parameters, fixed, place, code=code)
+        if adaptive is not None:
+            plan = adaptive_plan(plan, first, adaptive)
         if text is not None:
             plan = replace(plan, source=place / RUN_FILE)
         with (

@@ -1,0 +1,131 @@
+"""Adaptive sweeps: all boundaries of the product, of few runs, wherever they are made."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.studies.sweep_results import last_value
+from meanfield.studies.sweeps.adaptive import wanted
+
+CONFIG = """\
+problem = { manifold = "circle", beta = 1.0 }
+initial = { name = "perturbed_uniform", modes = [[1, 0.2, 0.0]] }
+representation = { tolerance = 1e-4 }
+time = { end = 8.0, save = 2 }
+"""
+OVER = ("--over", "problem.diffusivity=0.1:1:33", "--over", "problem.normalization=softmax,none")
+
+
+def refined(values, spread, jump=0.5):
+    """Members that are run, if their values are these."""
+    done = np.zeros(values.shape, dtype=bool)
+    while (chosen := wanted(np.where(done, values, np.nan), done, spread, jump)).size:
+        assert not done.flat[chosen].any()
+        done.flat[chosen] = True
+    return done
+
+
+def grid(count):
+    """Two coordinates between 0 and 1."""
+    return np.meshgrid(*[np.linspace(0.0, 1.0, count)] * 2, indexing="ij")
+
+
+@pytest.mark.parametrize(
+    "plateaus",
+    [
+        lambda x, y: np.floor(1.0 + 4.0 * x + 0.6 * np.sin(3.0 * y)),
+        lambda x, y: np.where(x**2 + y**2 > 0.5, 1.0, np.nan),
+        lambda x, y: 1.0 * (np.hypot(x - 0.4, y - 0.45) < 0.13),
+    ],
+)
+def test_both_sides_of_every_boundary_are_run(plateaus):
+    """The boundary of a diagram would be off by more than one step of the product."""
+    values = np.nan_to_num(plateaus(*grid(129)), nan=-1.0)
+    done = refined(plateaus(*grid(129)), [True, True])
+    for axis in (0, 1):
+        jumps = np.diff(values, axis=axis) != 0.0
+        for side in (slice(None, -1), slice(1, None)):
+            near = done[(slice(None),) * axis + (side,)]
+            # Every jump lies between runs, or beside one that does.
+            wide = np.pad(near, 1)
+            beside = np.maximum.reduce(
+                [
+                    np.roll(wide, by, (0, 1))
+                    for by in [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+                ]
+            )[1:-1, 1:-1]
+            assert beside[jumps].all()
+    assert done.sum() < done.size / 5
+
+
+def test_a_plain_costs_the_coarse_grid():
+    """Runs would be spent where nothing happens."""
+    x, y = grid(129)
+    assert refined(0.3 * x * y, [True, True]).sum() == 9 * 9
+    # Words have no order: each is a sweep of its own.
+    rows = np.stack([np.zeros(129), (x[:, 0] > 0.3) * 1.0])
+    assert refined(rows, [False, True]).sum(axis=1).tolist() == [9, 13]
+
+
+@pytest.mark.slow
+def test_few_runs_give_the_diagram_of_all(config, tmp_path, cli):
+    """An adaptive sweep would show another diagram than the product, or depend on where it ran."""
+    words = ("sweep", config, *OVER, "--quiet")
+    cli(*words, "-o", tmp_path / "all", "--workers", 1)
+    chosen = ("--adaptive", "order_parameter:0.1")
+    cli(*words, "-o", tmp_path / "few", "--workers", 1, *chosen)
+    cli(*words, "-o", tmp_path / "two", "--workers", 2, *chosen)
+    every, few, two = (mf.load_sweep(tmp_path / name) for name in ("all", "few", "two"))
+    values, found = (made.values("order_parameter") for made in (every, few))
+    assert (np.ptp(values, axis=0) > 0.2).all()
+    np.testing.assert_allclose(found, values, atol=0.1)
+    assert few.members == two.members
+    made = [member for member in few.members if member.status == "completed"]
+    assert 2 * 9 < len(made) < 2 * 25
+    assert f"{len(made)} completed, {66 - len(made)} left out" in repr(few)
+    for one, other in zip(few.members, every.members, strict=True):
+        assert one.result_hash in (None, other.result_hash)
+    assert len(list(few)) == len(made)
+    with pytest.raises(ValueError, match="was left out"):
+        few.runs[[member.status for member in few.members].index("left out")]
+    # Without the choice, --resume runs the rest.
+    cli(*words, "-o", tmp_path / "few", "--workers", 1, "--resume")
+    assert mf.load_sweep(tmp_path / "few").members == every.members
+
+
+@pytest.mark.slow
+def test_resumed_choice_is_that_of_one_sweep(config, tmp_path, cli, monkeypatch):
+    """What an interrupt leaves would be run again, or lead to another choice."""
+    words = ("sweep", config, *OVER, "--quiet", "--workers", 1, "--adaptive", "order_parameter@0.2")
+    cli(*words, "-o", tmp_path / "one")
+    seen = []
+
+    def interrupted(*arguments):
+        seen.append(arguments)
+        if len(seen) == 20:
+            raise KeyboardInterrupt
+        return last_value(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("meanfield.studies.sweeps.adaptive.last_value", interrupted)
+        cli.refused(*words, "-o", tmp_path / "two", status=130)
+    assert sum(m.status == "completed" for m in mf.load_sweep(tmp_path / "two").members) >= 19
+    cli(*words, "-o", tmp_path / "two", "--resume")
+    assert mf.load_sweep(tmp_path / "two").members == mf.load_sweep(tmp_path / "one").members
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--adaptive", "energy:x"), "or energy@0.5, got 'energy:x'"),
+        (("--adaptive", ":1"), "an observable with its jump or level"),
+        (("--adaptive", "energy:-1"), "an observable with its jump or level"),
+        (("--adaptive", "energy", "--part", "0/2"), "leave out --part and --collect"),
+        (("--adaptive", "energy@"), "an observable with its jump or level"),
+        (("--adaptive", "enrgy"), "enrgy is no observable"),
+    ],
+)
+def test_goal_that_is_none_is_refused(config, tmp_path, cli, options, message):
+    """All members would be run, or none, without a word."""
+    assert message in cli.refused("sweep", config, *OVER, "-o", tmp_path / "x", *options)
+    assert not (tmp_path / "x" / "sweep.json").exists()
