@@ -29,7 +29,7 @@ from meanfield.laws.own import from_function, from_values
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.models.decoder_files import load_decoder
-from meanfield.models.loading import load_encoder
+from meanfield.models.encoder_files import load_encoder
 from meanfield.models.monitor import monitor
 from meanfield.models.replay import Replay, replay
 from meanfield.models.token_limit import TokenLimit, token_limit

@@ -9,7 +9,7 @@ from pathlib import Path
 from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.files.replacing import OutputError
-from meanfield.models.loading import load_encoder
+from meanfield.models.encoder_files import load_encoder
 from meanfield.models.replay import replay_of, replayed_texts
 from meanfield.results.replay_report import replay_report
 from meanfield.runfile.output import check_path
