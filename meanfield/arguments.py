@@ -59,6 +59,7 @@ _WORDS = {
     "Measure": "weighted points, such as mf.Measure(mf.Circle(), [0.0, 3.0])",
     "Problem": "a problem, such as mf.Problem(mf.Circle(), mf.exponential(beta=9.0))",
     "Run": "a run, such as mf.simulate(...) makes",
+    "Stack": "a trained model, such as mf.load_decoder(path)",
     "Stage": "a stage, such as mf.Stage(end=1.0)",
     "Geometry": "a manifold, such as mf.Circle() or mf.Sphere()",
     "UnimodalFrequencies": "a law of frequencies with a peak, such as mf.Gaussian(width=0.5)",

@@ -11,6 +11,7 @@ RENAMED = {
     "replicas": "runs",
     "corrected_samples": "runs",
     "carrier": "representation",
+    "encoder": "model",
 }
 """Old name -> the name of today, which takes its place wherever it is known."""
 

@@ -1,4 +1,4 @@
-"""`meanfield replay`: texts through a trained encoder, layer by layer, beside its theory."""
+"""`meanfield replay`: texts through a trained model, layer by layer, beside its theory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.files.replacing import OutputError
+from meanfield.models.decoder_files import load_decoder
+from meanfield.models.encoder import Stack
 from meanfield.models.encoder_files import load_encoder
+from meanfield.models.parts import read_settings
 from meanfield.models.replay import replay_of, replayed_texts
 from meanfield.results.replay_report import replay_report
 from meanfield.runfile.output import check_path
@@ -17,31 +20,46 @@ from meanfield.store.locks import output_lock
 from meanfield.store.result_file import with_origin
 from meanfield.store.study_file import write_result
 
-# A text of more bytes has more tokens than any encoder takes.
+# A text of more bytes has more tokens than any model takes.
 _LARGEST = 10_000_000
+_ENCODERS = ("bert", "albert")
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Replay the texts into a file, and print what was found."""
+    """Replay the texts into a file, and print a report."""
     path = Path(options.output)
     files = [Path(text) for text in options.texts if text != "-"]
     check_path(f"-o {path}", path, files)
     check_plot(options)
     if path.exists() and not options.overwrite:
         raise OutputError(f"{path} exists: use --overwrite to replace it, or another -o.")
-    encoder = load_encoder(options.folder)
-    texts = [_read(text) for text in options.texts]
+    model = load_model(options.model)
+    texts = [read_text(text) for text in options.texts]
     with output_lock(path, overwrite=options.overwrite) as output:
         parts = with_progress(
-            replayed_texts(encoder, texts), len(texts), "texts", quiet=options.quiet
+            replayed_texts(model, texts), len(texts), "texts", quiet=options.quiet
         )
-        replay_run = with_origin(replay_of(encoder, texts, list(parts)))
+        replay_run = with_origin(replay_of(model, texts, list(parts)))
         write_result(output, replay_run)
     answer(options, replay_report(replay_run, path), replay_run)
     return 0
 
 
-def _read(name: str) -> str:
+def load_model(path: str) -> Stack:
+    """Decoder or encoder of a file or a folder, by the kind that config.json names."""
+    place = Path(path)
+    settings = place / "config.json"
+    if not place.is_file() and not settings.exists():
+        lacks = "no config.json in it" if place.is_dir() else "no such file or folder"
+        raise ValueError(
+            f"{path}: {lacks}: MODEL is a .gguf file, or a folder with config.json and "
+            "model.safetensors; `make encoder` and `make decoder` install one, see docs/replay.md."
+        )
+    encodes = place.is_dir() and read_settings(settings).get("model_type") in _ENCODERS
+    return load_encoder(path) if encodes else load_decoder(path)
+
+
+def read_text(name: str) -> str:
     """Text of a file, or of standard input."""
     try:
         if name == "-":

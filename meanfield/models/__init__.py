@@ -1,7 +1,7 @@
 """Trained models beside the theory: read, replayed layer by layer, compared with equations.
 
 Files and texts: `safetensors`, `gguf`, `wordpiece`, `byte_pairs`. `encoder` and `decoder` take the
-steps, `encoder_files` and `decoder_files` put models together from their `parts`. `heads`, `ladder` and
-`token_limit` measure an encoder, and `replay` does all of that for given texts.
+steps, `encoder_files` and `decoder_files` put models together from their `parts`. `heads` and
+`ladder` measure a model, `replay` does so for given texts, and `token_limit` is of encoders.
 `monitor` measures arrays of any model.
 """

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,8 @@ def rotated(x: FloatArray, base: float) -> FloatArray:
 class DecoderLayer(MultiHead):
     """One layer: causal attention, G heads of keys and values, then a gated feed-forward layer."""
 
+    causal: ClassVar[bool] = True
+
     key_heads: int  # G, a divisor of H
     base: float  # of angles
     attention_norm: RMSNorm  # RMS_1
@@ -67,34 +69,38 @@ class DecoderLayer(MultiHead):
     down: Affine
     norm: RMSNorm  # RMS_2
 
+    @property
+    def shared(self) -> int:
+        return self.heads // self.key_heads
+
+    def normalised(self, x: FloatArray) -> FloatArray:
+        return self.attention_norm._replace(gain=np.ones(1))(x)
+
+    def matrices(self, h: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The same with R_i = 1, for tokens x / RMS(x)."""
+        gains = np.append(self.attention_norm.gain, 1.0)
+        *parts, output = super().matrices(h)
+        query, key, value = (part * gains for part in parts)
+        return query, key, value, output
+
     def projections(self, x: FloatArray) -> list[FloatArray]:
         u = self.attention_norm(x)
         queries = split(self.query(u), self.heads)
         keys, values = (split(part(u), self.key_heads) for part in (self.key, self.value))
-        shared = self.heads // self.key_heads
         return [
             rotated(queries, self.base),
-            np.repeat(rotated(keys, self.base), shared, axis=0),
-            np.repeat(values, shared, axis=0),
+            np.repeat(rotated(keys, self.base), self.shared, axis=0),
+            np.repeat(values, self.shared, axis=0),
         ]
 
-    def score(self, query: FloatArray, key: FloatArray) -> FloatArray:
-        scores = super().score(query, key)
-        scores[np.triu_indices(len(scores), 1)] = -math.inf
+    def score(self, query: FloatArray, key: FloatArray, first: int = 0) -> FloatArray:
+        scores = super().score(query, key, first)
+        scores[np.arange(len(key)) > first + np.arange(len(query))[:, None]] = -math.inf
         return scores
 
     def feed_forward(self, y: FloatArray) -> FloatArray:
-        """Increment of tokens by the feed-forward layer, (n, d)."""
         v = self.norm(y)
         return self.down(ACTIVATIONS["silu"](self.gate(v)) * self.up(v))
-
-    def attended(self, x: FloatArray) -> FloatArray:
-        """Tokens after attention, without the feed-forward layer."""
-        return x + self.attention(x)
-
-    def __call__(self, x: FloatArray) -> FloatArray:
-        y = self.attended(x)
-        return y + self.feed_forward(y)
 
 
 @dataclass(frozen=True, eq=False)

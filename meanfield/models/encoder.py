@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,12 @@ from meanfield.models.wordpiece import WordPiece
 from meanfield.terms.fixed import ACTIVATIONS as OF_TERMS
 
 Text = TypeVar("Text")
+
+Look: TypeAlias = Callable[[int, int, FloatArray, FloatArray, FloatArray], None]
+"""Takes a head, the first of some rows, their scores and weights (rows, n), and values (n, k)."""
+
+# Pairs of tokens at once: 32 MB of scores.
+_PAIRS = 2**22
 
 
 class Affine(NamedTuple):
@@ -55,6 +61,8 @@ class LayerNorm(NamedTuple):
 class MultiHead:
     """Attention of several heads: queries, keys and values stacked."""
 
+    causal: ClassVar[bool] = False  # tokens attend to those before them alone
+
     heads: int  # H; a head has size k
     query: Affine
     key: Affine
@@ -65,12 +73,32 @@ class MultiHead:
     def size(self) -> int:
         return len(self.query.weight) // self.heads
 
+    @property
+    def shared(self) -> int:
+        """Heads that share keys and values."""
+        return 1
+
+    def normalised(self, x: FloatArray) -> FloatArray:
+        """Tokens as `matrices` take them."""
+        return x
+
+    def matrices(self, h: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """(W | b) of queries, keys and values of a head, (k, d + 1), and its columns of W_O."""
+        own, common = (
+            slice(each * self.size, (each + 1) * self.size) for each in (h, h // self.shared)
+        )
+        query, key, value = (
+            np.column_stack([part.weight[rows], part.bias[rows]])
+            for part, rows in ((self.query, own), (self.key, common), (self.value, common))
+        )
+        return query, key, value, self.output.weight[:, own]
+
     def projections(self, x: FloatArray) -> list[FloatArray]:
         """Queries, keys and values of all heads, (H, n, k) each."""
         return [split(part(x), self.heads) for part in (self.query, self.key, self.value)]
 
-    def score(self, query: FloatArray, key: FloatArray) -> FloatArray:
-        """s_ij of one head, from its queries and keys (n, k)."""
+    def score(self, query: FloatArray, key: FloatArray, first: int = 0) -> FloatArray:
+        """s_ij of one head, i = first, ..., from these queries and all keys, (rows, k), (n, k)."""
         return np.asarray(query @ key.T / math.sqrt(self.size))
 
     def scores(self, x: FloatArray) -> Iterator[FloatArray]:
@@ -82,23 +110,60 @@ class MultiHead:
         """Attention p_ij of each head in turn, (n, n)."""
         yield from map(softmax, self.scores(x))
 
-    def attention(self, x: FloatArray) -> FloatArray:
-        """Increment of tokens by attention, (n, d)."""
+    def attention(self, x: FloatArray, look: Look | None = None) -> FloatArray:
+        """Increment of tokens by attention, (n, d), in blocks of rows, which `look` may measure."""
         parts = self.projections(x)
+        step = max(1, _PAIRS // len(x))
 
         def mean(h: int) -> FloatArray:
             query, key, value = (part[h] for part in parts)
-            return np.asarray(softmax(self.score(query, key)) @ value)
+            means = []
+            for first in range(0, len(x), step):
+                scores = self.score(query[first : first + step], key, first)
+                weights = softmax(scores)
+                if look is not None:
+                    look(h, first, scores, weights, value)
+                means.append(weights @ value)
+            return np.concatenate(means)
 
         with one_blas_thread():
             means = map_chunks(mean, self.heads)
         return self.output(np.concatenate(means, axis=1))
 
+    def after_attention(self, x: FloatArray, added: FloatArray) -> FloatArray:
+        """Tokens to which attention has added this."""
+        return x + added
+
+    def after_feed_forward(self, y: FloatArray, added: FloatArray) -> FloatArray:
+        """Tokens to which the feed-forward layer has added this."""
+        return y + added
+
+    def feed_forward(self, y: FloatArray) -> FloatArray:
+        """Increment of tokens by the feed-forward layer, (n, d)."""
+        raise NotImplementedError
+
+    def attended(self, x: FloatArray) -> FloatArray:
+        """Tokens after attention, without the feed-forward layer."""
+        return self.after_attention(x, self.attention(x))
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        y = self.attended(x)
+        return self.after_feed_forward(y, self.feed_forward(y))
+
 
 class Stack:
     """Base of models: layers, one after another."""
 
+    name: str
     layers: tuple[Any, ...]
+
+    def tokens(self, text: str) -> IntArray:
+        """Numbers of the pieces of a text."""
+        raise NotImplementedError
+
+    def embedded(self, tokens: IntArray) -> FloatArray:
+        """Tokens at depth 0, (n, d)."""
+        raise NotImplementedError
 
     def states(self, x: FloatArray) -> Iterator[FloatArray]:
         """Tokens at depth 0, after the first layer, ..., after the last; from those at depth 0."""
@@ -119,16 +184,13 @@ class EncoderLayer(MultiHead):
     activation: str  # sigma, a key of ACTIVATIONS
 
     def feed_forward(self, y: FloatArray) -> FloatArray:
-        """Increment of tokens by the feed-forward layer, (n, d)."""
         return self.outer(ACTIVATIONS[self.activation](self.inner(y)))
 
-    def attended(self, x: FloatArray) -> FloatArray:
-        """Tokens after attention and its normalisation, without the feed-forward layer."""
-        return self.attention_norm(x + self.attention(x))
+    def after_attention(self, x: FloatArray, added: FloatArray) -> FloatArray:
+        return self.attention_norm(x + added)
 
-    def __call__(self, x: FloatArray) -> FloatArray:
-        y = self.attended(x)
-        return self.norm(y + self.feed_forward(y))
+    def after_feed_forward(self, y: FloatArray, added: FloatArray) -> FloatArray:
+        return self.norm(y + added)
 
 
 @dataclass(frozen=True, eq=False)

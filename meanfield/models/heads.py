@@ -6,7 +6,8 @@ keys, values, outputs,
     scores of a head    s_ij = x~_i^T B_h x~_j,    B_h = A_h^T (W_K | b_K)_h / sqrt(k)
     what it adds        sum_h V_h sum_j p_ij x~_j,    V_h = W_O,h (W_V | b_V)_h,    and b_O
 
-so that attention of a trained layer is attention of `fields.blocks`, term by term.
+so that attention of a trained layer is attention of `fields.blocks`, term by term. Of a decoder x
+is divided by its RMS, gains are part of the matrices, and RoPE is left out: B_h is that of i = j.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.blocks import row_entropies, unit_vectors
 from meanfield.measures import Measure
-from meanfield.models.encoder import EncoderLayer, softmax
+from meanfield.models.encoder import MultiHead, softmax
 from meanfield.spaces import Sphere
 from meanfield.terms.attention import HeadMatrices
 
@@ -40,23 +42,18 @@ def lifted(x: FloatArray) -> FloatArray:
     return np.column_stack([x, np.ones(len(x))])
 
 
-def head_matrices(layer: EncoderLayer) -> tuple[HeadMatrices, ...]:
+def head_matrices(layer: MultiHead) -> tuple[HeadMatrices, ...]:
     """Scores B_h and values V_h of a layer, each (d + 1, d + 1), for tokens (x, 1).
 
     The last entries of what attention adds are 0, and the bias of W_O is shared among the heads.
     """
-    size = layer.size
     matrices = []
     for h in range(layer.heads):
-        rows = slice(h * size, (h + 1) * size)
-        query, key, value = (
-            np.column_stack([part.weight[rows], part.bias[rows]])
-            for part in (layer.query, layer.key, layer.value)
-        )
-        added = layer.output.weight[:, rows] @ value
+        query, key, value, output = layer.matrices(h)
+        added = output @ value
         added[:, -1] += layer.output.bias / layer.heads
         adds = np.vstack([added, np.zeros(added.shape[1])])
-        matrices.append(HeadMatrices(query.T @ key / math.sqrt(size), adds))
+        matrices.append(HeadMatrices(query.T @ key / math.sqrt(layer.size), adds))
     return tuple(matrices)
 
 
@@ -90,37 +87,52 @@ class HeadTable:
     symmetric: FloatArray
 
 
-def head_table(layer: EncoderLayer, x: FloatArray, cosines: FloatArray) -> HeadTable:
+def head_table(layer: MultiHead, x: FloatArray, cosines: FloatArray) -> HeadTable:
     """Properties of the heads of a layer at tokens (n, d) with these cosines (n, n)."""
-    centred = cosines - cosines.mean(axis=1, keepdims=True)
+    pairs = attended_pairs(layer, len(x))
+    own = centred(cosines, pairs)
     rows = []
     for h, scores in enumerate(layer.scores(x)):
-        part = slice(h * layer.size, (h + 1) * layer.size)
-        queries, keys = layer.query.weight[part], layer.key.weight[part]
+        queries, keys = (part[:, :-1] for part in layer.matrices(h)[:2])
         # |B|^2 = tr(Q Q^T K K^T) and tr(B B) = tr(K Q^T K Q^T), of matrices of the size of a head.
         norm = np.vdot(queries @ queries.T, keys @ keys.T) / layer.size
         crossed = keys @ queries.T
         of_symmetric = 0.5 * (norm + np.vdot(crossed.T, crossed) / layer.size)
         entropies = row_entropies(softmax(scores))
-        scores = scores - scores.mean(axis=1, keepdims=True)
+        scores = centred(scores, pairs)
         total = np.vdot(scores, scores)
         betas = (
             math.sqrt(x.shape[1] * of_symmetric),
-            slope(scores, centred),
-            entropic_beta(cosines, float(entropies.mean())),
+            slope(scores, own),
+            entropic_beta(cosines, float(entropies.mean()), pairs),
         )
-        residuals = [scores - beta * centred for beta in betas]
+        residuals = [scores - beta * own for beta in betas]
         r2 = [1.0 - _ratio(np.vdot(each, each), total) for each in residuals]
         rows.append((*betas, *r2, np.exp(entropies).mean(), _ratio(of_symmetric, norm)))
     return HeadTable(*np.array(rows).T)
 
 
-def entropic_beta(cosines: FloatArray, entropy: float) -> float:
+def attended_pairs(layer: MultiHead, n: int) -> npt.NDArray[np.bool_] | None:
+    """Pairs (i, j) of n tokens of which i attends to j, (n, n); None for all."""
+    return np.tri(n, dtype=np.bool_) if layer.causal else None
+
+
+def centred(scores: FloatArray, pairs: npt.NDArray[np.bool_] | None) -> FloatArray:
+    """Scores without the mean of their row, over these pairs alone, and 0 elsewhere."""
+    if pairs is None:
+        return np.asarray(scores - scores.mean(axis=1, keepdims=True))
+    return np.where(pairs, scores - scores.mean(axis=1, keepdims=True, where=pairs), 0.0)
+
+
+def entropic_beta(
+    cosines: FloatArray, entropy: float, pairs: npt.NDArray[np.bool_] | None = None
+) -> float:
     """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy."""
     from scipy.optimize import brentq
 
     def excess(beta: float) -> float:
-        return float(row_entropies(softmax(beta * cosines)).mean()) - entropy
+        scores = beta * cosines if pairs is None else np.where(pairs, beta * cosines, -math.inf)
+        return float(row_entropies(softmax(scores)).mean()) - entropy
 
     if excess(0.0) <= 0.0:
         return 0.0
@@ -132,9 +144,10 @@ def entropic_beta(cosines: FloatArray, entropy: float) -> float:
     return float(brentq(excess, 0.0, high, xtol=1e-9, rtol=1e-9))
 
 
-def value_spectrum(layer: EncoderLayer) -> ComplexArray:
+def value_spectrum(layer: MultiHead) -> ComplexArray:
     """Eigenvalues of sum_h V_h = W_O W_V, (d,): what tokens that all agree are multiplied by."""
-    eigenvalues = np.linalg.eigvals(layer.output.weight @ layer.value.weight)
+    values = [layer.matrices(h)[2][:, :-1] for h in range(layer.heads)]
+    eigenvalues = np.linalg.eigvals(layer.output.weight @ np.concatenate(values))
     return np.asarray(eigenvalues[np.argsort(-np.abs(eigenvalues))], np.complex128)
 
 

@@ -1,4 +1,4 @@
-"""Texts through a trained encoder, layer by layer, and what the theory's quantities are there."""
+"""Texts through a trained model, layer by layer, and what the theory's quantities are there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.blocks import unit_vectors
 from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
-from meanfield.models.encoder import Encoder, listed
+from meanfield.models.encoder import Stack, listed
 from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spectrum
 from meanfield.models.ladder import RUNGS, STEPS, Ladder, ladder
 from meanfield.observables import observe, usual_observables
@@ -143,7 +143,8 @@ class Replay(StudyResult):
             or len(values["depth"]) != len(values["layer"]) + 1
         ):
             raise ValueError("a replay needs a text, a token, and a state more than layers")
-        if len(values["rung"]) != len(RUNGS) or len(values["step"]) != len(STEPS):
+        # 0.2.0 had encoders alone, and no step without RoPE.
+        if len(values["rung"]) != len(RUNGS) or len(values["step"]) not in (4, len(STEPS)):
             raise ValueError("ladder has other rungs than this version knows")
         if len(values["bin"]) != len(CENTRES) or len(values["part"]) != 2:
             raise ValueError("observed or sizes have other shapes than this version knows")
@@ -158,6 +159,10 @@ class Replay(StudyResult):
 
     @classmethod
     def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
+        if len(values["step"]) == 4:
+            distances = np.insert(values["ladder_step_distance"], 3, 0.0, axis=1)
+            distances[:, 3] = distances[:, 2]
+            values = {**values, "ladder_step_distance": distances}
         letters, owner = values["letters"], values["letter_text"]
         codes = [letters[owner == number].astype("<u4") for number in range(len(values["text"]))]
         return cls(
@@ -235,14 +240,14 @@ class ReplayedText(NamedTuple):
 
 @checked
 def replay(
-    encoder: Encoder, texts: str | Sequence[str | IntArray], *, progress: bool | None = None
+    model: Stack, texts: str | Sequence[str | IntArray], *, progress: bool | None = None
 ) -> Replay:
-    """Texts through an encoder, layer by layer, beside its theory.
+    """Texts through a trained model, layer by layer, beside its theory.
 
     Parameters
     ----------
-    encoder : Encoder
-        As `load_encoder` reads it.
+    model : Encoder or Decoder
+        As `load_encoder` or `load_decoder` reads it.
     texts : str, several, or arrays of numbers of tokens
         Each is read by itself; tokens attend only to tokens of their own text.
     progress : bool, optional
@@ -251,7 +256,7 @@ def replay(
     Raises
     ------
     ValueError
-        If a text has fewer than two tokens or more than the encoder takes, or numbers are out of
+        If a text has fewer than two tokens or more than the model takes, or numbers are out of
         range.
 
     References
@@ -262,18 +267,18 @@ def replay(
     texts_listed = listed(texts)
     if not texts_listed:
         raise ValueError("no text was given.")
-    parts = replayed_texts(encoder, texts_listed)
+    parts = replayed_texts(model, texts_listed)
     return replay_of(
-        encoder,
+        model,
         texts_listed,
         list(followed(parts, len(texts_listed), "replay") if wants_bar(progress) else parts),
     )
 
 
 def replay_of(
-    encoder: Encoder, texts: Sequence[str | IntArray], parts: Sequence[ReplayedText]
+    model: Stack, texts: Sequence[str | IntArray], parts: Sequence[ReplayedText]
 ) -> Replay:
-    """A replay of texts that `replayed_texts` has taken through the encoder."""
+    """A replay of texts that `replayed_texts` has taken through the model."""
     tables = [each.heads for each in parts]
     slopes = np.array([each.beta_fit for each in tables])
     slopes = slopes[np.isfinite(slopes)]
@@ -281,9 +286,9 @@ def replay_of(
     beta = beta if beta > 0.0 else 1.0
     observed = [[_observed_of(x, beta) for x in each.states] for each in parts]
     # Shared weights have one spectrum.
-    spectra = {layer: value_spectrum(layer) for layer in dict.fromkeys(encoder.layers)}
+    spectra = {layer: value_spectrum(layer) for layer in dict.fromkeys(model.layers)}
     return Replay(
-        model=encoder.name,
+        model=model.name,
         texts=tuple(text if isinstance(text, str) else "" for text in texts),
         tokens=np.concatenate([each.tokens for each in parts]),
         text_of=np.repeat(np.arange(len(texts)), [len(each.tokens) for each in parts]),
@@ -295,7 +300,7 @@ def replay_of(
         },
         sizes=np.array([each.sizes for each in parts]),
         heads=stacked(tables),
-        spectrum=np.array([spectra[layer] for layer in encoder.layers]),
+        spectrum=np.array([spectra[layer] for layer in model.layers]),
         ladder=stacked([each.ladder for each in parts]),
     )
 
@@ -324,20 +329,20 @@ def stacked(tables: Sequence[Table]) -> Table:
     return kind(*(np.array([getattr(table, name) for table in tables]) for name in names))
 
 
-def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
+def replayed_texts(model: Stack, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
     """States of each text and what is measured of them, one text after the other."""
     # All are checked before the first is replayed: the last may be too long.
-    texts_of_tokens = [_tokens(encoder, text) for text in texts]
+    texts_of_tokens = [_tokens(model, text) for text in texts]
     for tokens in texts_of_tokens:
         # Products of the size of a text: a second BLAS thread only waits.
         with one_blas_thread():
-            record = _replayed_text(encoder, tokens)
+            record = _replayed_text(model, tokens)
         yield record
 
 
-def _tokens(encoder: Encoder, text: str | IntArray) -> IntArray:
-    """Numbers of the tokens of a text that this encoder can take."""
-    tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text)
+def _tokens(model: Stack, text: str | IntArray) -> IntArray:
+    """Numbers of the tokens of a text that this model can take."""
+    tokens = model.tokens(text) if isinstance(text, str) else np.asarray(text)
     if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
         raise ValueError(
             "a text is a str or a one-dimensional array of whole numbers, got an array of shape "
@@ -345,19 +350,19 @@ def _tokens(encoder: Encoder, text: str | IntArray) -> IntArray:
         )
     if len(tokens) < 2:
         raise ValueError("a text of one token has no pairs: give a longer one.")
-    encoder.embedded(tokens)
+    model.embedded(tokens)
     return tokens.astype(np.int64)
 
 
-def _replayed_text(encoder: Encoder, tokens: IntArray) -> ReplayedText:
+def _replayed_text(model: Stack, tokens: IntArray) -> ReplayedText:
     """States of a text, its heads, what was added, and its ladder."""
-    states = list(encoder.states(encoder.embedded(tokens)))
+    states = list(model.states(model.embedded(tokens)))
     tables, sizes = [], []
-    for layer, x in zip(encoder.layers, states, strict=False):
+    for layer, x in zip(model.layers, states, strict=False):
         u = unit_vectors(x)
         tables.append(head_table(layer, x, u @ u.T))
         attention = layer.attention(x)
-        y = layer.attention_norm(x + attention)
+        y = layer.after_attention(x, attention)
         added = ((attention, x), (layer.feed_forward(y), y))
         sizes.append([np.linalg.norm(part) / np.linalg.norm(to) for part, to in added])
-    return ReplayedText(tokens, states, stacked(tables), np.array(sizes).T, ladder(encoder, states))
+    return ReplayedText(tokens, states, stacked(tables), np.array(sizes).T, ladder(model, states))

@@ -23,7 +23,9 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     median = {name: np.median(values, axis=(0, 2)) for name, values in heads.items()}
     sizes, rungs = replay.sizes.mean(axis=0), replay.ladder.cosine.mean(axis=0)
     apart, steps = replay.ladder.distance.mean(axis=0), replay.ladder.step_distance.mean(axis=0)
-    share = replay.ladder.share.mean(axis=0)
+    share, explained = (
+        part.mean(axis=0) for part in (replay.ladder.share, replay.ladder.explained)
+    )
     names = ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
     of_tokens = table(
         ["layer", *(name.replace("_", " ") for name in names)],
@@ -43,15 +45,16 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     )  # fmt: skip
     of_rungs = table(
         ["layer", *(f"cosine: {name}" for name in RUNGS), *(f"apart: {n}" for n in RUNGS[1:3])],
-        [[k, *(f"{row[k]:.4f}" for row in rungs), *(f"{row[k]:.3f}" for row in apart[1:3])]
-         for k in depths],
+        [[k, *("-" if np.isnan(row[k]) else f"{row[k]:.4f}" for row in rungs),
+          *(f"{row[k]:.3f}" for row in apart[1:3])] for k in depths],
         above="from the model to an equation: mean cosine of pairs, and how far from the model",
     )  # fmt: skip
     of_steps = table(
-        ["layer", *(f"apart: {name}" for name in STEPS), "R^2 of one head's output"],
-        [[k + 1, *(f"{row[k]:.3f}" for row in steps), f"{share[k]:.3f}"]
+        ["layer", *(f"apart: {name}" for name in STEPS), *(f"R^2: {name}" for name in STEPS[2:]),
+         "R^2 of one head's output"],
+        [[k + 1, *(f"{row[k]:.3f}" for row in [*steps, *explained[2:], share])]
          for k in range(replay.depth)],
-        above="one layer from the model's own state: how far from its next",
+        above="one layer from the model's own state: how far from its next, R^2 of its step",
     )  # fmt: skip
     pairs: list[tuple[str, Any]] = [
         ("model", replay.model),
@@ -71,7 +74,8 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
         "observed": replay.observed,
         "sizes": replay.sizes,
         "heads": heads,
-        "ladder": {each.name: getattr(replay.ladder, each.name) for each in fields(replay.ladder)},
+        "ladder": {each.name: getattr(replay.ladder, each.name) for each in fields(replay.ladder)}
+        | {"explained": replay.ladder.explained},
     }
     columns: dict[str, FloatArray] = {"layer": np.arange(replay.depth + 1.0)}
     columns |= {name: observed[name] for name in names}

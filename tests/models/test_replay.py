@@ -93,6 +93,7 @@ def test_ladder_of_the_theory_has_one_rung():
     # Its normalisation is N, which leaves directions where they are.
     assert np.abs(found.step_distance[1] - found.step_distance[0]).max() < 1e-13
     assert np.abs(found.step_distance[2:]).max() < 1e-13
+    assert np.abs(found.explained[2:] - 1.0).max() < 1e-13
 
 
 def test_second_rung_is_the_encoder_without_feed_forward(encoder):
@@ -184,7 +185,7 @@ def test_no_measure_of_another_layer_or_text(replayed, where, reason):
 
 def test_words_are_no_encoder():
     """Whoever gives a folder in its place must be told what reads one."""
-    with pytest.raises(TypeError, match=r"encoder must be an encoder, such as mf\.load_encoder"):
+    with pytest.raises(TypeError, match=r"model must be a trained model, such as mf"):
         mf.replay("folder", _TEXT)
 
 

@@ -97,7 +97,7 @@ def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("nowhere one.txt", "config.json: No such file.*`make encoder` installs one"),
+        ("nowhere one.txt", "nowhere: no such file or folder: MODEL is a .gguf file, or a folder"),
         ("FOLDER none.txt", "none.txt: No such file.*- for standard input"),
         ("FOLDER latin.txt", "no text in UTF-8"),
         ("FOLDER one.txt -o there.h5", "use --overwrite to replace it"),

@@ -1,4 +1,4 @@
-"""Picture of a replay of a trained encoder: arrays that are ready to be drawn."""
+"""Picture of a replay of a trained model: arrays that are ready to be drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a trained encoder: a replay layer by layer, and n among N tokens."""
+"""Figures of a trained model: a replay layer by layer, and n among N tokens."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ _SIZE = (9.6, 7.4)
 _LIMIT_SIZE = (6.4, 4.6)
 # Colours of layers, without the palest.
 _FIRST_COLOUR = 0.12
+_MOST_LABELS = 8
 _RUNG_STYLES: tuple[dict[str, Any], ...] = (
     {"color": INK, "marker": "o"},
     {"color": ORDER, "marker": "s"},
@@ -63,19 +64,22 @@ def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
     """Densities of the cosines of pairs, a curve for each depth."""
     colours = _colours(len(picture.similarity))
     for depth, (shares, colour) in enumerate(zip(picture.similarity, colours, strict=True)):
-        axes.stairs(shares, EDGES, color=colour, linewidth=1.4, label=f"{depth}")
+        axes.stairs(
+            shares, EDGES, color=colour, linewidth=1.4, label=_label(depth, len(colours) - 1)
+        )
     occupied = EDGES[:-1][(picture.similarity > 1e-3).any(axis=0)]
     axes.set_xlim(float(occupied.min(initial=0.0)), 1.0)
     axes.set_ylim(0.0)
     axes.set_xlabel("cosine of two tokens")
     axes.set_ylabel("density of pairs")
-    axes.legend(title="layer", ncols=1 + len(colours) // 9)
+    axes.legend(title="layer")
 
 
 def draw_ladder(picture: ReplayPicture, axes: Axes) -> None:
-    """Mean cosine against depth, on each rung."""
+    """Mean cosine against depth, on each rung that the model has."""
     for name, cosines, drawn in zip(RUNGS, picture.cosine, _RUNG_STYLES, strict=True):
-        axes.plot(cosines, label=name, markersize=4, **drawn)
+        if not np.isnan(cosines).all():
+            axes.plot(cosines, label=name, markersize=4, **drawn)
     axes.set_xlabel("layer")
     axes.set_ylabel("mean cosine of pairs")
     axes.legend()
@@ -85,12 +89,12 @@ def draw_betas(picture: ReplayPicture, axes: Axes) -> None:
     """Slope of scores on cosines, against the share of the scores that it explains."""
     for layer, colour in enumerate(_colours(len(picture.betas) + 1)[1:]):
         axes.plot(picture.r2[layer], picture.betas[layer], "o", color=colour, markersize=4,
-                  label=f"{layer + 1}")  # fmt: skip
+                  label=_label(layer + 1, len(picture.betas)))  # fmt: skip
     axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("$R^2$")
     axes.set_ylabel(r"$\beta$ of a head, fitted")
-    axes.legend(title="layer", ncols=1 + len(picture.betas) // 9)
+    axes.legend(title="layer")
 
 
 def draw_values(picture: ReplayPicture, axes: Axes) -> None:
@@ -131,6 +135,11 @@ def _errors(picture: TokenLimitPicture, axes: Axes) -> None:
     axes.set_xlabel("tokens $n$")
     axes.set_ylabel("error of states, relative")
     axes.legend(title="layer", loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def _label(layer: int, layers: int) -> str:
+    """Label of a layer, none for most where there are many."""
+    return f"{layer}" if layer % (1 + layers // _MOST_LABELS) == 0 else "_"
 
 
 def _colours(count: int) -> list[Any]:
