@@ -52,23 +52,34 @@ class OutputFile:
 
     earlier: whether the file holds an earlier result, which stays until the new one has begun: a
     run has a row beyond its start, a study its first result.
+
+    versions: how often it was replaced.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.earlier = False
+        self.versions = 0
         self._left = _identity(path)
         self._seal = b"" if self._left is None else seal_of(path)
+        self._coming: OutputFile | None = None
 
     @property
     def size(self) -> int:
         """Bytes of it, when this process looked last."""
         return 0 if self._left is None else self._left[2]
 
-    def is_now(self, version: OutputFile) -> None:
-        """Take another version for the file, which was renamed onto it."""
-        self._left, self._seal = version._left, version._seal
-        self.earlier = False
+    def expect(self, version: OutputFile) -> None:
+        """Take another version for the file from when it is renamed onto it."""
+        self._coming = version
+
+    def settle(self) -> None:
+        """Take the expected version for the file if it is there: an error may have followed."""
+        version = self._coming
+        if version is not None and _identity(self.path) == version._left:
+            self._left, self._seal, self._coming = version._left, version._seal, None
+            self.earlier = False
+            self.versions += 1
 
     def unchanged(self) -> bool:
         """True if the file that this process saw last is still there, unchanged."""
@@ -76,6 +87,7 @@ class OutputFile:
 
     def check(self) -> None:
         """Refuse another file than the one that was there."""
+        self.settle()
         identity = _identity(self.path)
         if identity == self._left:
             return
@@ -110,8 +122,8 @@ def replace_file(
             reserve(partial, partial.stat().st_size + _MARGIN + room)
             write_hdf5(partial, "w" if source is None else "r+", write)
             seal(partial)
-            version = OutputFile(partial)
-        output.is_now(version)
+            output.expect(OutputFile(partial))
+        output.settle()
 
 
 def replace_text(output: OutputFile, text: str) -> None:
@@ -119,8 +131,8 @@ def replace_text(output: OutputFile, text: str) -> None:
     with uninterrupted():
         with replacing(output.path, output.check) as partial:
             partial.write_text(text, encoding="utf-8")
-            version = OutputFile(partial)
-        output.is_now(version)
+            output.expect(OutputFile(partial))
+        output.settle()
 
 
 def _identity(path: Path) -> tuple[int, int, int, int] | None:

@@ -84,8 +84,25 @@ def record(
         with spent.during("writing"):
             replace_file(output, None, create)
 
+    versions, coming = output.versions, RUNNING
+
+    def settle() -> None:
+        """Forget what the file holds: rows must not be written twice."""
+        nonlocal written, versions, events, last_time
+        output.settle()
+        if output.versions > versions:
+            pending.clear()
+            last_time = reached
+            events += len(happened)
+            happened.clear()
+            versions, written = output.versions, coming
+
     def flush(status: str) -> float:
-        nonlocal written, events, last_time
+        nonlocal coming
+        # The flush before may have failed when the file was in its place.
+        settle()
+        if is_finished(written):
+            return 0.0
         if output.earlier and not is_finished(status) and reached <= 0.0:
             return 0.0
         began = clock.perf_counter()
@@ -111,18 +128,14 @@ def record(
             room += 2 * run_writer.checkpoint_bytes(last.checkpoint)
             # Weights beside the points of the state that is kept in place of the one before.
             room += 2 * run_writer.nbytes(last.measure) if keep_state == "last" else 0
-        # Rows must not be written twice: an interrupt waits until they are forgotten here.
+        coming = status
         with uninterrupted(), spent.during("writing"):
             try:
                 replace_file(output, None if output.earlier else output.path, write, room)
             except OutputError as error:
                 steps = 0 if last is None else last.checkpoint.steps
                 raise SimulationError(last_time, steps, str(error)) from error
-            pending.clear()
-            last_time = reached
-            events += len(happened)
-            happened.clear()
-            written = status
+            settle()
         return clock.perf_counter() - began
 
     flushed, cost, size = clock.perf_counter(), 0.0, 0
@@ -145,8 +158,6 @@ def record(
         flush(stopped(error))
         raise
     except BaseException as error:
-        if is_finished(written):
-            raise
         flush(cut_short(error, f"at t = {reached:.6g}"))
         raise
 

@@ -244,6 +244,26 @@ def test_interrupt_of_the_last_write_leaves_a_completed_run(path, monkeypatch):
     assert load(path).status == "completed"
 
 
+@pytest.mark.parametrize("after", ["renaming", "taking the new version"])
+def test_no_memory_after_a_write_doubles_nothing(path, eager, monkeypatch, after):
+    """The file would be taken for another program's, stay "running", or hold rows twice."""
+    owner, name = (os, "replace") if after == "renaming" else (OutputFile, "settle")
+    real, done = getattr(owner, name), []
+
+    def then_none(*arguments):
+        real(*arguments)
+        third = path.exists() and len(load(path).time) == 2 and not done
+        if third:
+            done.append(1)
+            raise MemoryError
+
+    monkeypatch.setattr(owner, name, then_none)
+    with pytest.raises(MemoryError):
+        list(recording(path, snapshots(9)))
+    run = load(path)
+    assert (run.time.tolist(), run.status) == ([0.0, 1.0], "failed at t = 1")
+
+
 def test_disk_that_fills_up_ends_the_run_with_its_reason(path, eager, monkeypatch):
     """A full disk would look like a wrong input, or lose what was written."""
     real = recorder.replace_file
