@@ -151,10 +151,10 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
     result = "; ".join(filter(None, [f"{failed} fail" if failed else "", broken])) or "all pass"
     parts = [
         "# Verification",
-        "Written by `make verify`, which runs every check and takes about ten minutes on two "
-        "cores; not edited by hand. A row is a check with all its cases (manifolds, kernels, "
-        "flows, sizes) and shows the worst of them: the one nearest to its tolerance. Errors are "
-        "absolute unless the row says otherwise; densities and moments are of order one.",
+        "Written by `make verify`, which runs every check; not edited by hand. A row is a check "
+        "with all its cases (manifolds, kernels, flows, sizes) and shows the worst of them: the "
+        "one nearest to its tolerance. Errors are absolute unless the row says otherwise; "
+        "densities and moments are of order one.",
         f"{len(everything)} checks of {cases} cases: {result}. " + reporting.origin(LIBRARIES),
     ]
     for section, found in by_section.items():
