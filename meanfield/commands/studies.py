@@ -67,7 +67,7 @@ def execute_study(
     folder = path.with_suffix(".parts")
     if options.collect:
         return _collect(request, options, path, folder)
-    part = asked_part(options)
+    part = chosen_part(options)
     if part is not None:
         request, path = request_of_part(request, part), folder / part.file(path.suffix)
         folder.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def _collect(request: Request[Any], options: argparse.Namespace, path: Path, fol
     return 0
 
 
-def asked_part(options: argparse.Namespace) -> Part | None:
+def chosen_part(options: argparse.Namespace) -> Part | None:
     """Part that --part asks for, which goes on with what is there."""
     if options.part is None:
         return None

@@ -10,7 +10,7 @@ from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import check_memory, largest_need
 from meanfield.commands.streams import say
-from meanfield.commands.studies import asked_part, pool, with_bar
+from meanfield.commands.studies import chosen_part, pool, with_bar
 from meanfield.results.sweep_report import sweep_report
 from meanfield.runfile import Config
 from meanfield.runfile.config import ALL_KEYS
@@ -33,7 +33,7 @@ def execute(options: argparse.Namespace) -> int:
     folder = Path(options.output or source.with_name(f"{source.stem}-sweep"))
     parameters = parameters_of(options.over, ALL_KEYS, options.set)
     check_plot(options)
-    part = _FIRST if options.collect else asked_part(options)
+    part = _FIRST if options.collect else chosen_part(options)
     spent, largest = WallTime(), _Largest()
     with spent.during("setup"):
         plan, first = planned(

@@ -51,7 +51,7 @@ class Part:
         return f"{self.index}/{self.count}"
 
     def members(self, total: int) -> range:
-        """Numbers of its members among those of a study."""
+        """Numbers of its members in a study of so many."""
         return range(self.index, total, self.count)
 
     def file(self, ending: str) -> str:
@@ -146,7 +146,7 @@ class PartStudy(Study[Table, Results]):
         return self.inner.empty()
 
     def lacking(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Of its own members those that are not there."""
+        """Members of this part that a table lacks."""
         lacking = self.inner.lacking(table).copy()
         for row, mine in enumerate(lacking):
             mine[len(self.numbers(row)) :] = False

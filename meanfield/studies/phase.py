@@ -354,7 +354,7 @@ class PhaseOptions:
     runs: int = 1
 
     def facts(self) -> dict[str, Any]:
-        """What a file must agree with to go on, and the betas that may grow."""
+        """Options that a file must agree with to go on; betas may grow."""
         first = problem_attributes(next(iter(self.problems.values())))
         kept = ("manifold", "normalization", "strength")
         kernels = {each.zonal.kernel.name for each in self.problems.values()} - {"linear"}

@@ -99,7 +99,7 @@ class Member:
 
     @property
     def finished(self) -> bool:
-        """True if the run reached its end, its stop rule ended it, or nobody needs it."""
+        """True if the run reached its end, its stop rule ended it, or it was left out."""
         return is_finished(self.status) or self.status == LEFT_OUT
 
 
@@ -422,7 +422,7 @@ def last_value(run: Run, observable: str, time: float | None = None) -> float:
 
 
 def _filled(values: FloatArray, sweep: Sweep) -> FloatArray:
-    """Values with those of the nearest run where an adaptive sweep left a member out."""
+    """Fill in members that an adaptive sweep left out: each takes the value of the nearest run."""
     out = np.array([member.status == LEFT_OUT for member in sweep.members]).reshape(sweep.shape)
     if not out.any():
         return values

@@ -142,6 +142,6 @@ def _halves(interval: tuple[int, int]) -> list[tuple[int, int]]:
 
 
 def _differ(values: FloatArray, jump: float) -> bool:
-    """Whether values differ by more than a jump; one that is there and one that is not do."""
+    """True if values differ by more than a jump, or if only some are NaN."""
     there = values[~np.isnan(values)]
     return there.size > 0 and (there.size < values.size or bool(np.ptp(there) > jump))
