@@ -85,11 +85,7 @@ def execute_study(
     if not options.quiet:
         done = "the results." if begun else f"all the {things} asked for: nothing to do."
         say(f"{path} holds {done}")
-    if part is not None:
-        return 0
-    study = read_result(path, request.kind)
-    answer(options, full_report(study, path), study)
-    return 0
+    return 0 if part is not None else _answer(request, options, path)
 
 
 def _collect(request: Request[Any], options: argparse.Namespace, path: Path, folder: Path) -> int:
@@ -101,6 +97,11 @@ def _collect(request: Request[Any], options: argparse.Namespace, path: Path, fol
     if missing:
         say(f"meanfield: {path}: {missing}.")
         return 1
+    return _answer(request, options, path)
+
+
+def _answer(request: Request[Any], options: argparse.Namespace, path: Path) -> int:
+    """Print the study of a file, and draw it; exit status 0."""
     study = read_result(path, request.kind)
     answer(options, full_report(study, path), study)
     return 0

@@ -69,9 +69,7 @@ def complete(
         plan()
     stored = read_result(path, request.kind) if resume and path.exists() else None
     if stored is not None:
-        _check_part(request, stored, path)
-        if request.tables is not None:
-            _check_document(request, request.tables, stored, path)
+        _check_document(request, stored, path)
     if request.left is None:
         _check_plan(request, plan(), stored, path)
         left = len(plan().missing(_table(plan(), stored)))
@@ -124,9 +122,7 @@ def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrit
     for part, file in parts_in(folder, path.suffix):
         mine = request_of_part(request, part)
         stored = read_result(file, request.kind)
-        _check_part(mine, stored, file)
-        if request.tables is not None:
-            _check_document(mine, request.tables, stored, file)
+        _check_document(mine, stored, file)
         study = PartStudy(plan, part)
         _check_plan(request, study, stored, file)
         table = study.put_into(table, study.resumed(stored))
@@ -135,9 +131,7 @@ def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrit
     lacking = plan.lacking(table)
     if path.exists() and not overwrite:
         before = read_result(path, request.kind)
-        _check_part(request, before, path)
-        if request.tables is not None:
-            _check_document(request, request.tables, before, path)
+        _check_document(request, before, path)
         _check_plan(request, plan, before, path)
         lost = int((lacking & ~plan.lacking(plan.resumed(before))).sum())
         if lost:
@@ -191,24 +185,22 @@ def python_call() -> Iterator[None]:
         raise KeyboardInterrupt(str(error).replace("--resume", "resume=True")) from None
 
 
-def _check_part(request: Request[Any], stored: Any, path: Path) -> None:
-    """Refuse a part in the place of a study, and the other way round."""
+def _check_document(request: Request[Any], stored: Any, path: Path) -> None:
+    """Refuse to resume another part, a study of another run file, or one that would shrink."""
     here, there = ("" if request.part is None else str(request.part),
                    stored.attributes.get("part", ""))  # fmt: skip
     if here != there:
         names = [f"part {each}" if each else "a study that is no part" for each in (there, here)]
         raise ConfigError(f"{path} is {names[0]}, expected {names[1]}. Choose another -o.")
-
-
-def _check_document(request: Request[Any], tables: dict[str, Any], stored: Any, path: Path) -> None:
-    """Refuse to resume a study of another run file, or one that would shrink."""
+    if request.tables is None:
+        return
     section, wanted = STUDY_COMMANDS.get(request.kind, request.kind), request.options
     # A study may only grow, and the sections of others do not act on it.
     free: dict[str, tuple[str, ...] | None] = {"compare": None, "ensemble": None, "output": None}
     # Parts agree on their members, and do not grow.
     free |= {section: () if request.part else ("tokens", "runs")}
     free |= {"time": None} if section == "ensemble" else {}
-    check_continues(request.label, tables, request.idle, stored.attributes, path, free)
+    check_continues(request.label, request.tables, request.idle, stored.attributes, path, free)
     lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
     if lost or (request.part is None and stored.runs > wanted.runs):
         what = f"tokens lacks {lost[0]}, which" if lost else f"runs = {wanted.runs} is fewer than"
