@@ -25,11 +25,27 @@ tolerance = 1e-8
 """
 """Run file without times."""
 
+SMALL = """\
+problem = { manifold = "circle", beta = 3.0, normalization = "none" }
+initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
+representation = { tolerance = 1e-4 }
+time = { end = 1.0, save = 2 }
+"""
+"""Run file of studies of short runs, without a section of theirs."""
+
 TEXT = f"""title = "small"
 {CIRCLE}[time]
 end = 20.0
 save = 9
 """
+
+
+def digest(path: Path) -> Any:
+    """Status and hash of a study, or of each member of a sweep: the same for equal bits."""
+    made = mf.load(path)
+    if isinstance(made, mf.Sweep):
+        return [(member.status, member.result_hash) for member in made.members]
+    return made.attributes["status"], made.attributes["result_hash"]
 
 
 class Folder:

@@ -1,19 +1,19 @@
 """Studies in parts, as the tasks of a job array make them, and what collects them."""
 
 import pytest
+from run_folder import SMALL, digest
 
 import meanfield as mf
 from meanfield.store.locks import writer_lock
 from meanfield.studies.parts import Part, part_of
 
-CONFIG = """\
-problem = { manifold = "circle", beta = 3.0, normalization = "none" }
-initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
-representation = { tolerance = 1e-4 }
-time = { end = 1.0, save = 2 }
+CONFIG = (
+    SMALL
+    + """\
 compare = { tokens = [10, 20], runs = 4 }
 ensemble = { tokens = [10, 20, 30], runs = 5 }
 """
+)
 DIAGRAM = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--until", "4",
            "--save", "5", "--runs", "7", "--score", "goe")  # fmt: skip
 OVER = ("--over", "problem.beta=1:2:3", "--over", "problem.normalization=softmax,none")
@@ -24,14 +24,6 @@ def words(name, config):
     """A study without its output."""
     given = {"diagram": DIAGRAM, "phase": PHASE, "sweep": (config, *OVER)}.get(name, (config,))
     return (name, *given, *(() if "--quiet" in given else ("--quiet",)))
-
-
-def digest(path):
-    """What decides whether results are equal to the bit."""
-    made = mf.load(path)
-    if isinstance(made, mf.Sweep):
-        return [(member.status, member.result_hash) for member in made.members]
-    return made.attributes["result_hash"], made.attributes["status"]
 
 
 STUDIES = ("compare", "ensemble", "diagram", "phase", "sweep")

@@ -7,16 +7,9 @@ from collections import Counter
 
 import pytest
 from children import ask, command, traced, warm
+from run_folder import SMALL, digest
 
-import meanfield as mf
-
-CONFIG = """\
-problem = { manifold = "circle", beta = 3.0, normalization = "none" }
-initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
-representation = { tolerance = 1e-4 }
-time = { end = 1.0, save = 2 }
-ensemble = { tokens = [10, 20], runs = 1000 }
-"""
+CONFIG = SMALL + "ensemble = { tokens = [10, 20], runs = 1000 }\n"
 PROCESSES = 40
 ALONE = ["--workers", "1", "--threads", "1", "--quiet"]
 
@@ -39,14 +32,6 @@ def many(folder, commands, **faults):
         for i, words in enumerate(commands)
     ]  # fmt: skip
     return ask(requests=requests, processes=PROCESSES)
-
-
-def digest(path):
-    """What decides whether results are equal to the bit."""
-    made = mf.load(path)
-    if isinstance(made, mf.Sweep):
-        return [(member.status, member.result_hash) for member in made.members]
-    return made.attributes["result_hash"], made.attributes["status"]
 
 
 @pytest.mark.parametrize(("name", "tasks"), [("ensemble", 1000), ("sweep", 100)])

@@ -16,16 +16,16 @@ import h5py
 import numpy as np
 import pytest
 from children import STOPPING, command, info, leftovers, traced, warm
+from run_folder import SMALL
 
 KILL = signal.SIGKILL
-CONFIG = """\
-problem = { manifold = "circle", beta = 3.0, normalization = "none" }
-initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
-representation = { tolerance = 1e-4 }
-time = { end = 1.0, save = 2 }
+CONFIG = (
+    SMALL
+    + """\
 compare = { tokens = [10, 20], runs = 3 }
 ensemble = { tokens = [10, 20], runs = 40 }
 """
+)
 # What tells which results are there.
 DONE = {"compare": "distances", "ensemble": "counts"}
 
