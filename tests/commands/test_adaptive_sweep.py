@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import distance_transform_edt
 
 import meanfield as mf
 from meanfield.studies.sweep_results import last_value
@@ -56,6 +57,17 @@ def test_both_sides_of_every_boundary_are_run(plateaus):
             )[1:-1, 1:-1]
             assert beside[jumps].all()
     assert done.sum() < done.size / 5
+
+
+@pytest.mark.parametrize(("count", "runs"), [(65, 400), (257, 1490)])
+def test_runs_of_an_arc_are_those_of_the_page(count, runs):
+    """docs/sweeps.md would promise other savings; the filled diagram would be wrong somewhere."""
+    x, y = grid(count)
+    values = 1.0 * (x**2 + y**2 > 0.5)
+    done = refined(values, [True, True])
+    assert done.sum() == runs
+    nearest = distance_transform_edt(~done, return_distances=False, return_indices=True)
+    np.testing.assert_array_equal(values[tuple(nearest)], values)
 
 
 def test_a_plain_costs_the_coarse_grid():
