@@ -20,7 +20,6 @@ from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import run_missing
 from meanfield.studies.parts import MOST_PARTS, Part
 from meanfield.studies.sweep_results import Sweep
-from meanfield.studies.sweeps.adaptive import adaptive_plan
 from meanfield.studies.sweeps.start import collect_sweep, held, planned
 
 # The first member alone is checked: parts have checked theirs.
@@ -45,9 +44,8 @@ def execute(options: argparse.Namespace) -> int:
             watch=check_interrupt,
             look=largest.see,
             part=part,
+            adaptive=options.adaptive,
         )
-    if options.adaptive is not None:
-        plan = adaptive_plan(plan, first, options.adaptive)
     if options.collect:
         sweep, missing = collect_sweep(plan, first, overwrite=options.overwrite)
         if missing:

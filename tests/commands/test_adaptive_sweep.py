@@ -140,4 +140,4 @@ def test_resumed_choice_is_that_of_one_sweep(config, tmp_path, cli, monkeypatch)
 def test_goal_that_is_none_is_refused(config, tmp_path, cli, options, message):
     """All members would be run, or none, without a word."""
     assert message in cli.refused("sweep", config, *OVER, "-o", tmp_path / "x", *options)
-    assert not (tmp_path / "x" / "sweep.json").exists()
+    assert not (tmp_path / "x").exists()

@@ -91,8 +91,8 @@ def adaptive_plan(plan: SweepPlan, first: Config, goal: str) -> SweepPlan:
     if plan.part is not None:
         raise ValueError("an adaptive sweep chooses as it goes: leave out --part and --collect.")
     names = [each if isinstance(each, str) else each.name for each in first.output.observables]
-    if observable not in ("clusters", "time", *names):
-        remedy = list_names(observable, ("clusters", *names))
+    if observable not in (*names, "time"):
+        remedy = list_names(observable, (*names, "time"))
         raise ValueError(f"{observable} is no observable of these runs. {remedy}")
     own = {each.name: getattr(plan, each.name) for each in fields(plan)}
     return AdaptiveSweep(**own, observable=observable, jump=jump, level=level)

@@ -23,6 +23,7 @@ from meanfield.store.sweep_file import INDEX, INDEX_BEGINNING, PARTS, read_index
 from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.parts import Part, missing_parts, parts_in
 from meanfield.studies.sweep_results import Member, Parameter, Sweep, value_words
+from meanfield.studies.sweeps.adaptive import adaptive_plan
 from meanfield.studies.sweeps.plan import SweepPlan, Task, digest_of
 
 RUN_FILE = "sweep.toml"
@@ -42,6 +43,7 @@ def planned(
     watch: Callable[[], None] | None = None,
     look: Callable[[Config], None] = lambda config: None,
     part: Part | None = None,
+    adaptive: str | None = None,
 ) -> tuple[SweepPlan, Config]:
     """Plan of a sweep, and the run file of its first member; every member is checked.
 
@@ -50,6 +52,7 @@ def planned(
     code, watch: as of a `SweepPlan`.
     look: called with the run file of each member.
     part: whose members are checked and run; all by default.
+    adaptive: the goal of an adaptive sweep.
     """
     tasks: list[Task] = []
     first: Config | None = None
@@ -78,11 +81,11 @@ def planned(
                 )
             names[digest] = name
             tasks.append(Task(number, file, settings, name, digest))
-    assert first is not None
-    plan = SweepPlan(
-        source, folder, tuple(fixed), code, watch, tuple(parameters), tuple(tasks), part
-    )
-    return plan, first
+        assert first is not None
+        plan = SweepPlan(
+            source, folder, tuple(fixed), code, watch, tuple(parameters), tuple(tasks), part
+        )
+        return plan if adaptive is None else adaptive_plan(plan, first, adaptive), first
 
 
 def collect_sweep(plan: SweepPlan, first: Config, *, overwrite: bool) -> tuple[Sweep, str]:

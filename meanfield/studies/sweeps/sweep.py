@@ -30,7 +30,6 @@ from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import python_call, run_missing, study_pool
 from meanfield.studies.study import Execution, Request, Runs
 from meanfield.studies.sweep_results import Parameter, Sweep
-from meanfield.studies.sweeps.adaptive import adaptive_plan
 from meanfield.studies.sweeps.start import RUN_FILE, held, planned
 from meanfield.terms.kernels import KERNELS
 
@@ -139,9 +138,7 @@ def sweep(
         text = _text_of(of) if isinstance(of, Problem) else None
         code: Permission = "anywhere" if allow_code else "inside"
         with _source(of, text, place) as source:
-            plan, first = planned(source, parameters, fixed, place, code=code)
-        if adaptive is not None:
-            plan = adaptive_plan(plan, first, adaptive)
+            plan, first = planned(source, parameters, fixed, place, code=code, adaptive=adaptive)
         if text is not None:
             plan = replace(plan, source=place / RUN_FILE)
         with (
