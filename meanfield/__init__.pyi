@@ -81,6 +81,7 @@ from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagra
 from meanfield.studies.collapse_times import CollapseTimes, collapse_times
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.corrected_runs import CorrectedRuns
 from meanfield.studies.ensemble import ensemble
 from meanfield.studies.ensemble_moments import ensemble_moments
 from meanfield.studies.ensemble_results import Ensemble
@@ -99,15 +100,15 @@ from meanfield.verification import verify
 
 __all__ = [
     "Attention", "Axial", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
-    "ClusterTree", "CollapseTimes", "ConvergenceStudy", "Density", "Ensemble", "Euclidean",
-    "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian", "GivenFrequencies", "Head",
-    "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape", "LinearDrift", "LinearOperator",
-    "Lorentzian", "Measure", "MergingDiagram", "PairCorrelation", "PhaseDiagram", "PhasePoint",
-    "Problem", "RandomHead", "Replay", "Run", "SA", "Seen", "SimulationError", "Sphere",
-    "Stage", "StationaryState", "Sweep", "TokenLimit", "USA", "UniformSpread", "VectorField",
-    "action_bound", "attention_matrix", "bifurcation_diagram", "certified_collapse",
-    "certified_radius", "check", "closest_pair_survival", "cluster_rates", "cluster_tree",
-    "collapse_times", "configuration", "contraction_rates", "convergence_study",
+    "ClusterTree", "CollapseTimes", "ConvergenceStudy", "CorrectedRuns", "Density", "Ensemble",
+    "Euclidean", "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian", "GivenFrequencies",
+    "Head", "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape", "LinearDrift",
+    "LinearOperator", "Lorentzian", "Measure", "MergingDiagram", "PairCorrelation",
+    "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run", "SA", "Seen",
+    "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit", "USA",
+    "UniformSpread", "VectorField", "action_bound", "attention_matrix", "bifurcation_diagram",
+    "certified_collapse", "certified_radius", "check", "closest_pair_survival", "cluster_rates",
+    "cluster_tree", "collapse_times", "configuration", "contraction_rates", "convergence_study",
     "critical_diffusivity", "critical_points", "critical_widths", "dominant_degree", "ensemble",
     "ensemble_moments", "equiangular_beta", "equiangular_cosine", "equiangular_layers",
     "equiangular_time", "exponential", "fluctuations", "from_density", "from_function",

@@ -28,6 +28,7 @@ RESULT_KINDS = {
     "phase_diagram": "PhaseDiagram",
     "bifurcation_diagram": "BifurcationDiagram",
     "fluctuations": "Fluctuations",
+    "corrected_runs": "CorrectedRuns",
 }
 """Kind of a study file -> the public name of its result."""
 
@@ -71,6 +72,7 @@ MAKERS = {
     "Density.plot": "figures.draw.measure:measure_figure",
     "Ensemble.plot": "figures.draw.ensemble:ensemble_figure",
     "Ensemble.report": "results.study_reports:study_report",
+    "CorrectedRuns.plot": "figures.draw.prediction:corrected_runs_figure",
     "Fluctuations.plot": "figures.draw.fluctuations:fluctuations_figure",
     "Fluctuations.report": "results.run_report:fluctuations_report",
     "LimitShape.plot": "figures.draw.hulls:limit_shape_figure",

@@ -13,7 +13,7 @@ from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.problem_options import flow_of, kernel_of
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
-from meanfield.commands.studies import execute_study
+from meanfield.commands.studies import check_needs_output, execute_study
 from meanfield.errors import one_line
 from meanfield.problem import Problem
 from meanfield.results.phase_report import phase_report
@@ -50,9 +50,7 @@ def execute(options: argparse.Namespace) -> int:
         except ContinuationError as error:
             say(f"meanfield: {one_line(str(error))}")
             return 1
-    for name in ("resume", "overwrite", "part", "collect", "workers", "scheduler"):
-        if getattr(options, name):
-            raise ValueError(f"--{name} is for points in a file: give -o OUT.h5.")
+    check_needs_output(options, "workers", "scheduler")
     last: list[Branch] = []
 
     def watch(branches: Iterable[Branch]) -> Iterator[Branch]:

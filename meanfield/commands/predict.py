@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -11,16 +12,18 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.commands.answers import answer, check_plot
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.progress import with_progress
-from meanfield.commands.studies import pool
+from meanfield.commands.studies import check_needs_output, execute_study, pool
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.results.prediction_report import prediction_report
+from meanfield.results.report import Report
 from meanfield.runfile.initial_files import tokens_from_file
 from meanfield.runfile.keys import located
 from meanfield.runfile.python_file import Folder
 from meanfield.spectrum.cluster_counts import potential_variances
 from meanfield.studies.corrected_law import default_corrected_samples
-from meanfield.studies.prediction import predict_clusters
+from meanfield.studies.corrected_runs import CorrectedRuns, corrected_request
+from meanfield.studies.prediction import ClusterPrediction, predict_clusters
 
 # Seconds until a sign of life.
 _FIRST_LINE = 1.0
@@ -35,6 +38,9 @@ def execute(options: argparse.Namespace) -> int:
     check_plot(options)
     tokens = _tokens(problem, options)
     count = tokens if isinstance(tokens, int) else len(tokens)
+    if options.output is not None:
+        return _keep(problem, tokens, count, options)
+    check_needs_output(options)
     with pool(options, _processes(problem, count, options), problem) as executor:
         prediction = predict_clusters(
             problem,
@@ -50,18 +56,45 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
+def _keep(
+    problem: Problem, tokens: int | FloatArray, count: int, options: argparse.Namespace
+) -> int:
+    """Predict by short runs that a file keeps."""
+    request = corrected_request(problem, count, _runs(problem, count, options), options.seed)
+
+    def answered(study: CorrectedRuns) -> tuple[Report, ClusterPrediction]:
+        prediction = predict_clusters(
+            problem,
+            tokens,
+            samples=options.samples,
+            seed=options.seed,
+            corrected=False,
+            progress=_progress,
+        )
+        prediction = replace(prediction, corrected=study.law, merge_times=study.quartiles)
+        return prediction_report(prediction), prediction
+
+    return execute_study(request, options, answered=answered)
+
+
+def _runs(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
+    """Number of short runs, also by default."""
+    if options.runs is not None:
+        return int(options.runs)
+    degree = len(potential_variances(problem, tokens)) - 1
+    return default_corrected_samples(min(problem.manifold.dimension, 2), degree)
+
+
 def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
     """Processes that are worth their start, or those asked for."""
     if options.workers is not None:
         return int(options.workers)
     dimension = min(problem.manifold.dimension, 2)
     degree = len(potential_variances(problem, tokens)) - 1
-    runs = options.runs
-    runs = default_corrected_samples(dimension, degree) if runs is None else runs
     worth = _RUNS_ON_CIRCLE
     if dimension == 2:
         worth = max(1, int(_RUNS_ON_SPHERE * (_DEGREE / max(degree, 1)) ** 4))
-    return int(runs) // worth
+    return _runs(problem, tokens, options) // worth
 
 
 def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[IntArray]:

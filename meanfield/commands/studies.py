@@ -15,6 +15,7 @@ from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import Forgiving, say
 from meanfield.engines.threads import threads
 from meanfield.problem import Problem
+from meanfield.results.report import Report
 from meanfield.results.study_reports import full_report
 from meanfield.runfile import Config
 from meanfield.runfile.output import check_path
@@ -23,6 +24,8 @@ from meanfield.store.study_file import STUDY_COMMANDS, read_result
 from meanfield.studies.complete import AnyStudy, Follow, collect, complete, study_pool
 from meanfield.studies.parts import Part, part_of, request_of_part
 from meanfield.studies.study import Execution, Request, Runs
+
+Answered = Callable[[Any], tuple[Report, Any]] | None
 
 
 def study_request(
@@ -50,10 +53,12 @@ def execute_study(
     options: argparse.Namespace,
     config: Config | None = None,
     things: str = "runs",
+    answered: Answered = None,
 ) -> int:
     """Complete a study in the file of a command, draw it and print its report.
 
-    config: the run file of a study that has one; things: what it consists of, for messages.
+    config: the run file of a study that has one; things: what it consists of, for messages;
+    answered: another report, and what is drawn.
     """
     command = label = STUDY_COMMANDS[request.kind]
     path, problem = options.output, None
@@ -66,7 +71,7 @@ def execute_study(
     check_path(f"-o {path}", path, inputs)
     folder = path.with_suffix(".parts")
     if options.collect:
-        return _collect(request, options, path, folder)
+        return _collect(request, options, path, folder, answered)
     part = chosen_part(options)
     if part is not None:
         request, path = request_of_part(request, part), folder / part.file(path.suffix)
@@ -85,10 +90,12 @@ def execute_study(
     if not options.quiet:
         done = "the results." if begun else f"all the {things} asked for: nothing to do."
         say(f"{path} holds {done}")
-    return 0 if part is not None else _answer(request, options, path)
+    return 0 if part is not None else _answer(request, options, path, answered)
 
 
-def _collect(request: Request[Any], options: argparse.Namespace, path: Path, folder: Path) -> int:
+def _collect(
+    request: Request[Any], options: argparse.Namespace, path: Path, folder: Path, answered: Answered
+) -> int:
     """Make the file of a study of its parts; exit status 1 if some are missing."""
     check_plot(options)
     with writer_lock(path) as output:
@@ -97,14 +104,23 @@ def _collect(request: Request[Any], options: argparse.Namespace, path: Path, fol
     if missing:
         say(f"meanfield: {path}: {missing}.")
         return 1
-    return _answer(request, options, path)
+    return _answer(request, options, path, answered)
 
 
-def _answer(request: Request[Any], options: argparse.Namespace, path: Path) -> int:
+def _answer(
+    request: Request[Any], options: argparse.Namespace, path: Path, answered: Answered
+) -> int:
     """Print the study of a file, and draw it; exit status 0."""
     study = read_result(path, request.kind)
-    answer(options, full_report(study, path), study)
+    answer(options, *((full_report(study, path), study) if answered is None else answered(study)))
     return 0
+
+
+def check_needs_output(options: argparse.Namespace, *others: str) -> None:
+    """Refuse options that act on a file alone, without one."""
+    for name in ("resume", "overwrite", "part", "collect", *others):
+        if getattr(options, name):
+            raise ValueError(f"--{name} is for what a file keeps: give -o OUT.h5.")
 
 
 def chosen_part(options: argparse.Namespace) -> Part | None:

@@ -14,7 +14,6 @@ Euler step whose clock lags behind the flow's.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -36,10 +35,17 @@ from meanfield.fields.blocks import (
     tangential,
     unit_vectors,
 )
-from meanfield.files.replacing import OutputError
 from meanfield.papers.merging_results import MergingDiagram, MergingTable
 from meanfield.schemes.replicas import Numbers, replicas_at
-from meanfield.studies.study import Execution, Request, Runs, Study, check_runs, rng_of
+from meanfield.studies.study import (
+    Execution,
+    Request,
+    Runs,
+    Study,
+    check_only_runs_grow,
+    check_runs,
+    rng_of,
+)
 from meanfield.terms.attention import Attention, Head, HeadMatrices
 
 Motion = Literal["flow", "layers"]
@@ -331,20 +337,7 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
 
     def check_resumes(self, stored: MergingDiagram, path: Path, label: str) -> None:
         """Only runs may grow."""
-        before = json.loads(stored.attributes["config"])
-        # As JSON has them, with lists in place of tuples.
-        for name, wanted in json.loads(json.dumps(self.options.facts())).items():
-            if before.get(name) != wanted:
-                raise OutputError(
-                    f"{path} has another {name}: --resume may only add runs. Use --overwrite to "
-                    "start again."
-                )
-        done, runs = stored.done.shape[1], self.options.runs
-        if done > runs:
-            raise OutputError(
-                f"--runs {runs} is fewer than the {done} of {path}: --resume may only add. Use "
-                "--overwrite to start again."
-            )
+        check_only_runs_grow(self.options, stored, path)
 
     def results(self, table: MergingTable) -> MergingDiagram:
         """Diagram of what was counted so far."""

@@ -50,6 +50,7 @@ STUDY_COMMANDS = {
     "diagram": "diagram",
     "replay": "replay",
     "phase_diagram": "phase",
+    "corrected_runs": "predict",
 }
 """Kind of a study file -> the command that writes it, of those that have one."""
 

@@ -46,8 +46,8 @@ _LEAST_GRID_DEGREE = {1: 128, 2: 20}
 _END = 2.0
 # So few tokens carry themselves, at the price of nodes: the cluster rule sees every gap in them.
 _FEW_TOKENS = 1000
-# Samples that are counted together, by dimension: of long runs few, for progress and processes.
-_BLOCK = {1: 20, 2: 2}
+BLOCK = {1: 20, 2: 2}
+"""Samples counted together, by dimension: of long runs few, for progress and processes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +128,10 @@ def corrected_clusters(
     tokens, samples, seed: N, how many samples, and their seed.
     executor: where to run; the clusters are the same.
     """
-    check_movable(problem)
-    check_carries(problem, "the runs of the corrected law", FEATURES - {"diffusion"}, "Use 0.")
-    size = _BLOCK[problem.manifold.dimension]
+    check_has_runs(problem)
+    size = BLOCK[problem.manifold.dimension]
     blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
-    yield from finished(partial(_clusters, problem, tokens, seed), blocks, executor)
+    yield from finished(partial(clusters_of_samples, problem, tokens, seed), blocks, executor)
 
 
 def corrected_counts(
@@ -147,7 +146,13 @@ def corrected_counts(
         yield numbers, np.array([each.count for each in groups])
 
 
-def _clusters(problem: Problem, tokens: int, seed: int, samples: range) -> list[Clusters]:
+def check_has_runs(problem: Problem) -> None:
+    """Refuse a problem whose tokens no run of the corrected law carries."""
+    check_movable(problem)
+    check_carries(problem, "the runs of the corrected law", FEATURES - {"diffusion"}, "Use 0.")
+
+
+def clusters_of_samples(problem: Problem, tokens: int, seed: int, samples: range) -> list[Clusters]:
     """Clusters of some samples; each has random numbers of its own."""
     sampler = _sampler(problem, tokens)
     return [_clusters_of(sampler, sample, seed) for sample in samples]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.fields.blocks import unit_vectors
 from meanfield.observables.clusters import Clusters, cluster_radius
 from meanfield.problem import Problem
@@ -43,18 +43,39 @@ def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
     >>> bool(abs(times[1] / exact - 1.0) < 1e-3)
     True
     """
-    space, quartiles = problem.manifold, MergeTimes()
+    counts = np.array([each.count for each in clusters])
+    return quartiles_by_count(counts, merge_times(problem, clusters, time))
+
+
+def quartiles_by_count(counts: IntArray, times: FloatArray) -> MergeTimes:
+    """Quartiles of times by number of clusters, of those that are numbers.
+
+    >>> quartiles_by_count(np.array([2, 3, 2, 2]), np.array([5.0, 1.0, np.inf, np.nan]))
+    {2: (5.0, 5.0, inf), 3: (1.0, 1.0, 1.0)}
+    """
+    # Without interpolation: a quartile may be infinite.
+    groups = {int(k): times[(counts == k) & ~np.isnan(times)] for k in np.unique(counts)}
+    quartiles = (
+        (k, np.quantile(group, _QUARTILES, method="inverted_cdf").tolist())
+        for k, group in groups.items()
+        if len(group)
+    )
+    return {k: (low, middle, high) for k, (low, middle, high) in quartiles}
+
+
+def merge_times(problem: Problem, clusters: Sequence[Clusters], time: float) -> FloatArray:
+    """Times as in `next_merges`, NaN of single clusters and where tokens do not attract."""
+    space, times = problem.manifold, np.full(len(clusters), np.nan)
     if problem.beta < 0.0 or problem.flow.strength < 0.0:
-        return quartiles
-    for count in sorted({each.count for each in clusters if each.count > 1}):
-        chosen = [each for each in clusters if each.count == count]
-        points = np.stack([space.vectors(each.centre) for each in chosen])
-        masses = np.stack([each.mass / each.mass.sum() for each in chosen])
-        times = _times(problem, points, masses, time)
-        # Without interpolation: a quartile may be infinite.
-        low, middle, high = np.quantile(times, _QUARTILES, method="inverted_cdf")
-        quartiles[count] = (float(low), float(middle), float(high))
-    return quartiles
+        return times
+    counts = np.array([each.count for each in clusters])
+    for count in np.unique(counts[counts > 1]):
+        chosen = np.flatnonzero(counts == count)
+        equal = [clusters[int(i)] for i in chosen]
+        points = np.stack([space.vectors(each.centre) for each in equal])
+        masses = np.stack([each.mass / each.mass.sum() for each in equal])
+        times[chosen] = _times(problem, points, masses, time)
+    return times
 
 
 def _times(problem: Problem, points: FloatArray, masses: FloatArray, time: float) -> FloatArray:

@@ -7,6 +7,7 @@ on other runs. A study that is resumed, or grows, equals the study that runs at 
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from meanfield.arguments import at_least, check_returned
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
+from meanfield.files.replacing import OutputError
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.names import VIEWS
 from meanfield.problem import Problem
@@ -272,6 +274,23 @@ def check_runs(tokens: Sequence[int], name: str, count: int, least: int, seed: i
         raise ValueError(f"{name} must lie between {least} and {_MOST_RUNS}, got {count}.")
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {seed}.")
+
+
+def check_only_runs_grow(options: Any, stored: Any, path: Path) -> None:
+    """Refuse the file of a study without a run file that has other facts, or more runs."""
+    before = json.loads(stored.attributes["config"])
+    # As JSON has them, with lists in place of tuples.
+    for name, wanted in json.loads(json.dumps(options.facts())).items():
+        if before.get(name) != wanted:
+            raise OutputError(
+                f"{path} has another {name}: --resume may only add runs. Use --overwrite to start "
+                "again."
+            )
+    if stored.runs > options.runs:
+        raise OutputError(
+            f"--runs {options.runs} is fewer than the {stored.runs} of {path}: --resume may only "
+            "add. Use --overwrite to start again."
+        )
 
 
 def _consecutive(numbers: npt.NDArray[np.int64], longest: int) -> list[range]:

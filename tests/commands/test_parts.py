@@ -18,15 +18,28 @@ DIAGRAM = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--un
            "--save", "5", "--runs", "7", "--score", "goe")  # fmt: skip
 OVER = ("--over", "problem.beta=1:2:3", "--over", "problem.normalization=softmax,none")
 PHASE = ("--manifold", "circle", "--beta", "2", "4", "5")
+PREDICT = (
+    "--manifold",
+    "circle",
+    "--beta",
+    "4",
+    "--tokens",
+    "50",
+    "--runs",
+    "70",
+    "--samples",
+    "9",
+)
 
 
 def words(name, config):
     """A study without its output."""
-    given = {"diagram": DIAGRAM, "phase": PHASE, "sweep": (config, *OVER)}.get(name, (config,))
+    options = {"diagram": DIAGRAM, "phase": PHASE, "predict": PREDICT, "sweep": (config, *OVER)}
+    given = options.get(name, (config,))
     return (name, *given, *(() if "--quiet" in given else ("--quiet",)))
 
 
-STUDIES = ("compare", "ensemble", "diagram", "phase", "sweep")
+STUDIES = ("compare", "ensemble", "diagram", "phase", "predict", "sweep")
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -181,3 +181,35 @@ def test_processes_are_started_where_runs_are_long():
     assert (
         predict._processes(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), 1000, options) == 0
     )
+
+
+def test_file_of_runs_gives_the_same_prediction(cli, tmp_path, monkeypatch):
+    """Runs that a file keeps would be others, or grow into others."""
+    monkeypatch.undo()
+    path = tmp_path / "x.h5"
+    given = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()]
+    wanted = cli.json(*given, "--runs", 30)
+    assert len(wanted["corrected"]["distribution"]) > 1 and wanted["merge_times"]
+    cli(*given, "-o", path, "--runs", 10, "--quiet")
+    assert cli.json(*given, "-o", path, "--runs", 30, "--resume", "--quiet") == wanted
+    assert mf.load(path).finished.tolist() == [30]
+    picture = mf.load(path).plot()
+    shares = [bar.get_height() for bar in picture.axes[0].patches]
+    assert shares == [*mf.load(path).law.distribution.values()]
+
+
+def test_files_of_runs_that_are_refused(cli, tmp_path):
+    """Runs of two problems would be mixed, or a file would hold nothing."""
+    given, path = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()], tmp_path / "x.h5"
+    cli(*given, "-o", path, "--runs", 2, "--quiet")
+    for options, message in (
+        (("--resume", "--runs", 1), "--runs 1 is fewer than the 2"),
+        (("--resume", "--runs", 2, "--beta", 4), "has another beta"),
+        (("--resume", "--runs", 2, "--seed", 4), "has another seed"),
+        (("--overwrite", "--runs", 0), "runs must lie between 1 and"),
+        (("--overwrite", "--diffusivity", 0.01), "diffusi"),
+        (("--overwrite", "--strength", -1), "nothing grows beyond degree 1"),
+    ):
+        assert message in cli.refused(*given, "-o", path, *options)
+    assert "give -o OUT.h5" in cli.refused(*given, "--part", "0/2")
+    assert mf.load(path).finished.tolist() == [2]

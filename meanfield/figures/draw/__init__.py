@@ -31,6 +31,7 @@ STUDIES = {
     "ensemble": "mean number of clusters against the number of tokens, and its distributions",
     "diagram": "share of merged pairs of tokens over beta and time, with the curve (6.12)",
     "phase_diagram": "what is stable where, jump of order, critical diffusivity over beta",
+    "corrected_runs": "shares of the numbers of clusters of short runs",
     "replay": "pairs of tokens by layer, from the model to an equation, betas, spectra of values",
 }
 """The one figure of each kind of study."""

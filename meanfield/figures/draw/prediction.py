@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,8 @@ from meanfield.figures.draw.style import (
     style,
     title_above,
 )
+from meanfield.studies.corrected_runs import CorrectedRuns
+from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
 
 _WIDTH, _HEIGHT, _BELOW = 9.0, 4.2, {1: 3.2, 2: 4.6}
@@ -83,6 +86,30 @@ def draw_prediction(
     return figure
 
 
+def corrected_runs_figure(
+    result: CorrectedRuns, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Figure:
+    """Shares of the numbers of clusters of short runs."""
+
+    def draw(axes: Axes) -> None:
+        highest = _bars([("corrected law", result.law, ENERGY)], axes)
+        axes.set_xlabel("number of clusters")
+        axes.set_ylabel("share of runs")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+        axes.set_ylim(0.0, 1.4 * highest)
+        axes.legend(loc="upper right")
+
+    if ax is not None:
+        return draw_on(ax, draw, title)
+    with style():
+        figure = new_figure((0.6 * _WIDTH, _HEIGHT), **options)
+        axes = figure.subplots()
+        title = title or f"Clusters of {result.tokens[0]} tokens"
+        title_above(axes, title, facts_title(result.facts))
+        draw(axes)
+    return figure
+
+
 def _rates(picture: PredictionPicture, axes: Axes) -> None:
     """Growth rates as shares of the largest, the dominant and the second degree marked."""
     rates, first, second = picture.rates, picture.dominant, picture.second
@@ -126,6 +153,23 @@ def _laws(picture: PredictionPicture, axes: Axes) -> None:
     laws = [("linear law", picture.linear, ORDER)]
     if picture.corrected is not None:
         laws.append(("corrected law", picture.corrected, ENERGY))
+    highest = _bars(laws, axes)
+    _mark_dominant(picture, axes, 1.06 * highest)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    # Room for the legend above the bars.
+    axes.set_ylim(0.0, 1.6 * highest)
+    axes.margins(x=0.05)
+    axes.legend(loc="upper right")
+    axes.set_title(
+        f"linear mean in closed form {picture.mean_clusters:.4g}",
+        loc="right",
+        color=MUTED,
+        pad=8,
+    )
+
+
+def _bars(laws: Sequence[tuple[str, CountLaw, str]], axes: Axes) -> float:
+    """Shares of numbers of clusters, with their means; the largest share."""
     numbers = [k for _, law, _ in laws for k, p in law.distribution.items() if p >= _LEAST_SHARE]
     counts = np.arange(min(numbers), max(numbers) + 1)
     width = 0.8 / len(laws)
@@ -142,18 +186,7 @@ def _laws(picture: PredictionPicture, axes: Axes) -> None:
         axes.vlines(
             law.mean, 0.0, 1.06 * highest, color=colour, linewidth=1.4, linestyle="--", label=label
         )
-    _mark_dominant(picture, axes, 1.06 * highest)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    # Room for the legend above the bars.
-    axes.set_ylim(0.0, 1.6 * highest)
-    axes.margins(x=0.05)
-    axes.legend(loc="upper right")
-    axes.set_title(
-        f"linear mean in closed form {picture.mean_clusters:.4g}",
-        loc="right",
-        color=MUTED,
-        pad=8,
-    )
+    return highest
 
 
 def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> None:
