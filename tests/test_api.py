@@ -164,6 +164,7 @@ def test_stopped_run_without_states_is_done_at_once(tmp_path):
         assert run.status == "stopped: late" and run.time[-1] == 0.5
 
 
+@pytest.mark.slow
 def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
     """What run files can, Python could not."""
     call = mf.simulate(

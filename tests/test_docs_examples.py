@@ -46,10 +46,13 @@ LONG = {
     "commands.md": "ensemble nine", "getting-started.md": "--runs", "how-to-choose.md": "noisy",
     "numerics.md": "two_cluster_time|sph_harm_y",
 }  # fmt: skip
-CASES = [(name, True) for name in PAGES if name not in LONG] + [
-    pytest.param(name, whole, marks=pytest.mark.slow if whole else ())
-    for name in LONG
-    for whole in (False, True)
+SLOW = {
+    "how-do-i.md", "late-times.md", "layers.md", "misprints.md", "perspective.md", "sweeps.md",
+}  # fmt: skip
+CASES = [
+    pytest.param(name, whole, marks=pytest.mark.slow if whole and name in {*LONG, *SLOW} else ())
+    for name in PAGES
+    for whole in ((False, True) if name in LONG else (True,))
 ]
 
 

@@ -77,6 +77,7 @@ def test_end_never_changes_the_steps(name):
     assert np.array_equal(short[0].moments, long[0].moments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, end, which, tolerance",
     [(*case, [which], 1e-9) for case, which in zip(END.items(), (1, 13, 29, 1), strict=True)]

@@ -212,6 +212,7 @@ def test_tokens_that_pass_each_other_are_found():
     assert verify(along)["order"].passed
 
 
+@pytest.mark.slow
 def test_symmetry_that_rounding_broke_is_found():
     """A three-fold density that became another one would pass, early or late."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])

@@ -50,7 +50,10 @@ save = 2
 """
 
 
-@pytest.mark.parametrize("wing", WINGS)
+# One of them every day, and the graph of imports of all.
+@pytest.mark.parametrize(
+    "wing", [WINGS[0], *(pytest.param(wing, marks=pytest.mark.slow) for wing in WINGS[1:])]
+)
 def test_the_core_works_without_a_wing(wing, tmp_path):
     """The package could not be read, or carried on, without its wings."""
     (tmp_path / "run.toml").write_text(RUN)

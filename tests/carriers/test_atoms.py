@@ -246,6 +246,7 @@ def test_atoms_of_two_clusters_that_become_one_have_met(points):
     assert kinds.count("cluster") - kinds.count("merge") == len(run.measures[-1].points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "manifold", [mf.Circle(), pytest.param(mf.Sphere(), marks=pytest.mark.slow)]
 )

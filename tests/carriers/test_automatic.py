@@ -47,6 +47,7 @@ def run(request) -> mf.Run:
     return mf.simulate(problem_of(flow=request.param), until=1e9, save=times)
 
 
+@pytest.mark.slow
 def test_density_characteristics_atoms_follow_each_other(run):
     """All three occur, in this order, and each hand-over is written down."""
     order = {"density": 0, "characteristics": 1, "atoms": 2}
@@ -78,6 +79,7 @@ def test_one_cluster_is_left(run):
     assert run.observables["energy"][-1] == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [pytest.param(mf.USA, marks=pytest.mark.slow), mf.SA])
 def test_auto_agrees_with_each_representation_in_its_own_range(flow):
     """To 1e-9: density while resolved, characteristics through the collapse, atoms after it."""

@@ -180,6 +180,7 @@ def test_gaussian_tokens_reach_partial_synchrony():
     assert mean == pytest.approx(0.7151739566832, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_tokens_draw_their_frequencies_from_the_law():
     """The seed says which; points and noise come from other numbers."""
     problem = kuramoto(
@@ -288,6 +289,7 @@ def equidistant(until: float, diffusivity: float = 0.0, tau: float = 0.0) -> Com
     return np.asarray((b * np.exp(-1j * k * omega * until)) @ weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("until", "diffusivity", "tolerance"),
     [

@@ -78,6 +78,7 @@ def test_full_disk_is_one_line(folder, form, environment):
     assert done.stderr == "meanfield: output: No space left on device.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "streams",
     [
@@ -99,6 +100,7 @@ def test_characters_that_an_encoding_lacks_are_escaped(folder):
     assert done.stdout.split() == ["title", r"Gr\xf6\xdfe"]
 
 
+@pytest.mark.slow
 def test_progress_bar_leaves_the_terminal_clean(folder, tmp_path):
     """The bar would break on a terminal, where no other test looks."""
     terminal, end = os.openpty()

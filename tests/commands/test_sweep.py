@@ -98,6 +98,7 @@ def test_a_cluster_makes_the_same(cluster, config, tmp_path):
     assert hashes(tmp_path / "here") == hashes(tmp_path / "there")
 
 
+@pytest.mark.slow
 def test_resuming_runs_what_is_missing(config, tmp_path):
     """Members that ended would be run again, those that did not be left, or come out different."""
     folder, whole = tmp_path / "x", tmp_path / "whole"

@@ -23,6 +23,7 @@ def _run(cache: Path, code: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path):
     """A wrong event would print on every start, or leave the user to wonder in silence."""
     code = "from meanfield.engines.elementary import *; print(exp2(3.0), small_sine_cosine(0.0))"

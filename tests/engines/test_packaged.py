@@ -224,6 +224,7 @@ print(exp2(3.0), type(exp2._cache).__name__, len(compiled.compilations))
 """
 
 
+@pytest.mark.slow
 def test_usual_cache_serves_where_that_of_numba_changed(tmp_path: Path) -> None:
     """A numba without the classes that this package extends would not let it start."""
     code = WITHOUT.format(names=["NullCache", "FunctionCache"])

@@ -111,6 +111,7 @@ def test_published_figures_run_the_same_way(own, capsys):
     assert "eigenvalues " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_list_works_from_any_folder(tmp_path):
     """The scripts would be found from the checkout alone."""
     for options in (["--list"], ["published", "--list"]):

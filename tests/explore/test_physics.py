@@ -99,6 +99,7 @@ def test_laws_that_there_are_not_are_told():
         assert said in linear_law(setting, lambda: None)["text"]
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_says_so(monkeypatch):
     """A density that no series resolves would look like one that is done."""
     monkeypatch.setattr("meanfield.explore.physics._SPHERE_DEGREE", 1)

@@ -58,6 +58,7 @@ def test_only_who_knows_the_word_is_answered(server):
     assert get(server, f"/{secret}")[0] == 308
 
 
+@pytest.mark.slow
 def test_answers_are_lines_of_json(server):
     """The page could not read them."""
     status, body = get(server, f"/{server.secret}/run?{FEW}")
@@ -67,6 +68,7 @@ def test_answers_are_lines_of_json(server):
     assert json.loads(line)["kind"] == "refused"
 
 
+@pytest.mark.slow
 def test_the_newest_ends_the_one_before(server):
     """A slider that moves would leave runs behind, each slower than the last."""
     port = server.server_address[1]
@@ -153,6 +155,7 @@ def test_its_port_is_free_again_at_once():
         assert again.server_address[1] == port
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_as_other_commands():
     """It would go on in the background, or end with a traceback."""
     words = [sys.executable, "-m", "meanfield", "explore", "--no-open"]

@@ -19,6 +19,7 @@ def count(made, mangler, cases, seed):
     return ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "ensemble"])
 def test_damaged_file_is_refused_or_right(name, reader, survived):
     """Damage would be a traceback, a crash, another number, or lost for good by going on."""

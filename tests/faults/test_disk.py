@@ -42,6 +42,7 @@ def starved(run, **fault):
     return {0: "harmless", 1: "told, rows kept", 2: "told, nothing begun"}[end.status]
 
 
+@pytest.mark.slow
 def test_few_limits_of_a_run(tmp_path, survived):
     """A full disk would cost what was computed, or seal a file with a hole in it."""
     run = chain(tmp_path, CONFIG, [])

@@ -148,6 +148,7 @@ def run(tmp_path_factory):
     return begun(tmp_path_factory.mktemp("run"), "noisy particles")
 
 
+@pytest.mark.slow
 def test_few_faults_of_each_kind_cost_nothing(run, survived):
     """A power cut, Ctrl-C or the end of a queue would cost the run, or change its result."""
     run.begin_again()

@@ -87,6 +87,7 @@ def test_what_cannot_be_drawn_is_told(call, error, message, tmp_path, monkeypatc
 CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
 
 
+@pytest.mark.slow
 def test_every_kind_is_written_in_every_format(tmp_path):
     """A kind that fails for a run, or writes another format than its suffix, would show here."""
     # Each format by a third of the kinds, each run by half of them: matplotlib writes all axes
@@ -105,6 +106,7 @@ def test_every_kind_is_written_in_every_format(tmp_path):
     assert (tmp_path / "overview.png").read_bytes().startswith(FIRST_BYTES[".png"])
 
 
+@pytest.mark.slow
 def test_figures_are_in_the_unit_of_the_run():
     """A paper's figure would have another clock on its axis than the paper."""
     run = simulate(PROBLEM, until=0.004, unit="paper", save=11)

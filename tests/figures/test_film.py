@@ -180,6 +180,7 @@ def test_mp4_is_a_film(tmp_path):
     assert subprocess.run(check, capture_output=True, check=True).stderr == b""
 
 
+@pytest.mark.slow
 def test_film_without_a_path_is_shown_in_a_notebook(tmp_path):
     """`run.animate()` would ask for a path, or show nothing."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])

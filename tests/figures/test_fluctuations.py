@@ -38,6 +38,7 @@ def test_band_is_where_tokens_are(found):
     np.testing.assert_allclose(picture.mean[0, 0], np.sqrt(np.pi / 4 / tokens), rtol=0.03)
 
 
+@pytest.mark.slow
 def test_particles_are_drawn_over_a_run(found, tmp_path):
     """From Python and from files; other figures have none."""
     tokens = mf.simulate(PROBLEM, until=1.0, save=3, representation="particles", tokens=300, seed=1)

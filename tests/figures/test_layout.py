@@ -42,6 +42,7 @@ def assert_apart(texts):
         assert not overlap, f"{one.get_text()} and {other.get_text()}"
 
 
+@pytest.mark.slow
 def test_overview_has_no_empty_panels():
     """Heads without an energy would leave a panel of nothing on an axis to 0.001."""
     turn = mf.Attention([mf.Head(), mf.Head(value=[[0, -1], [1, 0]])], beta=4.0)
@@ -70,6 +71,7 @@ def test_moments_that_a_symmetry_forbids_are_not_drawn():
     assert spectrum_picture(free).degrees == list(range(1, 9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["energy", "spectrum", "clusters", "overview"])
 def test_names_do_not_overlap(kind):
     """Hand-overs, clusters and degrees would be written on one another."""
@@ -79,6 +81,7 @@ def test_names_do_not_overlap(kind):
             assert_apart(names)
 
 
+@pytest.mark.slow
 def test_no_curve_runs_through_a_name():
     """The name of a hand-over would be struck out by the number of clusters."""
     figure = plot(collapse(), "energy")
@@ -99,6 +102,7 @@ def test_no_curve_runs_through_a_name():
     assert places[0] == places[1]
 
 
+@pytest.mark.slow
 def test_clusters_are_named_above_their_lines():
     """One name below its line and the next above would make the reader guess."""
     axes = next(axes for axes in plot(collapse(), "energy").axes if axes.texts)
@@ -122,6 +126,7 @@ def test_curve_strikes_no_name_of_a_level_through():
         assert [each.get_text() for each in axes.texts if "equal" in each.get_text()] == names
 
 
+@pytest.mark.slow
 def test_legend_of_linear_theory_has_a_line():
     """The legend would name dashes that are not drawn, or lie below the curve that covers them."""
     axes = plot(collapse(), "spectrum").axes[0]
@@ -134,6 +139,7 @@ def test_legend_of_linear_theory_has_a_line():
     assert plot(collapse(), "spectrum", limits=(0.9, 2.0)).axes[0].get_legend() is None
 
 
+@pytest.mark.slow
 def test_times_below_maps_do_not_overlap(mixed_sphere):
     """Names of neighbouring maps would run into each other."""
     figure = plot(mixed_sphere)
@@ -180,6 +186,7 @@ def many_dimensions():
     return mf.simulate(problem, until=40.0, save=81, representation="particles", tokens=40)
 
 
+@pytest.mark.slow
 def test_panels_of_tokens_are_of_one_size():
     """The paths would be small beside their cosines."""
     figure = plot(many_dimensions())

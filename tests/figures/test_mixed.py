@@ -40,6 +40,7 @@ def atoms_alone(run):
     )
 
 
+@pytest.mark.slow
 def test_every_kind_shows_atoms_alone_or_says_why_not(mixed):
     """An empty range of colours would be a traceback; many axes of one figure are quick."""
     run = atoms_alone(mixed)
@@ -57,6 +58,7 @@ def test_every_kind_shows_atoms_alone_or_says_why_not(mixed):
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_film_shows_every_part(mixed):
     """Frames of one part would be empty, or those of two parts the same."""
     with style():
@@ -104,6 +106,7 @@ def test_tokens_are_followed_until_atoms_take_over(mixed_circle, mixed_sphere):
     assert len(tokens[-1]) == 1
 
 
+@pytest.mark.slow
 def test_all_pictures_of_a_run_follow_tokens_once(mixed_circle, mixed_sphere, monkeypatch):
     """An overview, a map, a globe and a film would each solve the same equation."""
     solves = []

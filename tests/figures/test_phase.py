@@ -101,6 +101,7 @@ def test_order_of_the_points_does_not_matter():
         assert np.array_equal(one.get_lines()[0].get_xydata(), other.get_lines()[0].get_xydata())
 
 
+@pytest.mark.slow
 def test_diagram_is_written_and_the_same_every_time(tmp_path):
     """A figure would differ from one run to the next, or be a file that nothing opens."""
     for name in ("one.svg", "other.svg"):

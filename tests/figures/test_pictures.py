@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import meanfield as mf
 from meanfield.described import Facts
@@ -61,6 +62,7 @@ def nothing_computed(*allowed):
     assert not {room for room in rooms if not room.startswith(harmless)}
 
 
+@pytest.mark.slow
 def test_drawing_computes_nothing(mixed):
     """A browser would have to solve equations to show the same."""
     # Every kind draws a run that three representations carried.
@@ -138,6 +140,7 @@ def test_figures_of_numbers_that_no_study_made():
     assert [bar.get_height() for bar in figures[1].axes[-1].patches] == [0.75, 0.25]
 
 
+@pytest.mark.slow
 def test_pictures_do_without_matplotlib():
     """A server that makes pictures for a browser would load half a second of it."""
     code = (

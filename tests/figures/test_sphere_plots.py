@@ -56,6 +56,7 @@ def test_every_kind_is_drawn_on_the_sphere(kind):
     plot(run_of("particles"), kind, dpi=30).canvas.draw()
 
 
+@pytest.mark.slow
 def test_curves_are_drawn_on_the_sphere():
     """The same, of kinds that show no state; many axes of one figure are quick."""
     panels = Figure(figsize=(24.0, 12.0), dpi=30).subplots(4, 6).flat
@@ -66,6 +67,7 @@ def test_curves_are_drawn_on_the_sphere():
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "begin"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
 def test_maps_are_written_as_vectors(suffix, begin, tmp_path):
     """A picture inside a clipping path might fail in another format, or take megabytes."""

@@ -39,6 +39,7 @@ def test_tokens_of_a_density_start_at_equal_masses():
     assert np.abs(moments - density.moments(4)).max() < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_tokens_of_a_density_move_with_it(flow):
     """Dots that do not move with the colours below them would show here."""

@@ -50,6 +50,7 @@ KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds]
          for name, group in (("sphere", "vectors"), ("polytope", "space"))}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_drawn(name):
     """A kind that fails for a run would show here; many axes of one figure are quick."""
@@ -78,6 +79,7 @@ def test_histograms_stand_side_by_side():
         plot(mf.simulate(rings, 0.1, save=2), "histogram")
 
 
+@pytest.mark.slow
 def test_hulls_of_every_limit_are_drawn():
     """One of points, of lines or of intervals would fail."""
     names = ("hyperplanes", "origin", "turning", "product", "solid", "line")
@@ -135,6 +137,7 @@ def test_pictures_of_r_d_are_rescaled():
     assert nearest.max() < 0.01 * np.ptp(solid.shape.levels)
 
 
+@pytest.mark.slow
 def test_films_of_tokens_play(tmp_path):
     """On a sphere with energies, in R^d with lengths."""
     for name in ("sphere", "polytope"):

@@ -70,6 +70,7 @@ def test_a_threefold_density_shifts_no_other_moment(flow, until, variance, shift
     np.testing.assert_allclose(of.shift[-1], [0.0, 0.0, 0.0, shift, 0.0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_sphere_two_ways():
     """No reference knows its shift: about uniform there is none, and sweeps must agree."""
     law = mf.perturbed_uniform([[2, 1, 0.1]])
@@ -81,6 +82,7 @@ def test_the_sphere_two_ways():
     assert np.abs(shift[:, 1]).max() < 1e-12 < 1e-3 < np.abs(shift[:, 2]).max()
 
 
+@pytest.mark.slow
 def test_noise_about_uniform():
     """C_kk = e^{2 lambda t} + D k^2 (e^{2 lambda t} - 1) / lambda, and nothing shifts."""
     flow = mf.Flow(normalized=True, diffusivity=0.05)
@@ -236,6 +238,7 @@ def test_no_tolerance_lets_unresolved_influence_through():
         mf.fluctuations(problem, until=1.0, save=[0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
 def test_fluctuations_come_back_from_their_file(manifold: Any, tmp_path: Path) -> None:
     """A covariance that took minutes would be found again for another figure."""

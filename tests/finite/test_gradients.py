@@ -60,6 +60,7 @@ def zonal_sphere(p):
     return mf.Problem(mf.Sphere(), mf.exponential(p[0]), mf.USA, law, drift=drift)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "at", "until", "unit", "degree"),
     [

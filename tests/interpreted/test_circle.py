@@ -90,6 +90,7 @@ def _moments_of_a_run(normalized: bool, diffusivity: float) -> np.ndarray:
     return mf.simulate(problem, until=0.5, save=2, tolerance=1e-6).moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("diffusivity", [0.0, 0.1])
 def test_runs(agree, normalized, diffusivity):

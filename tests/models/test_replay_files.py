@@ -77,6 +77,7 @@ def test_changed_files_are_told(tmp_path, replayed, name, change):
         mf.load(path)
 
 
+@pytest.mark.slow
 def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
     """Files and standard input; the same numbers again from `info`; a figure."""
     monkeypatch.chdir(tmp_path)

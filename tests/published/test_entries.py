@@ -21,6 +21,7 @@ FIGURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "published"), FIGURES)
 def test_numbers_are_the_published_ones_and_drawn(name, published):
     """A figure would no longer show what its source shows, or could not be drawn or stored."""

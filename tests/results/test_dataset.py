@@ -76,6 +76,7 @@ def test_runs_made_in_python_become_datasets(monkeypatch):
         run.to_xarray()
 
 
+@pytest.mark.slow
 def test_xarray_opens_run_files(path):
     """An axis anywhere in the file without its scale makes xarray warn, hence fail here."""
     run = load(path)

@@ -84,6 +84,7 @@ def test_resumed_run_is_the_uninterrupted_one(folder, name):
     assert same_as_at_once(folder, *overrides).status == "completed"
 
 
+@pytest.mark.slow
 def test_chain_of_many_interruptions_changes_nothing(folder):
     """Small differences would add up."""
     while not folder.output.exists() or load(folder.output).status != "completed":
@@ -122,6 +123,7 @@ def test_completed_run_is_done_at_once(folder):
     assert folder.output.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_larger_end_extends_the_run_and_keeps_what_was_saved(folder):
     """A run too short would start again, or times that no longer fit be removed."""
     folder.run("time.end=10", "time.save=5")
@@ -174,6 +176,7 @@ def test_resume_that_is_interrupted_at_once_says_how_far_it_is(folder):
     assert load(folder.output).status == "failed at t = 10"
 
 
+@pytest.mark.slow
 def test_resume_refuses_another_kernel_of_the_same_name(folder):
     """A function that was edited meanwhile would go on with the state of another problem."""
     kernel = folder.config.with_name("k.py")

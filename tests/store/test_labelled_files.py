@@ -6,6 +6,7 @@ import pytest
 import meanfield as mf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["circle", "sphere"])
 def test_labelled_runs_go_on_equal_to_the_bit(where, tmp_path):
     """A part, a label or the time of the turning frames that were lost would change the run."""

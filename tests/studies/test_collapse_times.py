@@ -20,6 +20,7 @@ def made():
     return mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7)
 
 
+@pytest.mark.slow
 def test_two_tokens_obey_their_law(made):
     """Times would be those of saved times, or of steps, and not of the flow."""
     exact = [mf.two_cluster_time(PROBLEM, angle, cluster_radius(4.0)) for angle in made.angles[0]]
@@ -64,6 +65,7 @@ def test_share_of_runs_is_that_of_their_times():
     assert np.isnan(unmade.survival([1.0])).all() and str(unmade) == repr(unmade)
 
 
+@pytest.mark.slow
 def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
     """A study of a night would be lost, or differ from the study that runs at once."""
     path = tmp_path / "c.h5"

@@ -78,6 +78,7 @@ def test_seed_makes_the_study():
     assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 runs, exponent -0")
 
 
+@pytest.mark.slow
 def test_problem_reaches_other_processes():
     """The study would need one executor only, or depend on which it is."""
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:

@@ -57,6 +57,7 @@ def test_energy_and_pairs_of_tokens_are_those_of_theory():
     assert abs(beside + off - expected.real) < 4.0 * made.of(pairs)[0].error[0]
 
 
+@pytest.mark.slow
 def test_noise_on_the_way_adds_to_the_covariance():
     """Control variates know the draw of tokens alone: of the noise there are as many terms."""
     flow = mf.Flow(normalized=True, diffusivity=0.1)

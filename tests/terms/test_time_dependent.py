@@ -280,6 +280,7 @@ def test_python_runs_of_functions_resume_to_the_bit(tmp_path):
     assert_resumes(tmp_path / "run.h5", problem, 0.1)
 
 
+@pytest.mark.slow
 def test_a_function_of_a_kernel_keeps_the_symmetry_of_the_start():
     """Rounding would grow: 0.35 at t = 3000, where the same number stays at 1e-16."""
     points = 2.0 * np.pi * np.arange(3) / 3.0 + 0.3

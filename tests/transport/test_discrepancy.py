@@ -48,6 +48,7 @@ def test_mean_over_samples_is_exact(beta):
     assert sampled_discrepancy(law, beta, 3) == pytest.approx(mean, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_comparisons_have_it_as_a_metric():
     """Independent tokens of the law at time 0: the mean of its square is known."""
     law = mf.perturbed_uniform([[3, 0.2, 0.0]])

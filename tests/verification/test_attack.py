@@ -114,6 +114,7 @@ def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
     return apart[sure].max(axis=-1, initial=0.0) / given.tolerance, end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", EVERYDAY)
 def test_random_problems_are_right(seed, verified):
     """Each of these runs to its end and is judged there."""

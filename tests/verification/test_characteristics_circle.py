@@ -86,6 +86,7 @@ def test_characteristics_agree_with_the_density(beta, normalized, verified):
     verified("independent methods", what, found - expected, 1e-11)
 
 
+@pytest.mark.slow
 def test_characteristics_go_on_from_a_running_density():
     """The density of a later time as the initial one: what `auto` does."""
     problem = near_uniform(4.0, True)
@@ -98,6 +99,7 @@ def test_characteristics_go_on_from_a_running_density():
     np.testing.assert_allclose(end.moments[:13], expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_moments_converge_through_the_collapse():
     """Beyond the reach of any grid; a tenth of the tolerance changes 1e-11. The rest is slow."""
     problem = near_uniform(4.0, True)

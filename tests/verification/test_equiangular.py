@@ -54,6 +54,7 @@ def test_orthogonal_tokens_keep_one_cosine(name, beta, normalized, carrier, veri
     verified("exact solutions", what, cosines - expected, 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "n, beta, until, cosine",
     [

@@ -60,6 +60,7 @@ def test_layers_of_tokens_are_the_reduced_map(placement):
     assert np.abs(cosines(run) - expected.cosine).max() < 1e-11
 
 
+@pytest.mark.slow
 def test_known_values_of_layers():
     """Gamma at depth 2 (n = 8, beta = 2): numbers of an independent computation; first order."""
     known = {
@@ -238,6 +239,7 @@ def test_layers_of_r_d_add_what_attention_finds():
     refused('must be "post"', replace, problem, layers=Layers(placement="pre"))
 
 
+@pytest.mark.slow
 def test_early_speeds_and_late_gaps():
     """Initial speeds of the placements, and (1 - gamma) r^2 of pre and peri after a long time."""
     for placement, speed in (
@@ -302,6 +304,7 @@ def test_resumed_nodes_go_on_to_the_bit(tmp_path, step):
     assert again.diagnostics["radius_max"][-1] == whole.diagnostics["radius_max"][-1]
 
 
+@pytest.mark.slow
 def test_what_layers_cannot_do_says_so():
     """One line each: vanished lengths, densities, noise, times inside layers, no end."""
     repelled = mf.Problem(

@@ -38,6 +38,7 @@ def merges(run) -> list:
     return [event for event in run.events if event.kind == "merge"]
 
 
+@pytest.mark.slow
 @each(
     "flow", [mf.USA, mf.SA], mass=[0.5, 0.9, 1.0 - 1e-6], beta=[1.0, slow(5.0), slow(25.0), 100.0]
 )

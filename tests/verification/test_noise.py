@@ -188,6 +188,7 @@ def test_fold_symmetry_is_kept(flow, fold, verified):
         verified("symmetry", what, c[np.arange(len(c)) % fold != 0], 2e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
 def test_mirror_symmetry_is_kept(flow, verified):
     """Even about 0.8: c_k e^{0.8 ik} stays real, and the phase of c_1 where it was."""

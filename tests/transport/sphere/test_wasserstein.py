@@ -209,6 +209,7 @@ def test_bracket_of_a_linear_density_holds_its_distance():
     assert found.lower > 0.9 * 0.6 * np.pi / 8  # measured: 0.917
 
 
+@pytest.mark.slow
 def test_order_does_not_matter():
     """A density given first would be taken for one given second."""
     tokens = random_measure("shifted", 20, np.random.default_rng(0))
@@ -245,6 +246,7 @@ def test_same_measure_is_at_distance_zero():
     assert wasserstein_sphere(UNIFORM, UNIFORM) == Bracket(0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_floor_is_the_mean_distance_of_two_samples():
     """The constant would be wrong: 12 pairs of 500, whose mean has a deviation of 2.4 %."""
     rng = np.random.default_rng(0)
@@ -303,6 +305,7 @@ def test_cells_of_a_density_are_made_once(monkeypatch):
     assert made == [6_000, 6_000]
 
 
+@pytest.mark.slow
 def test_few_tokens_take_few_cells_and_lie_in_the_bracket():
     """A hundred tokens would wait for cells that no sampling asks for; bounds stay bounds."""
     law = mf.von_mises_fisher(2.0).build(SPHERE)

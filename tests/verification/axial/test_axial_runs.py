@@ -131,6 +131,7 @@ def test_small_modes_grow_at_their_rates(verified):
     verified("exact solutions", "axial densities, d = 8, fitted rates", fitted - printed, 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d, beta", [(64, 20.0), (1000, 5.0)])
 def test_many_dimensions_run_through_the_collapse(d, beta):
     """Mass, bounds and the growing energy, where weights at the poles are 1e-200."""

@@ -115,6 +115,7 @@ def test_characteristics_equal_the_density(flow, beta, modes, end, tolerance, ve
         assert found[-1].diagnostics["nodes"] < 2e5
 
 
+@pytest.mark.slow
 def test_stated_error_is_above_the_true_one():
     """The error of coarse cells, known from fine ones, is below what the run says of itself."""
     problem = problem_of(2.0, mf.SA)
@@ -161,6 +162,7 @@ def test_mass_is_exact_and_density_positive_through_a_collapse():
     np.testing.assert_allclose(sizes, np.sqrt(2 * np.arange(9) + 1), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_density_hands_over_to_characteristics():
     """Continued from a density of high degree, they do what the density goes on to do."""
     problem = problem_of(2.0, mf.SA)

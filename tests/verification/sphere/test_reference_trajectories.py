@@ -62,6 +62,7 @@ def test_axisymmetric_run_equals_the_end_of_the_table(axis, verified):
     assert_equals_table(mf.USA, USA, AXES[axis], verified)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", TABLES)
 def test_default_tolerance_is_good_for_nine_digits(flow, verified):
     """What a user gets without asking for more; the acceptance bound is 1e-8."""
