@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arguments import checked
-from meanfield.arrays import Axes, FloatArray
+from meanfield.arrays import Axes, FloatArray, IntArray
 from meanfield.described import ResultBase, data_frame
 from meanfield.errors import list_names
 from meanfield.names import VIEWS
@@ -243,25 +243,30 @@ class Sweep(ResultBase):
     @cached_property
     def observed(self) -> tuple[Run | None, ...]:
         """Runs without their states, None where one has not ended or left no file; kept."""
-        return tuple(
-            self.read(member, "none")
-            if member.status is not None
-            and (member.result_hash is not None or (self.folder / member.file).exists())
-            else None
-            for member in self.members
-        )
+        return tuple(map(self.observed_run, self.members))
+
+    def observed_run(self, member: Member) -> Run | None:
+        """Run of a member without its states, None where it has not ended or left no file."""
+        written = member.result_hash is not None or (self.folder / member.file).exists()
+        return self.read(member, "none") if member.status is not None and written else None
+
+    @property
+    def nearest(self) -> IntArray:
+        """Numbers of members, of the shape of the product; of one left out that of the nearest."""
+        numbers = np.arange(len(self.members)).reshape(self.shape)
+        out = np.array([member.status == LEFT_OUT for member in self.members]).reshape(self.shape)
+        if not out.any():
+            return numbers
+        from scipy.ndimage import distance_transform_edt
+
+        # Words are far apart.
+        steps = [1.0 if parameter.is_numeric else 1e6 for parameter in self.parameters]
+        place = distance_transform_edt(out, steps, return_distances=False, return_indices=True)
+        return np.asarray(numbers[tuple(place)])
 
     def observables(self) -> tuple[str, ...]:
         """Names of what is one number at each saved time, of any run; "clusters" is the count."""
-        names: dict[str, None] = {}
-        for run in self.observed:
-            if run is not None and "clusters/count" in run.observables:
-                names[_NUMBER_OF_CLUSTERS] = None
-        for run in self.observed:
-            for name, values in ({} if run is None else run.observables).items():
-                if values.ndim == 1 and name != "clusters/count":
-                    names[name] = None
-        return tuple(names)
+        return observable_names(self.observed)
 
     @checked
     def values(self, observable: str, *, time: float | None = None) -> FloatArray:
@@ -294,7 +299,7 @@ class Sweep(ResultBase):
         columns = [
             math.nan if run is None else last_value(run, observable, time) for run in self.observed
         ]
-        return _filled(np.array(columns).reshape(self.shape), self)
+        return np.array(columns)[self.nearest]
 
     @checked
     def table(self, observable: str | None = None, *, time: float | None = None) -> Any:
@@ -330,14 +335,29 @@ class Sweep(ResultBase):
         return columns | {"status": self.statuses.ravel()}
 
     @checked
-    def to_xarray(self) -> xarray.Dataset:
+    def to_xarray(self, *, lazy: bool = False) -> xarray.Dataset:
         """Dataset over the parameters, and time where the runs share their saved times.
 
         Saved times are shared if every run has the first saved times of the longest run, each in
         its unit. After an early end values are NaN. Otherwise values are taken at each run's last
         saved time, the variable `last_time`; the attribute `values` says so. Needs xarray.
+
+        Parameters
+        ----------
+        lazy : bool
+            Of Dask arrays: runs are read when their values are computed. The first one that is
+            finished says which saved times and observables there are. Needs dask.
+
+        Returns
+        -------
+        xarray.Dataset
+
+        Raises
+        ------
+        ValueError
+            If no run has finished. Where a lazy array is computed: if a run has other saved times.
         """
-        dataset: xarray.Dataset = VIEWS["Sweep.to_xarray"](self)
+        dataset: xarray.Dataset = VIEWS["Sweep.to_xarray"](self, lazy)
         return dataset
 
     @checked
@@ -413,25 +433,24 @@ class Sweep(ResultBase):
         return ", ".join([*parts, f"{left} not finished"] if left else parts)
 
 
+def observable_names(runs: Sequence[Run | None]) -> tuple[str, ...]:
+    """Names as in `Sweep.observables`, of some runs."""
+    names: dict[str, None] = {}
+    if any(run is not None and "clusters/count" in run.observables for run in runs):
+        names[_NUMBER_OF_CLUSTERS] = None
+    for run in runs:
+        for name, values in ({} if run is None else run.observables).items():
+            if values.ndim == 1 and name != "clusters/count":
+                names[name] = None
+    return tuple(names)
+
+
 def last_value(run: Run, observable: str, time: float | None = None) -> float:
     """Value at a time, by default the last; NaN where a run has none."""
     if len(run.scaled_time) == 0 or (time is not None and run.time[-1] < time * (1 - 1e-9)):
         return math.nan
     index = -1 if time is None else run.index_of(time)
     return float(series(run, observable)[index])
-
-
-def _filled(values: FloatArray, sweep: Sweep) -> FloatArray:
-    """Fill in members that an adaptive sweep left out: each takes the value of the nearest run."""
-    out = np.array([member.status == LEFT_OUT for member in sweep.members]).reshape(sweep.shape)
-    if not out.any():
-        return values
-    from scipy.ndimage import distance_transform_edt
-
-    # Words are far apart.
-    steps = [1.0 if parameter.is_numeric else 1e6 for parameter in sweep.parameters]
-    nearest = distance_transform_edt(out, steps, return_distances=False, return_indices=True)
-    return np.asarray(values[tuple(nearest)])
 
 
 def series(run: Run, observable: str) -> FloatArray:

@@ -63,6 +63,23 @@ def test_members_are_the_runs_of_the_product(config, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1].startswith("001.h5,1.0,softmax,2.0,nan,")
 
 
+def test_lazy_dataset_reads_runs_when_they_are_computed(config, tmp_path, monkeypatch):
+    """A dataset of thousands of runs would open them all, or hold other numbers."""
+    folder, opened = tmp_path / "x", []
+    sweep(config, folder)
+    eager = mf.load_sweep(folder).to_xarray()
+    made, read = mf.load_sweep(folder), Sweep.read
+    monkeypatch.setattr(Sweep, "read", lambda *given: opened.append(1) or read(*given))
+    lazy = made.to_xarray(lazy=True)
+    assert lazy.sizes == eager.sizes and len(opened) == 1
+    for name in eager.variables:
+        np.testing.assert_array_equal(lazy[name].values, eager[name].values, name)
+    assert len(opened) > 4
+    sweep(config, tmp_path / "y", over=("time.save=3,5",))
+    with pytest.raises(ValueError, match="other saved times"):
+        mf.load_sweep(tmp_path / "y").to_xarray(lazy=True).order_parameter.load()
+
+
 class Elsewhere(Executor):
     """What other processes would be sent, done here, in a folder of theirs, and sent back."""
 
