@@ -211,6 +211,7 @@ class Problem:
             object.__setattr__(self, "kernel", kernel)
             object.__setattr__(self, "flow", flow)
         self._check_layers()
+        self._check_sink()
         # Exponentials are positive.
         if self.flow.normalized and not self.kernel.is_exponential:
             s = np.cos(np.linspace(0.0, np.pi, 4001))
@@ -248,7 +249,7 @@ class Problem:
         if self.terms or not lone:
             raise ValueError(
                 f"{self.manifold.name}: densities keep their axis under a kernel, or one head of "
-                "numbers without a mask, and nothing else: the others have tokens on "
+                "numbers without mask and sink, and nothing else: the others have tokens on "
                 f"mf.Sphere({self._d})."
             )
 
@@ -372,6 +373,15 @@ class Problem:
                 "mf.simulate, or leave the layers out."
             )
 
+    def _check_sink(self) -> None:
+        if self.sink and self.layers is not None:
+            raise ValueError("layers and a sink exclude each other: leave one out.")
+        if self.sink and not self.manifold.is_sphere:
+            raise ValueError(
+                f"a sink counts in units of the largest weight, and {self.manifold.name} has none: "
+                "take a sphere."
+            )
+
     def _check_layers(self) -> None:
         layers, diffusivity = self.layers, self.flow.diffusivity
         if layers is None:
@@ -409,6 +419,16 @@ class Problem:
     def mask(self) -> Mask:
         """Mask of the attention."""
         return self.kernel.mask
+
+    @property
+    def sink(self) -> float:
+        """Sink c of the attention, in units of the largest weight."""
+        return self.attention.sink if self.attention else 0.0
+
+    @property
+    def log_sink(self) -> float:
+        """Logarithm of what the sink adds to Z = int e^{x^T S y} dmu(y)."""
+        return self.beta + math.log(self.sink) if self.sink else -math.inf
 
     @property
     def has_labels(self) -> bool:
@@ -475,6 +495,22 @@ class Problem:
 
     @property
     def heads(self) -> tuple[HeadMatrices, ...] | None:
+        """As `matrices`, for callers that support no sink.
+
+        Raises
+        ------
+        ValueError
+            If the attention has a sink.
+        """
+        if self.sink:
+            raise ValueError(
+                f"this rests on attention without a sink, got sink = {self.sink:g}: leave it out. "
+                "mf.simulate and mf.linear_operator support it."
+            )
+        return self.matrices
+
+    @property
+    def matrices(self) -> tuple[HeadMatrices, ...] | None:
         """Heads of its attention; of the built-in kernels the one that they are, None of others."""
         if isinstance(self.kernel, Attention):
             return self.kernel.matrices(self._d)
@@ -524,7 +560,8 @@ class Problem:
             )
         if isinstance(self.kernel, Attention):
             raise ValueError(
-                "this rests on a kernel a(<x, y>), and the attention has heads: "
+                "this rests on a kernel a(<x, y>), and the attention has "
+                f"{'a sink' if self.sink else 'heads'}: "
                 "mf.linear_operator (meanfield stability --config) has their stability, "
                 "mf.simulate their runs."
             )
@@ -544,7 +581,7 @@ class Problem:
         if not numbers or not self.is_isotropic:
             return self.zonal
         dimension = self.manifold.dimension
-        return IsotropicHeads(dimension, numbers, flow.normalization, flow.diffusivity)
+        return IsotropicHeads(dimension, numbers, flow.normalization, flow.diffusivity, self.sink)
 
     @cached_property
     def isotropic_bound(self) -> Isotropic:

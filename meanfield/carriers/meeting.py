@@ -195,8 +195,9 @@ def _own_rates_of_heads(
         interaction.heads, interaction.masses(measure.points, measure.mass), strict=True
     ):
         z = x @ head.score
-        normalized = interaction.normalized
-        unit = tilted(z, y, masses).log_partition if normalized else interaction.log_scale
+        unit: float | FloatArray = interaction.log_scale
+        if interaction.normalized:
+            unit = tilted(z, y, masses, log_sink=interaction.log_sink).log_partition
         total = np.maximum(_sums(number, masses), np.finfo(np.float64).tiny)
         own = (z * x).sum(axis=1) + np.log(total) - unit
         rates += head.value[0, 0] * np.exp(np.minimum(own, 0.0))

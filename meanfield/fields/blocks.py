@@ -46,6 +46,7 @@ def attention_output(
     log_scale: float = 0.0,
     mask: Mask = "none",
     rate: float = 0.0,
+    log_sink: float = -math.inf,
 ) -> FloatArray:
     """Attention output A of tokens in R^d, of one system or of many replicas.
 
@@ -64,6 +65,7 @@ def attention_output(
     - log_scale: s in weights e^{x^T S y - s}, without normalisation.
     - mask: "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}.
     - rate: positive, of "alibi" only.
+    - log_sink: under softmax of heads, e^{log_sink} sum_j w_kj m_j is added to Z_k.
 
     Returns (ndarray, of the shape of x): not projected. A token that sees no mass gets 0.
     ValueError if a shape or a name is wrong, or a rate is missing or superfluous. If Sinkhorn's
@@ -83,7 +85,7 @@ def attention_output(
     array([[1.  , 0.  ],
            [0.25, 0.75]])
     """
-    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate)
+    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate, log_sink)
     output = np.zeros(plan.x.shape)
     with one_blas_thread():
         for number, head in enumerate(plan.heads):
@@ -115,10 +117,11 @@ def attention_matrices(
     log_scale: float = 0.0,
     mask: Mask = "none",
     rate: float = 0.0,
+    log_sink: float = -math.inf,
 ) -> FloatArray:
     """Attention matrices P of one system, masses included: A = sum_h P_h x V_h^T.
 
-    Parameters and errors as for `attention_output`. Rows under softmax sum to 1.
+    Parameters and errors as for `attention_output`. Rows under softmax sum to 1 without a sink.
 
     x (n, d): tokens.
 
@@ -132,7 +135,7 @@ def attention_matrices(
     """
     if np.ndim(x) != 2:
         raise ValueError(f"x has shape {np.shape(x)}, expected (n, d): matrices are of one system.")
-    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate)
+    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate, log_sink)
     n = len(x)
     matrices = np.zeros((len(plan.heads), n, n))
     with one_blas_thread():
@@ -195,12 +198,14 @@ def attention_entropies(
     log_scale: float = 0.0,
     mask: Mask = "none",
     rate: float = 0.0,
+    log_sink: float = -math.inf,
     relative: bool = False,
 ) -> FloatArray:
     """Entropies of the rows of `attention_matrices`, divided by their sums; no matrix is stored.
 
-    Parameters and errors as for `attention_matrices`. `relative` to the masses they are
-    -sum_j P_ij log(P_ij / m_j), at most 0, and have a limit as points become a density.
+    Parameters and errors as for `attention_matrices`; a sink does not change them. `relative` to
+    the masses they are -sum_j P_ij log(P_ij / m_j), at most 0, and have a limit as points become a
+    density.
 
     Returns (n_heads, n).
 
@@ -251,6 +256,7 @@ class _Plan:
     log_scale: float
     masked: bool
     rate: float
+    log_sink: float = -math.inf
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -306,6 +312,10 @@ class _Plan:
             unit = np.array([[math.exp(-self.log_scale)]])
         if unit is None or head.function is not None and self.normalized:
             below = np.matmul(block, np.ones(columns))
+            if self.log_sink > -math.inf:
+                sums = (self._weights(rows, columns) * masses[:, None]).sum(axis=-1)
+                # e^{700} is as good as infinite, and finite.
+                below += sums * np.exp(np.minimum(self.log_sink - shifts, 700.0))
             return block, np.divide(1.0, below, where=below != 0.0, out=np.zeros_like(below))
         if self.masked:
             sums = (self._weights(rows, columns) * masses[:, None]).sum(axis=-1)
@@ -353,6 +363,7 @@ def _planned(
     log_scale: float,
     mask: Mask,
     rate: float,
+    log_sink: float = -math.inf,
 ) -> _Plan:
     x = np.asarray(x, dtype=np.float64)
     if x.ndim not in (2, 3) or 0 in x.shape[1:]:
@@ -394,12 +405,10 @@ def _planned(
             masses = tilted_masses(own[0], log_w)[None]
         score, value = (_shortened(each) for each in head)
         planned.append(_Head(score, value, masses))
-    batch = x if x.ndim == 3 else x[None]
-    normalized = normalization != "none"
     # C order, as compiled loops and products expect it.
-    return _Plan(
-        np.ascontiguousarray(batch), tuple(planned), normalized, log_scale, mask != "none", rate
-    )
+    batch = np.ascontiguousarray(x if x.ndim == 3 else x[None])
+    normalized = normalization != "none"
+    return _Plan(batch, tuple(planned), normalized, log_scale, mask != "none", rate, log_sink)
 
 
 def _part(matrices: FloatArray, part: slice) -> FloatArray:

@@ -79,8 +79,13 @@ class Engines(Protocol):
     def heads_transport(self, interaction: HeadsInteraction, max_degree: int) -> Transport:
         """Transport -div(f v) of heads, which create several fields."""
 
-    def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
-        """Table of a head; c(x) is as `row_scale` says if it is normalised, else log_scale."""
+    def head_table(
+        self, head: HeadMatrices, normalized: bool, log_scale: float, sink: float
+    ) -> HeadTable:
+        """Table of a head; c(x) is as `row_scale` says if it is normalised, else log_scale.
+
+        Beside a sink, a number, c(x) is log_scale.
+        """
 
     def heads_velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
         """Sum over heads of their quotients, tangential, at scattered points."""

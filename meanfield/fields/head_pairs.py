@@ -9,6 +9,7 @@ become integrals in the unit e^{s}, and C the integral of y y^T.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +29,18 @@ class Tilted(NamedTuple):
     square: FloatArray | None  # (n, d, d): <y y^T> if asked for
 
 
-def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = False) -> Tilted:
+def tilted(
+    z: FloatArray,
+    y: FloatArray,
+    masses: FloatArray,
+    *,
+    squares: bool = False,
+    log_sink: float = -math.inf,
+) -> Tilted:
     """Means over points y (m, d) with masses (m,), tilted by e^{<z, y>}, z (n, d).
 
-    Masses may be negative, as at interpolation nodes.
+    Masses may be negative, as at interpolation nodes. A sink adds e^{log_sink} to G: its value 0
+    takes part in the means.
 
     >>> seen = tilted(np.array([[5.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2))
     >>> seen.mean.round(6), float(np.tanh(5.0).round(6))
@@ -56,9 +65,12 @@ def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = 
     chunks = map_chunks(chunk, -(-len(z) // rows))
     largest = np.concatenate([each[0] for each in chunks])
     sums = np.concatenate([each[1] for each in chunks])
-    means = sums[:, 1:] / sums[:, :1]
+    means, logs = sums[:, 1:] / sums[:, :1], largest + np.log(sums[:, 0])
+    if log_sink > -math.inf:
+        alone, logs = logs, np.logaddexp(logs, log_sink)
+        means *= np.exp(alone - logs)[:, None]
     square = means[:, d:].reshape(-1, d, d) if squares else None
-    return Tilted(largest + np.log(sums[:, 0]), means[:, :d], square)
+    return Tilted(logs, means[:, :d], square)
 
 
 def pair_velocity(
@@ -68,12 +80,13 @@ def pair_velocity(
     points: FloatArray,
     log_scale: float | None,
     targets: FloatArray | None = None,
+    log_sink: float = -math.inf,
 ) -> FloatArray:
     """Velocity at points, or at targets, in the field of points with masses, one array a head.
 
     `log_scale` is s without normalisation, None with it.
     """
-    return _summed(space, heads, masses, points, log_scale, targets, False)[0]
+    return _summed(space, heads, masses, points, log_scale, targets, log_sink, False)[0]
 
 
 def pair_velocity_and_divergence(
@@ -83,9 +96,10 @@ def pair_velocity_and_divergence(
     points: FloatArray,
     log_scale: float | None,
     targets: FloatArray | None = None,
+    log_sink: float = -math.inf,
 ) -> tuple[FloatArray, FloatArray]:
     """As `pair_velocity`, and its divergence there, shape (n,)."""
-    return _summed(space, heads, masses, points, log_scale, targets, True)
+    return _summed(space, heads, masses, points, log_scale, targets, log_sink, True)
 
 
 def _summed(
@@ -95,6 +109,7 @@ def _summed(
     points: FloatArray,
     log_scale: float | None,
     targets: FloatArray | None,
+    log_sink: float,
     squares: bool,
 ) -> tuple[FloatArray, FloatArray]:
     y = space.vectors(points)
@@ -102,7 +117,7 @@ def _summed(
     x = y if targets is None else space.vectors(targets)
     total, divergence = np.zeros(x.shape), np.zeros(len(x))
     for head, own in zip(heads, masses, strict=True):
-        weighted = tilted(x @ head.score, y, own, squares=squares)
+        weighted = tilted(x @ head.score, y, own, squares=squares, log_sink=log_sink)
         mean, square = weighted.mean, weighted.square
         unit = None
         if log_scale is not None:

@@ -38,6 +38,10 @@ class HeadTable(Protocol):
         """Degree of the relevant moments."""
 
     @property
+    def sink(self) -> float:
+        """What the partition function of `fields` adds to e^{-c} G for each unit of mass."""
+
+    @property
     def scale(self) -> RowScale:
         """Scale c(x) of the series."""
 

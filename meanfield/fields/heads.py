@@ -15,6 +15,7 @@ c(x) follows it, or directions of small |S^T x| would sink into the rounding of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -115,20 +116,21 @@ def head_on_nodes(head: HeadField, grid: Grid) -> tuple[FloatArray, FloatArray |
 
 
 def head_table(
-    space: Manifold, head: HeadMatrices, normalized: bool, log_scale: float
+    space: Manifold, head: HeadMatrices, normalized: bool, log_scale: float, sink: float = 0.0
 ) -> HeadTable:
     """Table of a head, made once; see `Engines`."""
     score, value = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
-    return _head_table(space, score, value, normalized, 0.0 if normalized else float(log_scale))
+    scale = 0.0 if normalized and not sink else float(log_scale)
+    return _head_table(space, score, value, normalized, scale, sink)
 
 
 # Room for a dozen heads, with both scales.
 @lru_cache(maxsize=32)
 def _head_table(
-    space: Manifold, score: bytes, value: bytes, normalized: bool, log_scale: float
+    space: Manifold, score: bytes, value: bytes, normalized: bool, log_scale: float, sink: float
 ) -> HeadTable:
     head = HeadMatrices(*(np.frombuffer(e).reshape(2 * (space.ambient,)) for e in (score, value)))
-    return engines.row(space).head_table(head, normalized, log_scale)
+    return engines.row(space).head_table(head, normalized, log_scale, sink)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +140,10 @@ class HeadsInteraction:
     manifold: Manifold
     heads: tuple[HeadMatrices, ...]
     normalization: Normalization  # as in `Attention`
-    log_scale: float  # s in the weights e^{<z, y> - s} without normalisation
+    log_scale: float  # s in the weights e^{<z, y> - s} without normalisation, or with a sink
     mask: Mask = "none"  # see `ordered`
     alibi_rate: float = 0.0  # of the mask "alibi", else 0
+    sink: float = 0.0  # c: softmax divides by e^{-s} Z + c
 
     fixed: ClassVar[None] = None
 
@@ -158,11 +161,16 @@ class HeadsInteraction:
         """True if velocities are divided by Z."""
         return self.normalization != "none"
 
+    @property
+    def log_sink(self) -> float:
+        """Logarithm of what a sink adds to Z."""
+        return self.log_scale + math.log(self.sink) if self.sink else -math.inf
+
     @cached_property
     def tables(self) -> tuple[HeadTable, ...]:
         """Tables of all heads, made when they are first used."""
-        space, divided, scale = self.manifold, self.normalized, self.log_scale
-        return tuple(head_table(space, head, divided, scale) for head in self.heads)
+        common = self.normalized, self.log_scale, self.sink
+        return tuple(head_table(self.manifold, head, *common) for head in self.heads)
 
     @cached_property
     def degree(self) -> int:
@@ -243,7 +251,7 @@ class HeadsInteraction:
             return self.manifold.project(points, self.output(x, weights))
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity(
-            self.manifold, self.heads, masses, points, self._unit, targets
+            self.manifold, self.heads, masses, points, self._unit, targets, self.log_sink
         )
 
     def output(self, x: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -259,10 +267,13 @@ class HeadsInteraction:
             log_scale=self.log_scale,
             mask=self.mask,
             rate=self.rate(len(x)),
+            log_sink=self.log_sink,
         )
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
         """Velocity of many weighted points in their own field, whatever Z is; None if too dear."""
+        if self.sink:
+            return self.pair_velocity(points, weights)
         masses = self.masses(points, weights)
         return engines.row(self.manifold).far_velocity(self.heads, masses, points)
 
@@ -272,7 +283,7 @@ class HeadsInteraction:
         """As `pair_velocity`, and its divergence there, shape (n,)."""
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity_and_divergence(
-            self.manifold, self.heads, masses, points, self._unit, targets
+            self.manifold, self.heads, masses, points, self._unit, targets, self.log_sink
         )
 
     def pair_errors(self, points: FloatArray, weights: FloatArray, noise: FloatArray) -> FloatArray:
@@ -281,9 +292,8 @@ class HeadsInteraction:
         worst = np.zeros(len(y))
         for head in self.heads:
             z = y @ head.score
-            means, erring = (
-                head_pairs.tilted(z, y, each).log_partition for each in (weights, noise)
-            )
+            means = head_pairs.tilted(z, y, weights, log_sink=self.log_sink).log_partition
+            erring = head_pairs.tilted(z, y, noise).log_partition
             worst = np.maximum(worst, np.exp(np.minimum(erring - means, 0.0)))
         return worst
 
@@ -333,9 +343,10 @@ def side(space: Manifold, score: FloatArray) -> Side:
 # Keeps the tables of all heads, however many.
 @lru_cache(maxsize=16)
 def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> HeadsInteraction:
-    heads = attention.matrices(space.ambient)
+    heads, sink = attention.matrices(space.ambient), attention.sink
     how, mask, rate = attention.normalization, attention.mask, attention.alibi_rate
-    return HeadsInteraction(space, heads, how, log_scale, mask, rate or 0.0)
+    scale = attention.sharpness(space.ambient) if sink else log_scale
+    return HeadsInteraction(space, heads, how, scale, mask, rate or 0.0, sink)
 
 
 def heads_interaction(problem: Problem) -> HeadsInteraction:

@@ -80,4 +80,5 @@ def _of_head(
         below = fade * before[0].real + among.sum(axis=1)
     else:
         below = fade * space.evaluate(partition, here) + pairs.sum(axis=1)
+        below += table.sink * among.sum(axis=1)
     return np.asarray(velocity / space.per_point(below))

@@ -188,7 +188,7 @@ def _most(problem: Problem) -> int:
 
 def _arguments(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, FloatArray]:
     """Vectors, what weighs them, and masses."""
-    weighs = problem.heads or blocks.of_cosines(problem.own_kernel.attention)
+    weighs = problem.matrices or blocks.of_cosines(problem.own_kernel.attention)
     return problem.manifold.vectors(measure.points), weighs, measure.mass
 
 
@@ -196,10 +196,11 @@ def _options(problem: Problem, measure: Measure) -> dict[str, Any]:
     of = problem.attention
     # Positions are k / n: a step of one is 1 / n.
     rate = 0.0 if of is None or of.alibi_rate is None else of.alibi_rate / len(measure.points)
-    scaled = problem.normalization == "none" and problem.heads is not None
+    scaled = problem.normalization == "none" and problem.matrices is not None
     return {
         "normalization": problem.normalization,
         "log_scale": problem.log_scale if scaled else 0.0,
         "mask": problem.mask,
         "rate": rate,
+        "log_sink": problem.log_sink,
     }

@@ -5,9 +5,9 @@ With S_h = beta B_h symmetric and V_h = gamma_h S_h, which is V_h = c_h B_h for 
     E   = sum_h gamma_h / 2 iint e^{x^T S_h y} dmu dmu          "none"; "softmax" with one head
     E_S = -gamma int log u dmu,   u(x) int e^{x^T S y} u dmu = 1    "sinkhorn" with one head
 
-Then dE/dt = int |v|^2 dmu without normalisation and for E_S, int Z |v|^2 dmu for softmax. Several
-heads that are normalised climb no sum of theirs: each has a Z of its own. Fixed fields grad U add
-int U dmu without normalisation.
+Then dE/dt = int |v|^2 dmu without normalisation and for E_S, int Z |v|^2 dmu for softmax, and
+int (Z + c e^s) |v|^2 dmu with a sink c. Several heads that are normalised climb no sum of theirs:
+each has a Z of its own. Fixed fields grad U add int U dmu without normalisation.
 
 References: Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794 (E); Sander, Ablin,
 Blondel, Peyre, arXiv:2110.11773 (E_S, half the entropic cost of moving mu to itself).

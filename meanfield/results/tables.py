@@ -63,6 +63,8 @@ def _problem(problem: Problem) -> Pairs:
     yield "flow", _FLOWS[problem.normalization]
     if problem.mask != "none":
         yield "mask", problem.mask
+    if problem.sink:
+        yield "sink", f"{problem.sink:g}, in units of the largest weight"
     for name in (*TERMS, "layers", "frequencies"):
         if getattr(problem, name) is not None:
             text = repr(getattr(problem, name))

@@ -148,6 +148,7 @@ def _problem(
     diffusivity: Annotated[Any, _number_or_function] = 0.0,
     mask: Mask = "none",
     alibi_rate: float | None = None,
+    sink: float = 0.0,
     terms: Annotated[Sequence[str], list_of(string)] = (),
 ) -> Problem:
     with located(section):
@@ -163,6 +164,7 @@ def _problem(
         'normalization = "sinkhorn" needs': how == "sinkhorn",
         f'mask = "{mask}" needs': mask != "none",
         "alibi_rate needs": alibi_rate is not None,
+        "sink needs": sink != 0.0,
     }
     needing = [what for what, matrix in matrices.items() if matrix]
     if kernel != "exponential" and needing:
@@ -187,6 +189,7 @@ def _problem(
                 "diffusivity": diffusivity,
                 "mask": mask,
                 "alibi_rate": alibi_rate,
+                "sink": sink,
             }
             return Problem(
                 space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)

@@ -112,6 +112,7 @@ def _attention(problem: Problem) -> dict[str, Any]:
         keys |= {"kernel": "exponential", "normalization": of.normalization}
         mask = None if of.mask == "none" else of.mask
         optional = {"beta": of.beta, "mask": mask, "alibi_rate": of.alibi_rate}
+        optional["sink"] = of.sink or None
         optional_keys = {name: value for name, value in optional.items() if value is not None}
         return {"problem": keys | optional_keys | flow, "heads": [_head(head) for head in of.heads]}
     kernel = problem.own_kernel

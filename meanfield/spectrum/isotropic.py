@@ -88,14 +88,16 @@ class IsotropicHeads(Isotropic):
 
         A_l = sum_h c_h w_l(b_h) / z_h,    z_h = e^{s - |b_h|} (USA), a_0 (SA), a_0 + a_l (Sinkhorn)
 
-    with s the largest |b_h| and the scaled kernel exponential(b_h). Sinkhorn: a perturbation g of
-    uniform changes log u by -alpha_l / (1 + alpha_l) g_l, alpha_l = a_l / a_0.
+    with s the largest |b_h| and the scaled kernel exponential(b_h). A sink c adds c e^{s - |b_h|}
+    to z_h. Sinkhorn: a perturbation g of uniform changes log u by -alpha_l / (1 + alpha_l) g_l,
+    alpha_l = a_l / a_0.
     """
 
     dimension: int  # of the sphere S^dimension
     heads: tuple[tuple[float, float], ...]
     normalization: str  # as that of `Attention`
     diffusivity: float
+    sink: float = 0.0
 
     @property
     def weighted(self) -> tuple[tuple[float, float], ...]:
@@ -120,6 +122,10 @@ class IsotropicHeads(Isotropic):
                 multipliers = kernel_of(b).potential_multipliers(self.dimension, max_degree)
             else:
                 multipliers = kernel_of(b).normalized_multipliers(self.dimension, max_degree)
+                if self.sink:
+                    gap = max(abs(other) for other, _ in self.heads) - abs(b)
+                    below = kernel_of(b).attention_multipliers(self.dimension, 0)[0]
+                    multipliers = multipliers / (1.0 + self.sink * np.exp(min(gap, 700.0)) / below)
                 if self.normalization == "sinkhorn":
                     # a_l = b w_l for l > 0.
                     multipliers = multipliers / (1.0 + b * multipliers)

@@ -185,20 +185,24 @@ class _Head(NamedTuple):
 
     weights: Weights
     value: FloatArray
+    sink: float = 0.0
 
 
 def _heads(problem: Problem) -> list[_Head]:
     """Heads, also the one that a kernel is."""
-    if problem.heads is None:
+    heads = problem.matrices
+    if heads is None:
         zonal, one = problem.undriven.zonal, np.eye(problem.manifold.ambient)
 
         def similar(x: FloatArray, y: FloatArray) -> FloatArray:
             return zonal.kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
 
         return [_Head(similar, zonal.strength * one)]
-    # Rows of normalised weights may have any scale: that of their largest possible score.
+    # Rows of normalised weights may have any scale: that of their largest possible score. A sink
+    # is in the unit of all.
     scale = problem.log_scale if problem.normalization == "none" else None
-    return [_Head(_exponential(head.score, scale), head.value) for head in problem.heads]
+    scale = problem.beta if problem.sink else scale
+    return [_Head(_exponential(head.score, scale), head.value, problem.sink) for head in heads]
 
 
 def _exponential(score: FloatArray, scale: float | None) -> Weights:
@@ -264,11 +268,11 @@ class _Softmax(NamedTuple):
 def _softmax(
     head: _Head, points: FloatArray, sources: FloatArray, mass: FloatArray, quotient: bool
 ) -> _Softmax:
-    """Weights of points (n, d) for sources, divided by their mean over the mass if so wanted."""
+    """Weights of points (n, d) for sources, over their mean and the sink if `quotient`."""
     weights = head.weights(points, sources)
     total = weights @ mass
     if quotient:
-        weights /= total[:, None]
+        weights /= total[:, None] + head.sink
         total = np.ones(len(points))
     return _Softmax(weights, weights @ (mass[:, None] * sources), total)
 

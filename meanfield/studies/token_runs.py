@@ -229,12 +229,13 @@ def pair_velocity(problem: Problem) -> Velocity:
     array([[[0., 1.],
             [1., 0.]]])
     """
-    heads = problem.heads
+    heads = problem.matrices
 
     def velocity(x: FloatArray) -> FloatArray:
         if heads is None:
             return tangential(x, kernel_output(problem, x, None))
-        how, log_scale = problem.normalization, problem.log_scale
-        return tangential(x, attention_output(x, heads, normalization=how, log_scale=log_scale))
+        how, scale, log_sink = problem.normalization, problem.log_scale, problem.log_sink
+        output = attention_output(x, heads, normalization=how, log_scale=scale, log_sink=log_sink)
+        return tangential(x, output)
 
     return velocity

@@ -5,7 +5,7 @@ A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and i
     v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / z_h(x)
 
     "none"      (USA)   mu_h = mu, z = e^{s}, s the largest beta |B_h|_2
-    "softmax"   (SA)    mu_h = mu, z_h(x) = int e^{beta x^T B_h y} dmu(y)
+    "softmax"   (SA)    mu_h = mu, z_h(x) = int e^{beta x^T B_h y} dmu(y) + c e^{s}, c the sink
     "sinkhorn"          the same with mu_h = w_h mu, w_h such that what every token gives is 1 too
 
 P_x projects to the tangent space. Matrices act on points, never on measures: B^T x is where
@@ -184,13 +184,17 @@ class Attention:
     alibi_rate : float, optional
         Given for "alibi" alone, positive: lambda in weights e^{-lambda (s_k - s_j)}, positions
         s_k = k / n in (0, 1].
+    sink : float
+        Under softmax alone, not negative: c in z_h + c, in units of the largest weight of two
+        points. A token spends the share c / (z_h + c) of its attention on nothing.
 
     Raises
     ------
     ValueError
-        If there is no head, one has no beta, or a mask and doubly stochastic weights meet. If
-        heads with a weight of their own meet others, a mask or doubly stochastic weights, or
-        several of them softmax.
+        If there is no head, one has no beta, or a mask and doubly stochastic weights meet. If a
+        sink meets another normalization, or heads with a weight of their own. If heads with a
+        weight of their own meet others, a mask or doubly stochastic weights, or several of them
+        softmax.
 
     Examples
     --------
@@ -212,6 +216,7 @@ class Attention:
     diffusivity: float
     mask: Mask
     alibi_rate: float | None
+    sink: float
 
     def __init__(
         self,
@@ -223,6 +228,7 @@ class Attention:
         diffusivity: float | Callable[[float], float] = 0.0,
         mask: Mask = "none",
         alibi_rate: float | None = None,
+        sink: float = 0.0,
     ) -> None:
         if len(heads) == 0:
             raise ValueError("an attention needs a head: mf.Head() is Q = K = V = 1.")
@@ -245,7 +251,8 @@ class Attention:
             raise ValueError('alibi_rate belongs to mask = "alibi": give both or neither.')
         if alibi_rate is not None and not 0.0 < alibi_rate <= 1e6:
             raise ValueError(f"alibi_rate must be positive, at most 1e6, got {alibi_rate:g}.")
-        values = (tuple(heads), normalization, beta, strength, diffusivity, mask, alibi_rate)
+        _check_sink(sink, heads, normalization)
+        values = (tuple(heads), normalization, beta, strength, diffusivity, mask, alibi_rate, sink)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -291,7 +298,7 @@ class Attention:
         if self.heads[0].weight is not None:
             return self._of_weights()
         heads = self.matrices(d)
-        if len(heads) > 1 or self.normalization == "sinkhorn" or self.mask != "none":
+        if len(heads) > 1 or self.normalization == "sinkhorn" or self.mask != "none" or self.sink:
             return None
         multiples = heads[0].multiples
         if multiples is None or multiples[1] == 0.0:
@@ -320,6 +327,7 @@ class Attention:
             ("diffusivity", 0.0),
             ("mask", "none"),
             ("alibi_rate", None),
+            ("sink", 0.0),
         ):
             if getattr(self, name) != usual:
                 text += f", {name}={printed(getattr(self, name))}"
@@ -337,6 +345,19 @@ class SumOfWeights:
         """Values at similarities s."""
         parts = zip(self.values, self.weights, strict=True)
         return np.asarray(sum(value * weight.attention(s) for value, weight in parts))
+
+
+def _check_sink(sink: float, heads: Sequence[Head], normalization: Normalization) -> None:
+    """Refuse a sink where no Z of exponentials is divided by."""
+    if not 0.0 <= sink <= 1e6:
+        raise ValueError(f"sink must be from 0 to 1e6, got {sink:g}.")
+    if sink and normalization != "softmax":
+        raise ValueError(
+            f'a sink adds to Z under normalization = "softmax", got "{normalization}": leave the '
+            "sink out, or take softmax."
+        )
+    if sink and any(head.weight is not None for head in heads):
+        raise ValueError("a head with a weight of its own has no sink: take exponential ones.")
 
 
 def _check_weights(heads: Sequence[Head], normalization: Normalization, mask: Mask) -> None:

@@ -258,14 +258,16 @@ def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
     space, points = problem.manifold, measure.points
     if problem.normalization != "softmax":
         return np.ones(len(points))
-    heads = problem.heads
+    heads = problem.matrices
     few = heads is not None and len(heads) == 1 and len(points) <= LARGEST_DIRECT_SUM
     if few and heads is not None and not space.has_rings:
         x, (head,) = space.vectors(points), heads
         scale = 0.0 if not space.is_sphere else problem.beta
         if problem.attention is None:
             scale = abs(problem.beta)
-        return np.exp(tilted(x @ head.score, x, measure.mass).log_partition - scale)
+        log_sink = problem.log_sink
+        logs = tilted(x @ head.score, x, measure.mass, log_sink=log_sink).log_partition
+        return np.exp(logs - scale)
     interaction = attended(problem)
     if not isinstance(interaction, Interaction) or not space.has_series:
         return None

@@ -234,7 +234,11 @@ def test_stages_of_layers_are_those_of_the_unmasked_density():
 
 @pytest.mark.parametrize(
     ("normalization", "mask"),
-    [("none", {"mask": "causal"}), ("softmax", {"mask": "alibi", "alibi_rate": 4.0})],
+    [
+        ("none", {"mask": "causal"}),
+        ("softmax", {"mask": "alibi", "alibi_rate": 4.0}),
+        ("softmax", {"mask": "causal", "sink": 0.3}),
+    ],
 )
 def test_tokens_in_their_order_come_to_the_layers(normalization, mask):
     """Tokens and layers would mean something else by a mask; the first moves by 0.02 and 0.09."""

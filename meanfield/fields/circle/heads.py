@@ -31,6 +31,7 @@ class CircleHead:
 
     degree: int  # of the relevant moments
     normalized: bool  # whether numerators will be divided by partition functions
+    sink: float  # added to e^{-c} G, c(x) being constant
     scale: RowScale  # c(x) in the series
     # (2, 2 (out_degree + 1), 2 (degree + 1)): takes moments as pairs of real numbers to those of
     # numerator and partition.
@@ -77,7 +78,9 @@ def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
     return degree, matrix if tables[0].normalized else matrix[:1].sum(axis=1, keepdims=True)
 
 
-def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> CircleHead:
+def head_table(
+    head: HeadMatrices, normalized: bool, log_scale: float, sink: float = 0.0
+) -> CircleHead:
     """Table of a head on R^2, see `engines.Engines`.
 
     A token that sees itself, which its head turns by a right angle:
@@ -90,7 +93,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Circle
     """
     sharpness, degree = head.sharpness, head.degree
     scale = RowScale((log_scale,))
-    if normalized:
+    if normalized and not sink:
         scale = row_scale(np.asarray(np.linalg.svd(head.score, compute_uv=False)))
     reach = 3 * degree // 2 + 8
     # Exponents as large as the sharpness have as much rounding, which is noise at all degrees.
@@ -103,7 +106,9 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Circle
             break
         reach *= 2
     matrix = np.array([_real(each[: last + 1]) for each in series])
-    return CircleHead(degree, normalized, scale, matrix)
+    # Of a sink each unit of mass, the moment of degree 0, adds its share.
+    matrix[1, 0, 0] += sink
+    return CircleHead(degree, normalized, sink, scale, matrix)
 
 
 def _double_series(

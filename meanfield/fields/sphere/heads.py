@@ -53,6 +53,7 @@ class SphereHead:
     degree: int  # of the relevant moments
     out_degree: int  # of the series
     normalized: bool  # whether numerators will be divided by partition functions
+    sink: float  # added to e^{-c} G, c(x) being constant
     scale: RowScale  # c(x) in e^{-c} G and e^{-c} V m
     inwards: FloatArray
     outwards: FloatArray
@@ -72,6 +73,8 @@ class SphereHead:
             axes = np.concatenate([axes, resize(turned, self.degree - 1)[None]])
         series = self._applied(axes)
         series[:3] = self.mixing @ series[:3]
+        if self.sink:
+            series[3, 0] += self.sink * moments[0].real
         rotated = rotate(series.view(np.complex128), self.outwards)
         return tuple(rotated[:3]), rotated[3] if self.normalized else None
 
@@ -90,7 +93,9 @@ class SphereHead:
         return images
 
 
-def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> SphereHead:
+def head_table(
+    head: HeadMatrices, normalized: bool, log_scale: float, sink: float = 0.0
+) -> SphereHead:
     """Table of a head on R^3, see `engines.Engines`.
 
     A token that sees itself, which its head turns by a right angle:
@@ -103,7 +108,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
     array([[0., 1., 0.]])
     """
     outwards, values, right = decomposed(head.score)
-    scale = row_scale(values) if normalized else RowScale((log_scale,))
+    scale = row_scale(values) if normalized and not sink else RowScale((log_scale,))
     degree = head.degree - 1
     size = (degree + 1.0) ** 2 * (target_degree(values, scale) + 1.0) ** 2
     if size > _LARGEST_TABLE:
@@ -118,6 +123,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
         degree=degree + 1,
         out_degree=out_degree,
         normalized=normalized,
+        sink=sink,
         scale=scale,
         inwards=right.T.copy(),
         outwards=outwards,

@@ -116,7 +116,7 @@ def velocities(problem: Problem, measure: Density | Measure, places: FloatArray)
         )
         fixed = fixed_field(problem).seeing(*seen).velocity(places)
         return np.concatenate([velocities(problem.undriven, measure, places), fixed[None]])
-    heads = problem.heads
+    heads = problem.matrices
     points, masses = _points(measure, problem.moment_degree)
     if heads is None or len(points) * len(places) > _MOST_PAIRS:
         return _series(problem, measure, places)
@@ -153,7 +153,7 @@ def _points(measure: Density | Measure, degree: int) -> tuple[FloatArray, FloatA
 
 def _at_rest(problem: Problem, total: FloatArray) -> bool:
     """True if nothing moves but by rounding."""
-    heads = problem.heads
+    heads = problem.matrices
     allowed = 1.0 if heads is None else sum(np.linalg.norm(head.value, 2) for head in heads)
     return bool(np.abs(total).max() <= _AT_REST * allowed)
 
