@@ -7,6 +7,7 @@ import platform
 import subprocess
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ def write_down(variable: str, record: dict[str, Any]) -> None:
     """Append a line of JSON to the file that an environment variable names, if it is set."""
     file = os.environ.get(variable)
     if file:
+        record = record | {"commit": commit()}
         # One write, appended: lines of several processes do not mix.
         with open(file, "ab", buffering=0) as out:
             out.write((json.dumps(record) + "\n").encode())
@@ -90,6 +92,7 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join([f"| {' | '.join(columns)} |", f"|{sides}|", *lines])
 
 
+@cache
 def commit() -> str:
     """Commit of the checkout, empty outside of one."""
     git = ["git", "-C", str(ROOT)]
@@ -105,14 +108,15 @@ def commit() -> str:
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return f"commit {name}{' with changes since' if changed else ''}"
+    return f"{name}{' with changes since' if changed else ''}"
 
 
-def origin(libraries: Iterable[str]) -> str:
-    """Sentence that says what was tested: commit and versions, ours first."""
-    versions = [f"meanfield {__version__}", *(f"{name} {version(name)}" for name in libraries)]
-    told = ", ".join(filter(None, [commit(), *versions, f"Python {platform.python_version()}"]))
-    return f"{told[0].upper()}{told[1:]}."
+def origin(libraries: Iterable[str], lines: Lines) -> str:
+    """Sentence that says what was tested: commits and versions, ours first."""
+    commits = list(dict.fromkeys(line["commit"] for line in lines if line.get("commit")))
+    told = [f"Commit{'s' * (len(commits) > 1)} {' and '.join(commits)}"] if commits else []
+    told += [f"meanfield {__version__}", *(f"{name} {version(name)}" for name in libraries)]
+    return ", ".join([*told, f"Python {platform.python_version()}"]) + "."
 
 
 def write_page(description: str, name: str, page: Callable[[Lines, Path], str]) -> None:

@@ -95,7 +95,7 @@ def page(lines: reporting.Lines, docs: Path) -> str:
         "What the package promises of its files and of its answers, and the faults that were made "
         "to see whether it keeps its word. Written by `make faults`, not edited by hand.",
         PROMISES,
-        f"{made} faults: {result}. {reporting.origin(LIBRARIES)}",
+        f"{made} faults: {result}. {reporting.origin(LIBRARIES, lines)}",
     ]
     columns = {"Fault": "l", "How many": "r", "What became of them": "l", "In `tests/`": "l"}
     for section, text in SECTIONS.items():

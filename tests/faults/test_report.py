@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from reporting import commit
 
 
 def load_report():
@@ -23,7 +24,7 @@ REPORT = load_report()
 def line(cases, **outcomes):
     """What `survived` writes."""
     made = {"section": "damaged files", "what": "cut files", "cases": cases, "outcomes": outcomes}
-    return made | {"test": "tests/faults/test_x.py::test_x"}
+    return made | {"test": "tests/faults/test_x.py::test_x", "commit": "1234567"}
 
 
 def test_faults_are_written_down(survived, tmp_path, monkeypatch):
@@ -32,7 +33,8 @@ def test_faults_are_written_down(survived, tmp_path, monkeypatch):
     monkeypatch.setenv("MEANFIELD_FAULTS", str(file))
     survived("damaged files", "cut files", 3, refused=2, right=1)
     own = "tests/faults/test_report.py::test_faults_are_written_down"
-    assert json.loads(file.read_text()) == line(3, refused=2, right=1) | {"test": own}
+    written = json.loads(file.read_text())
+    assert written == line(3, refused=2, right=1) | {"test": own, "commit": commit()}
 
 
 @pytest.mark.parametrize(("cases", "outcomes"), [(0, {}), (3, {"right": 2})])
@@ -53,8 +55,10 @@ def test_page_adds_up_the_faults_of_a_kind(tmp_path):
 def test_page_names_the_tests_that_failed(tmp_path):
     """Faults that did harm would be left out unsaid."""
     failed = {"section": "failed tests", "test": "tests/faults/test_x.py::test_y"}
-    text = REPORT.page([line(3), failed], tmp_path)
-    assert "**1 tests failed**: `tests/faults/test_x.py::test_y`" in text
+    text = REPORT.page([line(3), failed | {"commit": "89abcde"}], tmp_path)
+    assert (
+        "**1 tests failed**: `tests/faults/test_x.py::test_y`. Commits 1234567 and 89abcde" in text
+    )
 
 
 def test_page_has_no_section_of_another_name(tmp_path):

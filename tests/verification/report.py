@@ -155,7 +155,8 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
         "with all its cases (manifolds, kernels, flows, sizes) and shows the worst of them: the "
         "one nearest to its tolerance. Errors are absolute unless the row says otherwise; "
         "densities and moments are of order one.",
-        f"{len(everything)} checks of {cases} cases: {result}. " + reporting.origin(LIBRARIES),
+        f"{len(everything)} checks of {cases} cases: {result}. "
+        + reporting.origin(LIBRARIES, lines),
     ]
     for section, found in by_section.items():
         if not found:

@@ -31,7 +31,8 @@ REPORT, MUTATIONS = script("report"), script("mutations")
 def line(error: float, **changes: Any) -> dict[str, Any]:
     """What `verified` writes."""
     made = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
-    return made | {"test": "tests/verification/test_x.py::test_x", "found": None} | changes
+    made |= {"test": "tests/verification/test_x.py::test_x", "found": None, "commit": "1234567"}
+    return made | changes
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
