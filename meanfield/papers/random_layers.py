@@ -1,0 +1,349 @@
+"""Laws of random transformers: every layer has a fresh value matrix V, common to all tokens.
+
+    x_i <- N(x_i + V m_i / sqrt(L)),    m_i = sum_j w_ij x_j,    w_ij ~ p_j e^{beta <x_i, x_j>}
+
+with N(y) = y / |y|, softmax weights, and entries of V normal with variance 1 / d. L layers take
+the time 1; a factor sigma before V makes it sigma^2. As L -> infinity tokens follow
+
+    dx_i = P_i dW m_i - (d - 1) / (2 d) |m_i|^2 x_i dt    "ito": the limit of layers
+    dx_i = P_i o dW m_i                                   "stratonovich"
+
+with a d x d Brownian motion W, entries of variance dt / d. The second one has, in Ito's form, the
+further drift c_i dt,
+
+    2 d c_i = P_i sum_j w_ij {P_j [m_j + beta x_i <x_j - m_i, m_j>] + beta x_j <x_j - m_i, m_i>}.
+
+For two clusters of masses P and 1 - P the overlap R = <x_1, x_2> = tanh y is a diffusion alone:
+dy = u dt + sqrt(v) dw, with the scale density s = exp(-int 2 u / v dy). In y both ends are at
+infinity, and u and v are smooth. Derivations: docs/random-layers.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from meanfield.arguments import at_least, checked
+from meanfield.arrays import FloatArray
+from meanfield.papers.saved_states import saved_states
+
+Rule = Literal["ito", "stratonovich"]
+Coefficients = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Drift u and variance v at places y."""
+
+# Beyond it 1 - R^2 = 4 e^{-2 |y|} is below rounding.
+_FAR = 20.0
+# Sinc functions in y err by e^{-pi^2 / (4 step)} if u and v are analytic for |Im y| < pi / 4.
+_STEP = 0.1
+
+
+@checked
+def overlap_coefficients(
+    d: int, beta: float, overlap: FloatArray, mass: float = 0.5, interpretation: Rule = "ito"
+) -> tuple[FloatArray, FloatArray]:
+    """Drift and variance, per unit of time, of the overlap R of clusters of masses P and 1 - P.
+
+    With s_ij = <m_i, m_j>; "stratonovich" adds <c_1, x_2> + <x_1, c_2> to the drift:
+
+        drift     [(d - 2 + R^2) s_12 - (d - 1) R (s_11 + s_22) / 2] / d
+        variance  (1 - R^2) (s_11 + s_22 - 2 R s_12) / d
+
+    >>> [each.round(6) for each in overlap_coefficients(3, 1.0, [-0.5, 0.0, 0.5])]
+    [array([0.162287, 0.131075, 0.051253]), array([0.26314 , 0.404517, 0.198747])]
+    """
+    _check(d, mass)
+    if not np.all(np.abs(overlap) <= 1.0):
+        raise ValueError("overlap must lie between -1 and 1.")
+    return _overlap(d, beta, mass, interpretation, 1.0 - overlap, 1.0 + overlap)
+
+
+@checked
+def overlap_exponents(d: int, beta: float, interpretation: Rule = "ito") -> tuple[float, float]:
+    """Lyapunov exponents of two equal tokens: of 1 - R at R = 1, and of 1 + R at R = -1.
+
+        at 1   -(d - 1) / d
+        at -1  [(d - 1) / cosh^2 beta - 2] / d, "stratonovich" (1 + T) [(d - 1) (1 - T) - 1] / d
+
+    with T = tanh(beta). An end attracts where its exponent is negative; distances have half of it.
+    The antipodal state attracts from cosh(2 beta) = d - 2, "stratonovich" e^{2 beta} = 2 d - 3, on.
+
+    >>> overlap_exponents(4, 0.0)
+    (-0.75, 0.25)
+    """
+    _check(d)
+    t = math.tanh(beta)
+    inner = (d - 1) * (1.0 - t) * (1.0 + t) - 2.0
+    if interpretation == "stratonovich":
+        inner = (1.0 + t) * ((d - 1) * (1.0 - t) - 1.0)
+    return -(d - 1) / d, inner / d
+
+
+@checked
+def antipodal_probability(
+    d: int, beta: float, overlap: float = 0.0, interpretation: Rule = "ito", until: float = 1.0
+) -> float:
+    """Probability that two equal tokens end antipodal, R -> -1, and not together, R -> 1.
+
+        P = int_{y_0}^Y s dy / int_{-Y}^Y s dy,    until = tanh Y,
+
+    for layers with s = exp(-int H dy) / cosh y, H = (d - 2) / cosh(beta (1 - R)).
+
+    Parameters
+    ----------
+    d, beta : int, float
+        Dimension of the space around the sphere, at least 2, and inverse temperature.
+    overlap : float
+        Overlap at the start, strictly between -until and until.
+    interpretation : str
+        "ito", the limit of layers, or "stratonovich".
+    until : float
+        For runs that stop: the probability that R reaches -until before until.
+
+    Returns
+    -------
+    float
+        Error below 1e-10. For until = 1 it is 0 where the antipodal state does not attract.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+
+    References
+    ----------
+    Fedorov, Sander, Elie, Marion, Lauriere, arXiv:2601.21942 (the model).
+    docs/random-layers.md, eq. 66.
+
+    Examples
+    --------
+    >>> [round(antipodal_probability(d, 2.0), 9) for d in (2, 3, 4, 16)]
+    [0.5, 0.336366305, 0.247443268, 0.015300819]
+    """
+    start, end = _ends(d, overlap, until)
+    if until == 1.0 and overlap_exponents(d, beta, interpretation)[1] >= 0.0:
+        return 0.0
+    coefficients = _pair(d, beta, 0.5, interpretation)
+
+    def speed(distance: float, state: FloatArray) -> FloatArray:  # of ln(1 / s) and int s dy
+        u, v = coefficients(np.asarray(start + way * distance))
+        return np.array([way * 2.0 * u / v, np.exp(-state[0])])
+
+    parts = []
+    for way in (-1.0, 1.0):
+        length = np.array([end - way * start])
+        log, part = saved_states(speed, np.zeros(2), length)[0]
+        tail = math.exp(-log) / speed(length[0], np.zeros(2))[0] if until == 1.0 else 0.0
+        parts.append(part + tail)
+    return float(parts[1] / sum(parts))
+
+
+@checked
+def cluster_lifetime(
+    d: int, beta: float, mass: float, overlap: float = 0.0, interpretation: Rule = "ito"
+) -> float:
+    """Mean time from R = -1 to an overlap, of antipodal clusters of masses P and 1 - P.
+
+    Infinite for P = 1/2. Else R = -1 is left at once, and its neighbourhood at a rate e^{-2 beta}:
+    with q = ln(P / (1 - P)) and Euler's beta function, for large beta,
+
+        T ~ e^{2 beta} d B((d - 1) / 2, 1 / 2) (pi / 2 + arcsin R) / (4 sqrt(2) |sinh q|).
+
+    |beta| is at most 100. Relative error 1e-8. docs/random-layers.md, eq. 67.
+
+    >>> [round(cluster_lifetime(3, beta, mass=1 / 3), 4) for beta in (1.0, 2.0, 3.0)]
+    [12.8656, 103.7731, 859.3319]
+    """
+    _check(d, mass)
+    end, _ = _ends(d, overlap, 1.0)
+    if abs(beta) > 100.0:
+        raise ValueError(f"beta must be at most 100, got {beta:g}.")
+    odds = math.log(mass / (1.0 - mass))
+    if odds == 0.0:
+        return math.inf
+    coefficients = _pair(d, beta, mass, interpretation)
+    # -T' = G with v G' / 2 + u G = 1. Where 1 + R is small beside (a_1 - a_2)^2, G is
+    # 2 / ((d - 1) v) and grows like e^{2 y}.
+    difference = abs(math.sinh(odds)) / (math.cosh(2.0 * beta) + math.cosh(odds))
+    first = min(math.log(difference), end) - 10.0
+
+    def speed(distance: float, state: FloatArray) -> FloatArray:  # of int G dy and G
+        u, v = coefficients(np.asarray(first + distance))
+        return np.array([state[1], 2.0 * (1.0 - u * state[1]) / v])
+
+    slope = 2.0 / ((d - 1) * float(coefficients(np.asarray(first))[1]))
+    return float(saved_states(speed, np.array([0.5, 1.0]) * slope, np.array([end - first]))[0, 0])
+
+
+@checked
+def mean_overlap(
+    d: int, beta: float, time: float, overlap: float = 0.0, interpretation: Rule = "ito"
+) -> float:
+    """Mean overlap at a time of two equal tokens with this overlap at the start; error 1e-9.
+
+    >>> round(mean_overlap(3, 1.0, time=1.0), 8)
+    0.10890759
+    """
+    _check(d, time=time)
+    return _mean(_pair(d, beta, 0.5, interpretation), _ends(d, overlap, 1.0)[0], time)
+
+
+@checked
+def mean_squared_order(order: float, time: float, interpretation: Rule = "ito") -> float:
+    """Mean of s = |m|^2 on the circle for beta = 0, from a Poisson law with |m| = order.
+
+    Poisson laws stay Poisson, and q = ln(s / (1 - s)) is a diffusion; error 1e-9:
+
+        dq = s / 4 dt + dw / sqrt(2),  "stratonovich" (s + 1) / 8 dt + dw / sqrt(2)
+
+    >>> round(mean_squared_order(0.3, time=4.0), 8)
+    0.16865279
+    """
+    _check(2, time=time)
+    if not 0.0 < order < 1.0:
+        raise ValueError(f"order must lie strictly between 0 and 1, got {order:g}.")
+
+    def coefficients(y: FloatArray) -> tuple[FloatArray, FloatArray]:  # y = q / 2
+        s = 0.5 * (1.0 + np.tanh(y))
+        return (s if interpretation == "ito" else 0.5 * (s + 1.0)) / 8.0, np.full_like(s, 1 / 8)
+
+    return 0.5 * (1.0 + _mean(coefficients, math.atanh(2.0 * order**2 - 1.0), time))
+
+
+@checked
+def token_moments(d: int, time: float, count: int) -> FloatArray:
+    """Moments M_k = E <x_t, x_0>^k, k = 0 ... count, of one token, or of a tight cluster.
+
+    It is a spherical Brownian motion with the generator Laplacian / (2 d), at every beta:
+
+        2 d M_k' = k (k - 1) M_{k-2} - k (k + d - 2) M_k,    M_1 = e^{-(d - 1) t / (2 d)}
+
+    >>> token_moments(3, time=1.0, count=2).round(8)
+    array([1.        , 0.71653131, 0.57858629])
+    """
+    from scipy.linalg import expm
+
+    _check(d, time=time)
+    at_least(0, count=count)
+    k = np.arange(count + 1.0)
+    generator = np.diag(-k * (k + d - 2.0))
+    generator[2:, :-2] += np.diag((k * (k - 1.0))[2:])
+    return np.asarray(expm(time / (2.0 * d) * generator).sum(axis=1))
+
+
+@checked
+def layered_mean(d: int, layers: int, time: float = 1.0) -> float:
+    """Mean E <x_L, x_0> of one token after L layers, kappa^L, with r = sqrt(d L / t).
+
+        kappa = Gamma((d + 1) / 2) / (sqrt(2) Gamma(d / 2 + 1)) r 1F1(1 / 2; d / 2 + 1; -r^2 / 2),
+        kappa^L = e^{-(d - 1) t / (2 d)} [1 + (d - 1) (d - 4) t^2 / (4 d^2 L) + O(1 / L^2)].
+
+    >>> round(layered_mean(3, layers=100), 12)
+    0.716132461848
+    """
+    from scipy.special import beta, hyp1f1
+
+    _check(d, time=time)
+    at_least(1, layers=layers)
+    r = math.sqrt(d * layers / time)
+    kummer = hyp1f1(0.5, 0.5 * d + 1.0, -0.5 * r * r)
+    return float(beta(0.5 * (d + 1), 0.5) / math.sqrt(2.0 * math.pi) * r * kummer) ** layers
+
+
+@checked
+def simplex_overlap(
+    tokens: int, beta: float, times: FloatArray, overlap: float = 0.0
+) -> FloatArray:
+    """Overlap gamma(t) of n tokens that have equal overlaps, as d -> infinity: no noise is left.
+
+        gamma' = (1 - gamma) [g + gamma (1 - f)],    f = a^2 + (n - 1) b^2,
+        g = 2 a b + (n - 2) b^2,    a = e^{beta (1 - gamma)} b,    a + (n - 1) b = 1
+
+    At finite d overlaps fluctuate by O(d^{-1/2}), and their mean differs by O(1 / d).
+
+    >>> simplex_overlap(8, 1.0, [0.5, 1.0, 4.0]).round(8)
+    array([0.07249827, 0.17095388, 0.86500708])
+    """
+    at_least(2, tokens=tokens)
+    n = tokens
+
+    def speed(_: float, gamma: FloatArray) -> FloatArray:
+        b = 1.0 / (np.exp(beta * (1.0 - gamma)) + n - 1.0)
+        a = 1.0 - (n - 1.0) * b
+        g, f = 2.0 * a * b + (n - 2.0) * b**2, a**2 + (n - 1.0) * b**2
+        return np.asarray((1.0 - gamma) * (g + gamma * (1.0 - f)))
+
+    return saved_states(speed, np.array([overlap]), times)[:, 0]
+
+
+def _check(d: int, mass: float = 0.5, time: float = 1.0) -> None:
+    at_least(2, d=d)
+    if time <= 0.0:
+        raise ValueError(f"time must be positive, got {time:g}.")
+    if not 0.0 < mass < 1.0:
+        raise ValueError(f"mass must lie strictly between 0 and 1, got {mass:g}.")
+
+
+def _ends(d: int, overlap: float, until: float) -> tuple[float, float]:
+    """Places y of the start and of the upper end."""
+    _check(d)
+    if not 0.0 < until <= 1.0:
+        raise ValueError(f"until must lie in (0, 1], got {until:g}.")
+    if not abs(overlap) < until:
+        raise ValueError(f"overlap must lie strictly within +-{until:g}, got {overlap:g}.")
+    return math.atanh(overlap), _FAR if until == 1.0 else math.atanh(until)
+
+
+def _overlap(
+    d: int, beta: float, mass: float, interpretation: str, near: FloatArray, far: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Drift and variance of R, near = 1 - R and far = 1 + R.
+
+    With weights a_i of clusters on themselves, b_i = 1 - a_i, and A = a_1 a_2 + b_1 b_2
+
+        s_12 = 1 - A (1 - R),  s_11 + s_22 - 2 R s_12 = 2 (1 - R) [A (1 + R) + (a_1 - a_2)^2].
+    """
+    from scipy.special import expit
+
+    r, odds = 1.0 - near, math.log(mass / (1.0 - mass))
+    a_1, b_1 = expit(beta * near + odds), expit(-beta * near - odds)
+    a_2, b_2 = expit(beta * near - odds), expit(odds - beta * near)
+    both = a_1 * a_2 + b_1 * b_2
+    spread = both * far + (b_2 - b_1) ** 2
+    drift = near * ((d - 2) * far * (1.0 - both * near) - (d - 1) * r * spread)
+    if interpretation == "stratonovich":
+        for a, b, other in ((a_1, b_1, a_2 - b_2), (a_2, b_2, a_1 - b_1)):
+            moved = a * b - r * b_1 * b_2 - beta * a * b * near * (a - b + r * other)
+            drift += 0.5 * near * far * moved
+    return drift / d, 2.0 / d * near**2 * far * spread
+
+
+def _pair(d: int, beta: float, mass: float, interpretation: str) -> Coefficients:
+    """Coefficients of y: u = drift / (1 - R^2) + R v and v = variance / (1 - R^2)^2."""
+
+    def coefficients(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        near, far = 2.0 / (1.0 + np.exp(2.0 * y)), 2.0 / (1.0 + np.exp(-2.0 * y))
+        drift, variance = _overlap(d, beta, mass, interpretation, near, far)
+        v = variance / (near * far) ** 2
+        return drift / (near * far) + np.tanh(y) * v, v
+
+    return coefficients
+
+
+def _mean(coefficients: Coefficients, start: float, time: float) -> float:
+    """E tanh y_t by sinc functions: h = E tanh y_t - tanh y_0 vanishes at both ends."""
+    from scipy.linalg import expm
+
+    half = round(_FAR / _STEP)
+    y = np.asarray(start + _STEP * np.arange(-half, half + 1), dtype=np.float64)
+    u, v = coefficients(y)
+    k = np.subtract.outer(np.arange(y.size), np.arange(y.size))
+    sign, x = (-1.0) ** k, _STEP * (k + np.eye(y.size))  # the diagonal is replaced
+    first = np.where(k == 0, 0.0, sign / x)
+    second = np.where(k == 0, -((np.pi / _STEP) ** 2) / 3.0, -2.0 * sign / x**2)
+    generator = np.zeros((y.size + 1, y.size + 1))
+    generator[:-1, :-1] = u[:, None] * first + 0.5 * v[:, None] * second
+    generator[:-1, -1] = (u - v * np.tanh(y)) / np.cosh(y) ** 2
+    return float(np.tanh(start) + expm(time * generator)[half, -1])
