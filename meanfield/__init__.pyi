@@ -29,6 +29,7 @@ from meanfield.laws.own import from_function, from_values
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.models.decoder_files import load_decoder
+from meanfield.models.diagnosis import Diagnosis, diagnose
 from meanfield.models.encoder_files import load_encoder
 from meanfield.models.monitor import monitor
 from meanfield.models.replay import Replay, replay
@@ -100,21 +101,22 @@ from meanfield.verification import verify
 
 __all__ = [
     "Attention", "Axial", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
-    "ClusterTree", "CollapseTimes", "ConvergenceStudy", "CorrectedRuns", "Density", "Ensemble",
-    "Euclidean", "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian", "GivenFrequencies",
-    "Head", "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape", "LinearDrift",
-    "LinearOperator", "Lorentzian", "Measure", "MergingDiagram", "PairCorrelation",
-    "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run", "SA", "Seen",
-    "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit", "USA",
-    "UniformSpread", "VectorField", "action_bound", "attention_matrix", "bifurcation_diagram",
-    "certified_collapse", "certified_radius", "check", "closest_pair_survival", "cluster_rates",
-    "cluster_tree", "collapse_times", "configuration", "contraction_rates", "convergence_study",
-    "critical_diffusivity", "critical_points", "critical_widths", "dominant_degree", "ensemble",
-    "ensemble_moments", "equiangular_beta", "equiangular_cosine", "equiangular_layers",
-    "equiangular_time", "exponential", "fluctuations", "from_density", "from_function",
-    "from_labels", "from_points", "from_values", "gradient", "growth_rate_max", "growth_rates",
-    "hardmax", "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape",
-    "linear", "linear_operator", "linear_phase_clock", "load", "load_decoder", "load_encoder",
+    "ClusterTree", "CollapseTimes", "ConvergenceStudy", "CorrectedRuns", "Density", "Diagnosis",
+    "Ensemble", "Euclidean", "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian",
+    "GivenFrequencies", "Head", "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape",
+    "LinearDrift", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
+    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run",
+    "SA", "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep",
+    "TokenLimit", "USA", "UniformSpread", "VectorField", "action_bound", "attention_matrix",
+    "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
+    "closest_pair_survival", "cluster_rates", "cluster_tree", "collapse_times", "configuration",
+    "contraction_rates", "convergence_study", "critical_diffusivity", "critical_points",
+    "critical_widths", "diagnose", "dominant_degree", "ensemble", "ensemble_moments",
+    "equiangular_beta", "equiangular_cosine", "equiangular_layers", "equiangular_time",
+    "exponential", "fluctuations", "from_density", "from_function", "from_labels",
+    "from_points", "from_values", "gradient", "growth_rate_max", "growth_rates", "hardmax",
+    "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape", "linear",
+    "linear_operator", "linear_phase_clock", "load", "load_decoder", "load_encoder",
     "load_sweep", "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
     "monitor", "next_merge_estimate", "normal_tokens", "observable", "onset_time",
     "optimal_configuration", "pair_correlation", "perturbed_uniform", "phase_diagram",

@@ -24,6 +24,7 @@ RESULT_KINDS = {
     "ensemble": "Ensemble",
     "diagram": "MergingDiagram",
     "replay": "Replay",
+    "diagnosis": "Diagnosis",
     "collapse_times": "CollapseTimes",
     "phase_diagram": "PhaseDiagram",
     "bifurcation_diagram": "BifurcationDiagram",

@@ -31,7 +31,7 @@ Look: TypeAlias = Callable[[int, int, FloatArray, FloatArray, FloatArray], None]
 """Takes a head, the first of some rows, their scores and weights (rows, n), and values (n, k)."""
 
 # Pairs of tokens at once: 32 MB of scores.
-_PAIRS = 2**22
+PAIRS = 2**22
 
 
 class Affine(NamedTuple):
@@ -113,7 +113,7 @@ class MultiHead:
     def attention(self, x: FloatArray, look: Look | None = None) -> FloatArray:
         """Increment of tokens by attention, (n, d), in blocks of rows, which `look` may measure."""
         parts = self.projections(x)
-        step = max(1, _PAIRS // len(x))
+        step = max(1, PAIRS // len(x))
 
         def mean(h: int) -> FloatArray:
             query, key, value = (part[h] for part in parts)

@@ -94,10 +94,7 @@ def head_table(layer: MultiHead, x: FloatArray, cosines: FloatArray) -> HeadTabl
     rows = []
     for h, scores in enumerate(layer.scores(x)):
         queries, keys = (part[:, :-1] for part in layer.matrices(h)[:2])
-        # |B|^2 = tr(Q Q^T K K^T) and tr(B B) = tr(K Q^T K Q^T), of matrices of the size of a head.
-        norm = np.vdot(queries @ queries.T, keys @ keys.T) / layer.size
-        crossed = keys @ queries.T
-        of_symmetric = 0.5 * (norm + np.vdot(crossed.T, crossed) / layer.size)
+        norm, of_symmetric, _ = bilinear_norms(queries / math.sqrt(layer.size), keys)
         entropies = row_entropies(softmax(scores))
         scores = centred(scores, pairs)
         total = np.vdot(scores, scores)
@@ -110,6 +107,16 @@ def head_table(layer: MultiHead, x: FloatArray, cosines: FloatArray) -> HeadTabl
         r2 = [1.0 - _ratio(np.vdot(each, each), total) for each in residuals]
         rows.append((*betas, *r2, np.exp(entropies).mean(), _ratio(of_symmetric, norm)))
     return HeadTable(*np.array(rows).T)
+
+
+def bilinear_norms(left: FloatArray, right: FloatArray) -> tuple[float, float, FloatArray]:
+    """|M|_F^2 and |sym M|_F^2 of M = L^T R, L and R (k, d); and R L^T, with its eigenvalues but 0.
+
+    |M|^2 = tr(L L^T R R^T) and tr(M M) = tr(R L^T R L^T), of matrices of the size of a head.
+    """
+    norm = float(np.vdot(left @ left.T, right @ right.T))
+    crossed = right @ left.T
+    return norm, 0.5 * (norm + float(np.vdot(crossed.T, crossed))), np.asarray(crossed)
 
 
 def attended_pairs(layer: MultiHead, n: int) -> npt.NDArray[np.bool_] | None:

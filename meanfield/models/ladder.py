@@ -96,14 +96,16 @@ def ladder(model: Stack, states: Sequence[FloatArray]) -> Ladder:
             _added(layer, x, _without_angles(layer, heads, x)),
             _moved(layer, directions[k], beta, strength),
         )
-        steps.append([_distance(each, directions[k + 1]) for each in ends])
+        steps.append([directions_apart(each, directions[k + 1]) for each in ends])
     beta, strength, share = np.array(fits).T
     rungs = (states, without, alone)
     cosines = [[mean_cosine(on_sphere(x)) for x in rung] for rung in rungs]
     equal = np.full(len(states), math.nan)
     if not any(layer.causal for layer in model.layers):
         equal = equiangular_by_layer(len(states[0]), cosines[0][0], beta, strength)
-    distances = [[_distance(x, u) for x, u in zip(rung, directions, strict=True)] for rung in rungs]
+    distances = [
+        [directions_apart(x, u) for x, u in zip(rung, directions, strict=True)] for rung in rungs
+    ]
     return Ladder(
         cosine=np.array([*cosines, equal]),
         distance=np.array([*distances, [math.nan] * len(states)]),
@@ -182,6 +184,7 @@ def _attended(layer: MultiHead, heads: Sequence[HeadMatrices], x: FloatArray) ->
     return _added(layer, x, layer.attention(x) if turns else _without_angles(layer, heads, x))
 
 
-def _distance(x: FloatArray, directions: FloatArray) -> float:
+def directions_apart(x: FloatArray, directions: FloatArray) -> float:
+    """Root mean square over tokens of the distance of their directions from these."""
     apart = unit_vectors(x) - directions
     return float(np.sqrt(np.mean(np.sum(apart**2, axis=1))))

@@ -332,7 +332,7 @@ def stacked(tables: Sequence[Table]) -> Table:
 def replayed_texts(model: Stack, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
     """States of each text and what is measured of them, one text after the other."""
     # All are checked before the first is replayed: the last may be too long.
-    texts_of_tokens = [_tokens(model, text) for text in texts]
+    texts_of_tokens = [text_tokens(model, text) for text in texts]
     for tokens in texts_of_tokens:
         # Products of the size of a text: a second BLAS thread only waits.
         with one_blas_thread():
@@ -340,7 +340,7 @@ def replayed_texts(model: Stack, texts: Sequence[str | IntArray]) -> Iterator[Re
         yield record
 
 
-def _tokens(model: Stack, text: str | IntArray) -> IntArray:
+def text_tokens(model: Stack, text: str | IntArray) -> IntArray:
     """Numbers of the tokens of a text that this model can take."""
     tokens = model.tokens(text) if isinstance(text, str) else np.asarray(text)
     if tokens.ndim != 1 or tokens.dtype.kind not in "iu":

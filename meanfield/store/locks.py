@@ -38,7 +38,8 @@ _FIGURES: dict[str, tuple[int, tuple[bytes, ...]]] = {
     ".svg": (0, (b"<?xml", b"<svg")),
     ".gif": (0, (b"GIF8",)),
     ".mp4": (4, (b"ftyp",)),
-    ".html": (0, (b"<!doctype html><!-- meanfield view",)),
+    ".html": (0, (b"<!doctype html><!-- meanfield ",)),
+    ".json": (0, (b'{"kind": "diagnosis"',)),
 }
 
 

@@ -119,14 +119,14 @@ def test_heads_and_steps_count_the_pairs_of_the_mask_alone(decoder, replayed):
 
 def test_blocks_of_rows_change_nothing(decoder, replayed, monkeypatch):
     """Long contexts go in blocks: a shifted mask would let tokens attend to later ones."""
-    monkeypatch.setattr("meanfield.models.encoder._PAIRS", 2 * len(_TOKENS))
+    monkeypatch.setattr("meanfield.models.encoder.PAIRS", 2 * len(_TOKENS))
     for x, layer in zip(replayed.states, decoder.layers, strict=False):
         blocks, rows = layer.attention(x), []
         layer.attention(x, lambda h, first, *_, rows=rows: rows.append((h, first)))
         assert sorted(rows) == [(h, first) for h in range(4) for first in range(0, 9, 2)]
         monkeypatch.undo()
         assert np.abs(blocks - layer.attention(x)).max() < 1e-13
-        monkeypatch.setattr("meanfield.models.encoder._PAIRS", 2 * len(_TOKENS))
+        monkeypatch.setattr("meanfield.models.encoder.PAIRS", 2 * len(_TOKENS))
 
 
 def test_command_takes_a_file_and_a_folder(tmp_path, cli, decoder, replayed):

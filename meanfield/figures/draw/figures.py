@@ -50,7 +50,7 @@ def new_figure(
     figure = Figure(figsize=size, dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     # Notebooks ask for this; without pyplot nobody else tells them how to show a figure.
-    figure._repr_png_ = partial(_encoded, figure, ".png", dpi)  # type: ignore[attr-defined]
+    figure._repr_png_ = partial(encoded, figure, ".png", dpi)  # type: ignore[attr-defined]
     return figure
 
 
@@ -121,9 +121,9 @@ def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
     return suffix
 
 
-def check_figure(path: str | os.PathLike[str]) -> None:
+def check_figure(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> None:
     """Say before long work whether a figure could be written."""
-    check_suffix(path)
+    check_suffix(path, suffixes)
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")
     check_figure_place(Path(path))
@@ -131,10 +131,11 @@ def check_figure(path: str | os.PathLike[str]) -> None:
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure; the suffix chooses the format."""
-    replace_figure(Path(path), _encoded(figure, check_suffix(path)))
+    replace_figure(Path(path), encoded(figure, check_suffix(path)))
 
 
-def _encoded(figure: Figure, suffix: str, dpi: float | None = None) -> bytes:
+def encoded(figure: Figure, suffix: str, dpi: float | None = None) -> bytes:
+    """Bytes of a figure in the format of a suffix."""
     buffer = BytesIO()
     with style():
         figure.savefig(buffer, format=suffix[1:], dpi=dpi, **_SAVE_OPTIONS[suffix])

@@ -62,10 +62,10 @@ def _draw_replay(picture: ReplayPicture, figure: Figure) -> None:
 
 def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
     """Densities of the cosines of pairs, a curve for each depth."""
-    colours = _colours(len(picture.similarity))
+    colours = layer_colours(len(picture.similarity))
     for depth, (shares, colour) in enumerate(zip(picture.similarity, colours, strict=True)):
         axes.stairs(
-            shares, EDGES, color=colour, linewidth=1.4, label=_label(depth, len(colours) - 1)
+            shares, EDGES, color=colour, linewidth=1.4, label=layer_label(depth, len(colours) - 1)
         )
     occupied = EDGES[:-1][(picture.similarity > 1e-3).any(axis=0)]
     axes.set_xlim(float(occupied.min(initial=0.0)), 1.0)
@@ -87,9 +87,9 @@ def draw_ladder(picture: ReplayPicture, axes: Axes) -> None:
 
 def draw_betas(picture: ReplayPicture, axes: Axes) -> None:
     """Slope of scores on cosines, against the share of the scores that it explains."""
-    for layer, colour in enumerate(_colours(len(picture.betas) + 1)[1:]):
+    for layer, colour in enumerate(layer_colours(len(picture.betas) + 1)[1:]):
         axes.plot(picture.r2[layer], picture.betas[layer], "o", color=colour, markersize=4,
-                  label=_label(layer + 1, len(picture.betas)))  # fmt: skip
+                  label=layer_label(layer + 1, len(picture.betas)))  # fmt: skip
     axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("$R^2$")
@@ -99,7 +99,7 @@ def draw_betas(picture: ReplayPicture, axes: Axes) -> None:
 
 def draw_values(picture: ReplayPicture, axes: Axes) -> None:
     """Eigenvalues in the complex plane."""
-    for layer, colour in enumerate(_colours(len(picture.spectrum) + 1)[1:]):
+    for layer, colour in enumerate(layer_colours(len(picture.spectrum) + 1)[1:]):
         values = picture.spectrum[layer]
         axes.plot(values.real, values.imag, ".", color=colour, markersize=2.5)
     axes.axvline(0.0, color=FAINT, linewidth=0.8, zorder=0)
@@ -126,7 +126,7 @@ def draw_token_limit(picture: TokenLimitPicture, axes: Axes) -> None:
 
 def _errors(picture: TokenLimitPicture, axes: Axes) -> None:
     """Errors against n after each layer, and the rate of Monte Carlo."""
-    for layer, colour in enumerate(_colours(len(picture.errors) + 1)[1:]):
+    for layer, colour in enumerate(layer_colours(len(picture.errors) + 1)[1:]):
         slope = picture.slopes[layer]
         label = f"{layer + 1}" if np.isnan(slope) else f"{layer + 1}, slope {slope:.2f}"
         axes.loglog(picture.counts, picture.errors[layer], "o-", color=colour, markersize=4,
@@ -137,10 +137,11 @@ def _errors(picture: TokenLimitPicture, axes: Axes) -> None:
     axes.legend(title="layer", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-def _label(layer: int, layers: int) -> str:
+def layer_label(layer: int, layers: int) -> str:
     """Label of a layer, none for most where there are many."""
     return f"{layer}" if layer % (1 + layers // _MOST_LABELS) == 0 else "_"
 
 
-def _colours(count: int) -> list[Any]:
+def layer_colours(count: int) -> list[Any]:
+    """Colours of so many layers, the first the palest."""
     return [colormaps[TIME_COLOURS](u) for u in np.linspace(_FIRST_COLOUR, 1.0, count)]
