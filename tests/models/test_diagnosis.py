@@ -256,6 +256,8 @@ def test_encoders_have_exponents_of_several_lengths(tmp_path, kind):
     assert np.allclose(both.contexts, [40, 160])
     shared = np.array_equal(both.score_radius[1, 0], both.score_radius[1, 1])
     assert shared == (kind == "albert")
+    copy = module._drawn(encoder.layers[0], np.random.default_rng(0))
+    assert not any(part.bias.any() for part in (copy.query, copy.outer, copy.norm))
     states = list(encoder.states(encoder.embedded(texts[0])))
     p = np.array(list(encoder.layers[1].weights(states[1])))
     entropies = -(p * np.log(p)).sum(axis=2)
