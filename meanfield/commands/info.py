@@ -147,7 +147,7 @@ def _described(result: Any, path: str) -> tuple[list[tuple[str, Any]], Report]:
     stored, kind = result.attributes, result.kind
     names, tasks = _STUDIES.get(kind, ((), ""))
     pairs = [(name, stored[name]) for name in names if stored.get(name, "") != ""]
-    if kind in ("diagram", "replay"):
+    if kind in ("diagram", "diagnosis", "replay"):
         origin = f"{stored.get('created')} by meanfield {stored.get('meanfield_version')}"
         pairs.append(("created", origin))
     else:

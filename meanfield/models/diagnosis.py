@@ -1,15 +1,14 @@
 """One look at a trained model: its tokens and heads by layer, beside an untrained copy.
 
-Of a layer that takes tokens x_i, each head has scores s_ij, weights p_ij, values v_j, and entropies
-S_i = -sum_j p_ij log p_ij:
+Of heads with weights p_ij, values v_j, S_i = -sum_j p_ij log p_ij, matrices W_Q, W_K, W_V, W_O:
 
     exponent            slope g in log n of S_i, where i has a context of n tokens
     sampling exponent   slope a in log(1/n - 1/N) of log |o^(n) - o^(N)|, where o^(n) averages v_j
                         over n of N tokens, drawn anew; 1/2 of means of independent tokens
     B and V             W_Q^T W_K / sqrt(k) and W_O W_V
 
-The exponent in theory: among n tokens of one cosine rho, at beta = gamma log n, a token has the
-weight 1 / (1 + (n - 1) n^{-gamma (1 - rho)}) itself and others share the rest, so that as n grows
+In theory, among n tokens of one cosine rho, at beta = gamma log n, a token has the weight
+1 / (1 + (n - 1) n^{-gamma (1 - rho)}) itself and others share the rest, so that as n grows
 g is 1, 1/2, 0 where gamma (1 - rho) is below, at, above 1.
 """
 
@@ -70,7 +69,7 @@ beta = gamma log n (arXiv:2510.05554) have 1, 1/2, 0 where gamma (1 - rho) is be
 a: attention to n of N tokens errs by (1/n - 1/N)^a; 1/2 for means of independent tokens.""",
     "tokens": """\
 clusters: groups within 0.25, the rule at beta = 1. predicted: 1 where values have a positive trace
-and tokens lie in one half of the sphere; tokens with V = c 1, c > 0, then end in one cluster.""",
+and tokens lie in one half of the sphere: with V = c 1, c > 0, and no mask they become one.""",
     "layers": "R^2 of steps: by attention alone. meanfield replay has the steps below it.",
 }
 
@@ -79,29 +78,23 @@ and tokens lie in one half of the sphere; tokens with V = c 1, c > 0, then end i
 class Diagnosis(StudyResult):
     """Numbers of a trained model, and of its untrained copy, by layer and head: means over texts.
 
-    The first axis of arrays is that of the two models, the trained one first.
-
     Attributes
     ----------
     model, seed : str, int
     tokens : ndarray of int, shape (n_texts,)
         Length of each text.
-    mean_cosine, effective_rank, median_length, first_length : ndarray, shape (2, layers)
-        Of tokens after the layer; length of the first token over the median.
-    clusters : ndarray, shape (2, layers)
-        Their number by the rule of this package at beta = 1, within a radius of 0.25.
-    predicted : ndarray, shape (2, layers)
-        1 if sum_h V_h has a positive trace and the tokens before the layer lie in one half of the
-        sphere: by Lemma 6.4 of arXiv:2312.10794 a flow with V = c 1, c > 0, then has one cluster in
-        the end. Else NaN.
-    step_share : ndarray, shape (2, layers)
-        R^2 of the step of the layer, of directions, by its attention alone.
-    sink_share, attended_tokens : ndarray, shape (2, layers, heads)
-        Means of p_i0 and e^{S_i} over rows.
-    score_radius, score_symmetric, score_trace : ndarray, shape (2, layers, heads)
-        Largest |eigenvalue| of B, |sym B|_F^2 / |B|_F^2, tr B / |B|_F; value_... of V.
+    mean_cosine, ... : ndarray, shape (2, layers)
+        The trained model first. Of tokens after the layer: mean cosine, effective rank, median
+        length, length of the first token over it, and how many clusters the rule of this package
+        counts at beta = 1, radius 0.25. `predicted` is 1 where sum_h V_h has a positive trace and
+        tokens before the layer lie in one half of the sphere, else NaN: by Lemma 6.4 of
+        arXiv:2312.10794 a flow with V = c 1, c > 0, and no mask then ends in one cluster.
+        `step_share` is R^2 of the step of directions by attention alone.
+    sink_share, ... : ndarray, shape (2, layers, heads)
+        Means of p_i0 and e^{S_i} over rows. Of B, and of V: largest |eigenvalue|,
+        |sym B|_F^2 / |B|_F^2, and tr B / |B|_F.
     contexts, attended : ndarray, shape (octaves,), (2, layers, heads, octaves)
-        Geometric means of n and of e^{S_i} for n from 8 to 15, from 16 to 31, ...
+        Geometric means of n and of e^{S_i}, n from 8 to 15, from 16 to 31, ...
     sampled : ndarray, shape (2, layers, heads, 4)
         |o^(n) - o^(N)| / |o^(N)|, root mean squares over the last quarter of the rows, for n / N of
         `SHARES`; N is how many tokens all these rows attend to, rounded down to a multiple of 16.
@@ -244,14 +237,11 @@ def diagnose(
         name: np.array([each[name] for each in table]).reshape(2, -1, *np.shape(table[0][name]))
         for name in table[0]
     }
-    # An octave without a context: an encoder has those of its texts alone.
-    contexts = numbers.pop("contexts")[0, 0]
-    some = ~np.isnan(contexts)
-    attended = np.exp(numbers.pop("attended")[..., some])
-    lengths = np.array([len(each) for each in tokens])
-    return Diagnosis(
-        model.name, seed, lengths, **numbers, contexts=np.exp(contexts[some]), attended=attended
-    )
+    # An encoder has the octaves of its texts alone.
+    some = ~np.isnan(numbers["contexts"][0, 0])
+    numbers["contexts"] = np.exp(numbers["contexts"][0, 0, some])
+    numbers["attended"] = np.exp(numbers["attended"][..., some])
+    return Diagnosis(model.name, seed, np.array([len(each) for each in tokens]), **numbers)
 
 
 def _need(model: Stack, tokens: Sequence[IntArray]) -> float:

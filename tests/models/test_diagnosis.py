@@ -286,12 +286,13 @@ def test_memory_is_refused_beforehand(decoder, monkeypatch):
         mf.diagnose(decoder, [_TEXTS[1]])
 
 
-def test_result_is_stored_and_drawn(tmp_path, found):
+def test_result_is_stored_and_drawn(tmp_path, cli, found):
     """A file would lack an array, or the figure a panel."""
     found.save(tmp_path / "x.h5")
     again = mf.load(tmp_path / "x.h5")
     assert np.array_equal(again.sampled, found.sampled) and again.model == found.model
     assert str(again) == str(found) and "Diagnosis(" in repr(again)
+    assert "normalization" not in cli("info", tmp_path / "x.h5")
     figure = again.plot(title="mine")
     panels = {axes.get_label() for axes in figure.axes}
     assert {"attended", "exponent", "sampled", "traces", "sink_share"} < panels

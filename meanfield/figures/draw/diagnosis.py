@@ -42,7 +42,11 @@ def diagnosis_figure(result: Diagnosis, *, title: str | None = None, **options: 
         facts = f"{result.tokens.sum()} tokens, {layers} layers of {heads} heads"
         title_above(axes["title"], title or result.facts.title or result.model, facts)
         for name, label in _LAYERS.items():
-            _draw_layers(result, axes[name], name, label)
+            for numbers, drawn in zip(result.by_layer(name), _STYLES, strict=True):
+                axes[name].plot(range(1, layers + 1), numbers, **drawn)
+            axes[name].set(xlabel="layer", ylabel=label)
+        axes["first_length"].set_yscale("log")
+        set_plain_ticks(axes["first_length"].yaxis, *axes["first_length"].get_ylim())
         axes["mean_cosine"].legend()
         law = axes["attended"].plot(result.contexts, result.contexts, **_LAW)
         _draw_bands(axes["attended"], result.contexts, result.quantiles("attended"))
@@ -52,18 +56,6 @@ def diagnosis_figure(result: Diagnosis, *, title: str | None = None, **options: 
         _draw_sampled(result, axes["sampled"])
         _draw_traces(result, axes["traces"])
     return figure
-
-
-def _draw_layers(result: Diagnosis, axes: Axes, name: str, label: str) -> None:
-    """Number of each layer, of both models; lengths on a logarithmic axis."""
-    for numbers, drawn in zip(result.by_layer(name), _STYLES, strict=True):
-        axes.plot(range(1, len(numbers) + 1), numbers, **drawn)
-    if name == "first_length":
-        axes.set_yscale("log")
-        set_plain_ticks(axes.yaxis, *axes.get_ylim())
-    else:
-        axes.set_ylim(min(0.0, axes.get_ylim()[0]))
-    axes.set(xlabel="layer", ylabel=label)
 
 
 def _draw_bands(axes: Axes, along: Any, quantiles: Any) -> None:
