@@ -44,7 +44,7 @@ PAGES = [
 # blocks of Python are left out; what they show has sharper tests of its own.
 LONG = {
     "commands.md": "ensemble nine", "getting-started.md": "--runs", "how-to-choose.md": "noisy",
-    "numerics.md": "two_cluster_time|sph_harm_y",
+    "numerics.md": "two_cluster_time|sph_harm_y", "random-layers.md": "mf.simulate",
 }  # fmt: skip
 SLOW = {
     "how-do-i.md", "late-times.md", "layers.md", "misprints.md", "perspective.md", "sweeps.md",

@@ -423,6 +423,20 @@ def test_values_out_of_range_are_refused(call, message):
     refused(message, call)
 
 
+def test_stages_of_drawn_values_are_random_layers():
+    """The page on random layers would show other layers than the laws are about."""
+    rng, x = np.random.default_rng(5), np.eye(3)[:2]
+    expected = [*layers(x[None], 2.0, 4, 1.0, np.random.default_rng(5))][-1][0]
+    values = [rng.standard_normal((3, 3)) / math.sqrt(4 * 3) for _ in range(4)]
+    heads = [mf.Attention([mf.Head(value=each)], beta=2.0) for each in values]
+    stages = [mf.Stage(end=k, kernel=each) for k, each in enumerate(heads[:-1], 1)]
+    stages.append(mf.Stage(kernel=heads[-1]))
+    law, depth = mf.from_points(x), mf.Layers(count=4)
+    problem = mf.Problem(mf.Sphere(), heads[0], initial=law, layers=depth, stages=stages)
+    run = mf.simulate(problem, until=4, save=2)
+    np.testing.assert_allclose(run.measures[-1].points, expected, rtol=0, atol=1e-13)
+
+
 def test_laws_are_a_topic_of_the_package():
     """`mf.papers.random_layers` would not be there."""
     assert mf.papers.random_layers.antipodal_probability(2, 1.0) == pytest.approx(0.5, abs=1e-12)
