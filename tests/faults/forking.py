@@ -240,8 +240,12 @@ def answer_many(requests: list[dict[str, Any]], processes: int) -> list[tuple[in
             if child == 0:
                 be_a_command({"arguments": request["arguments"], "folder": request["folder"]},
                              [os.open(os.devnull, os.O_WRONLY), file.fileno()])  # fmt: skip
-            due = time.monotonic() + request["fault"].get("after", np.inf)
-            running[child] = number, file, due
+            after = request["fault"].get("after", np.inf)
+            if after == 0.0:
+                # At once: beside others it could end before it is looked at.
+                os.kill(child, signal.SIGKILL)
+                after = np.inf
+            running[child] = number, file, time.monotonic() + after
         for child, (number, file, due) in list(running.items()):
             if time.monotonic() >= due:
                 os.kill(child, signal.SIGKILL)
