@@ -28,7 +28,7 @@ from meanfield.studies.study import ArrayStudy, Request, Runs, check_only_runs_g
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CorrectedRuns(StudyResult):
-    """What short runs of the corrected law have become.
+    """Clusters and merge times of the short runs of the corrected law.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class CorrectedRuns(StudyResult):
 
 @dataclass(frozen=True, eq=False)
 class CorrectedOptions:
-    """How many runs, of which tokens."""
+    """Problem, number of tokens, number of runs and seed of a study."""
 
     problem: Problem
     tokens: tuple[int]
@@ -92,7 +92,7 @@ class CorrectedOptions:
     seed: int
 
     def facts(self) -> dict[str, Any]:
-        """What a file must agree with to go on; runs may be added."""
+        """Facts that a file must share to be resumed; `runs` may grow."""
         return problem_attributes(self.problem) | {"tokens": self.tokens[0], "seed": self.seed}
 
 
