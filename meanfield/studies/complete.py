@@ -108,7 +108,8 @@ def run_missing(
                 pass
     except KeyboardInterrupt:
         kept = "stays as it was" if output.earlier else "keeps what was finished, --resume goes on"
-        raise KeyboardInterrupt(f"interrupted; {output.path} {kept}") from None
+        there = f"; {output.path} {kept}" if output.path.exists() else ""
+        raise KeyboardInterrupt(f"interrupted{there}") from None
 
 
 def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrite: bool) -> str:

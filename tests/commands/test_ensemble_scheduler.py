@@ -74,7 +74,7 @@ def test_ensemble_survives_a_killed_worker(cluster, config, tmp_path, capfd, mon
 @pytest.mark.slow
 def test_prediction_survives_a_killed_worker(cluster, capfd, monkeypatch):
     """Samples of a lost worker would be missing, or the law depend on the machine."""
-    monkeypatch.setattr(corrected_law, "_BLOCK", {1: 2})
+    monkeypatch.setattr(corrected_law, "BLOCK", {1: 2})
     monkeypatch.setattr("meanfield.commands.predict._FIRST_LINE", 1e6)
     line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --runs 60"
     answers = []
