@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -38,43 +39,28 @@ def execute(options: argparse.Namespace) -> int:
     check_plot(options)
     tokens = _tokens(problem, options)
     count = tokens if isinstance(tokens, int) else len(tokens)
+    predict = partial(
+        predict_clusters,
+        problem,
+        tokens,
+        samples=options.samples,
+        seed=options.seed,
+        progress=_progress,
+    )
     if options.output is not None:
-        return _keep(problem, tokens, count, options)
+        request = corrected_request(problem, count, _runs(problem, count, options), options.seed)
+
+        def answered(study: CorrectedRuns) -> tuple[Report, ClusterPrediction]:
+            linear = predict(corrected=False)
+            stored = replace(linear, corrected=study.law, merge_times=study.quartiles)
+            return prediction_report(stored), stored
+
+        return execute_study(request, options, answered=answered)
     check_needs_output(options)
     with pool(options, _processes(problem, count, options), problem) as executor:
-        prediction = predict_clusters(
-            problem,
-            tokens,
-            samples=options.samples,
-            seed=options.seed,
-            corrected=options.runs != 0,
-            runs=options.runs,
-            executor=executor,
-            progress=_progress,
-        )
+        prediction = predict(corrected=options.runs != 0, runs=options.runs, executor=executor)
     answer(options, prediction_report(prediction), prediction)
     return 0
-
-
-def _keep(
-    problem: Problem, tokens: int | FloatArray, count: int, options: argparse.Namespace
-) -> int:
-    """Predict by short runs that a file keeps."""
-    request = corrected_request(problem, count, _runs(problem, count, options), options.seed)
-
-    def answered(study: CorrectedRuns) -> tuple[Report, ClusterPrediction]:
-        prediction = predict_clusters(
-            problem,
-            tokens,
-            samples=options.samples,
-            seed=options.seed,
-            corrected=False,
-            progress=_progress,
-        )
-        prediction = replace(prediction, corrected=study.law, merge_times=study.quartiles)
-        return prediction_report(prediction), prediction
-
-    return execute_study(request, options, answered=answered)
 
 
 def _runs(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
