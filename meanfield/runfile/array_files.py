@@ -120,6 +120,9 @@ def _bytes_to_read(file: IO[bytes], most: float) -> float:
         read = np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     file.seek(0)
+    if any(length < 0 for length in shape):
+        # Older NumPy reads what there is.
+        raise ValueError(f"its header says shape {shape}")
     if math.prod(shape) > most:
         raise _TooMany(shape)
     return math.prod(shape) * float(dtype.itemsize + 8)
