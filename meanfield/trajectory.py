@@ -219,7 +219,7 @@ class _Evolution:
     def ahead(self) -> float:
         """Time that the step ahead reaches: at most the end of the stage."""
         reached = self.here.epoch + self._taken.time
-        return self._last if self._taken.time >= self._end else min(reached, self._stage_end)
+        return min(self._last if self._taken.time >= self._end else reached, self._stage_end)
 
     @property
     def _end(self) -> float:

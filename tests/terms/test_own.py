@@ -2,7 +2,7 @@
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +274,18 @@ def test_stages_change_attention_beside_a_term():
     assert abs(run.moments[-1, 1] - turned) < 1e-9
     two = mf.Problem(mf.Circle(), [mf.exponential(2.0), Softmax()], mf.SA, LAW, stages=stages)
     assert [len(stage.own_terms) for stage in two.staged] == [1, 1]
+
+
+@pytest.mark.parametrize("end", [0.5, 0.99, 1.0 - 1e-6])
+def test_a_last_short_stage_is_not_left_out(end):
+    """A step of an earlier stage could reach the end of the run, which is then saved from it."""
+    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+    stages = [mf.Stage(end=end), mf.Stage(drift=mf.LinearDrift(1e3 * turn))]
+    problem = mf.Problem(mf.Circle(), [mf.LinearDrift(0.1 * turn), Turning()], stages=stages)
+    problem = replace(problem, initial=mf.from_points([0.3, 2.0]))
+    run = mf.simulate(problem, 1.0, save=[1.0], tolerance=1e-10)
+    expected = 0.3 + 0.1 * end + 1e3 * (1.0 - end) + np.sin(1.0)
+    assert abs(np.exp(1j * run.measures[0].points[0]) - np.exp(1j * expected)) < 1e-7
 
 
 def test_the_field_alone_is_enough_but_for_characteristics():
