@@ -59,8 +59,8 @@ test: $(VENV)/.test
 # Kernels are kept apart: versions of numba would replace each other's. Old releases call what newer
 # ones of others deprecate, which is not ours to mend.
 oldest newest: %: build/%/.test
-	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba PYTHONWARNINGS=ignore::DeprecationWarning \
-		build/$@/bin/python -m pytest -q -n auto -m "not slow" -W ignore::DeprecationWarning
+	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba build/$@/bin/python -m pytest -q -n auto \
+		-m "not slow" -W ignore::DeprecationWarning
 
 newest-quick: build/newest/.test
 	build/newest/bin/python --version
