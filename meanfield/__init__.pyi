@@ -96,6 +96,7 @@ from meanfield.terms.flows import SA, USA, Flow
 from meanfield.terms.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
 from meanfield.terms.kernels import Kernel, exponential, linear, zonal
 from meanfield.terms.own import Seen, VectorField
+from meanfield.terms.random_values import RandomValues
 from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
 from meanfield.verification import verify
 
@@ -105,8 +106,8 @@ __all__ = [
     "Ensemble", "Euclidean", "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian",
     "GivenFrequencies", "Head", "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape",
     "LinearDrift", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
-    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "Replay", "Run",
-    "SA", "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep",
+    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "RandomValues",
+    "Replay", "Run", "SA", "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep",
     "TokenLimit", "USA", "UniformSpread", "VectorField", "action_bound", "attention_matrix",
     "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
     "closest_pair_survival", "cluster_rates", "cluster_tree", "collapse_times", "configuration",

@@ -50,6 +50,7 @@ from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.own import OwnTerm, check_label
+from meanfield.terms.random_values import RandomValues
 from meanfield.terms.time_dependent import at_time, is_time_dependent
 
 TERMS = ("feed_forward", "drift")
@@ -75,7 +76,8 @@ class Problem:
         How strongly they attend to each other; an `Attention` has matrices, and says what
         the flow would. One that only multiplies by numbers becomes kernel and flow.
         Or a list of terms: at most one of these two, a `FeedForward`, a `LinearDrift`, and terms of
-        your own, objects with a method `field(seen, x, time) -> VectorField`.
+        your own, objects with a method `field(seen, x, time) -> VectorField`; or `RandomValues`,
+        alone or in such a list.
         Numbers and matrices of kernels, heads, flows and fixed fields may be functions of
         scaled time; `now` has the problem at one time.
     flow : Flow
@@ -122,11 +124,13 @@ class Problem:
     own_terms: tuple[OwnTerm, ...]
     # Name, part with functions of time, and that part at time 0, which its field has.
     time_functions: tuple[tuple[str, Any, Any], ...]
+    # What the stages were made from, if their values are random.
+    random: RandomValues | None
 
     def __init__(
         self,
         manifold: Geometry,
-        kernel: Kernel | Attention | Iterable[Any],
+        kernel: Kernel | Attention | RandomValues | Iterable[Any],
         flow: Flow | None = None,
         initial: InitialLaw | None = None,
         *,
@@ -138,9 +142,18 @@ class Problem:
         stages: Sequence[Stage] = (),
         own_terms: Sequence[OwnTerm] = (),
         time_functions: Sequence[tuple[str, Any, Any]] = (),
+        random: RandomValues | None = None,
     ) -> None:
         if not isinstance(kernel, Kernel | Attention):
-            kernel, feed_forward, drift, own_terms = _sorted(kernel, feed_forward, drift)
+            terms = [kernel] if isinstance(kernel, RandomValues) else kernel
+            sorted_ = _sorted(terms, feed_forward, drift)
+            kernel, feed_forward, drift, own_terms, random = sorted_
+            if random is not None:
+                if stages:
+                    raise ValueError("stages beside random values are not supported: give one.")
+                random, kernel, stages, own_terms = _drawn(
+                    random, kernel, manifold, layers, own_terms
+                )
         parts = {"kernel": kernel, "flow": flow, "feed_forward": feed_forward, "drift": drift}
         functions = {name: part for name, part in parts.items() if is_time_dependent(part)}
         # What is not asked for a time has that of the beginning.
@@ -166,6 +179,7 @@ class Problem:
             stages,
             tuple(own_terms),
             (),
+            random if stages else None,
         )
         for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
             object.__setattr__(self, name, value)
@@ -233,9 +247,10 @@ class Problem:
         if names and (self.has_labels or self.layers is not None):
             raise ValueError(f"{names[0]}, and {what} beside it are not supported: leave one out.")
         if self.time_functions and self.stages:
+            what = "stages" if self.random is None else "random values"
             raise ValueError(
-                f"the {self.time_functions[0][0]} is a function of time, and stages beside it are "
-                "not supported: put the change into the function."
+                f"the {self.time_functions[0][0]} is a function of time, and {what} beside it "
+                "are not supported: put the change into the function."
             )
         if self.noise_changes and not self.flow.diffusivity:
             raise ValueError("a diffusivity that is a function of time must be positive at time 0.")
@@ -310,7 +325,7 @@ class Problem:
     @property
     def is_time_dependent(self) -> bool:
         """True if velocities may depend on time: by own terms, or functions of time."""
-        return bool(self.own_terms or self.time_functions)
+        return bool(self.time_functions) or any(each.may_change for each in self.own_terms)
 
     @property
     def noise_changes(self) -> bool:
@@ -725,14 +740,16 @@ class Problem:
         if isinstance(kernel, Kernel):
             parts.append({USA: "USA", SA: "SA"}.get(flow, repr(flow)))
         parts.append(repr(self.initial))
-        if self.own_terms:
+        if self.random is not None:
+            parts[1] = repr(self.random)
+        elif self.own_terms:
             terms = [each.name for each in self.own_terms]
             parts[1] = f"[{', '.join(terms if self.kernel == STILL else [parts[1], *terms])}]"
         values |= {name: getattr(self, name) for name in ("layers", "frequencies")}
         for name in (*TERMS, "layers", "frequencies"):
             if values[name] is not None:
                 parts.append(f"{name}={values[name]!r}")
-        if self.stages:
+        if self.stages and self.random is None:
             parts.append(f"stages={list(self.stages)!r}")
         return f"Problem({', '.join(parts)})"
 
@@ -754,9 +771,15 @@ STILL = Attention([Head(value=0.0)], "none", beta=0.0)
 
 def _sorted(
     terms: Iterable[Any], feed_forward: FeedForward | None, drift: LinearDrift | None
-) -> tuple[Kernel | Attention, FeedForward | None, LinearDrift | None, tuple[OwnTerm, ...]]:
+) -> tuple[
+    Kernel | Attention,
+    FeedForward | None,
+    LinearDrift | None,
+    tuple[OwnTerm, ...],
+    RandomValues | None,
+]:
     """Terms of a list by their kind."""
-    attention, own = list[Any](), list[OwnTerm]()
+    attention, own, random = list[Any](), list[OwnTerm](), None
     for term in terms:
         if isinstance(term, Kernel | Attention):
             attention.append(term)
@@ -764,17 +787,44 @@ def _sorted(
             feed_forward = term
         elif isinstance(term, LinearDrift) and drift is None:
             drift = term
+        elif isinstance(term, RandomValues) and random is None:
+            random = term
         elif callable(getattr(term, "field", None)) and not isinstance(term, type):
             own.append(OwnTerm(term))
             check_label(own[-1])
         else:
             call = f"; write {term.__name__}(), with brackets" if isinstance(term, type) else ""
             raise TypeError(
-                "Problem: a term must be an attention, a feed_forward, a drift or an object with a "
-                f"method field(seen, x, time), got {describe(term)}{call}."
+                "Problem: a term must be an attention, a feed_forward, a drift, random values or "
+                f"an object with a method field(seen, x, time), got {describe(term)}{call}."
             )
     if len(attention) > 1:
         raise ValueError(
             f"Problem: got {len(attention)} attentions: give all heads to one, mf.Attention([...])."
         )
-    return (attention or [STILL])[0], feed_forward, drift, tuple(own)
+    return (attention or [STILL])[0], feed_forward, drift, tuple(own), random
+
+
+def _drawn(
+    random: RandomValues,
+    kernel: Kernel | Attention,
+    manifold: Geometry,
+    layers: Layers | None,
+    own_terms: Sequence[OwnTerm],
+) -> tuple[RandomValues, Attention, list[Stage], tuple[OwnTerm, ...]]:
+    """Random values fitted to the layers, first attention, stages and terms that they make."""
+    if not isinstance(kernel, Attention):
+        raise TypeError(
+            f"{kernel!r} beside random values: write it as mf.Attention([mf.Head()], beta=...)."
+        )
+    random = random.fitted(layers)
+    drift = random.drift(layers)
+    if drift is not None and not manifold.is_sphere:
+        raise ValueError(
+            f'random values of the "ito" model in {manifold.name} have layers alone: give '
+            'mf.Layers, or take interpretation = "stratonovich".'
+        )
+    of = random.attentions(manifold.ambient, None if kernel == STILL else kernel, layers)
+    stages = [Stage(end, attention) for end, attention in of[:-1]] + [Stage(None, of[-1][1])]
+    drifts = () if drift is None else (OwnTerm(drift),)
+    return random, of[0][1], stages, (*own_terms, *drifts)

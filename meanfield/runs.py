@@ -533,7 +533,9 @@ def format_parts(problem: Problem) -> dict[str, str]:
         "functions": ", ".join(name for name, _, _ in problem.time_functions),
         "layers": "" if problem.layers is None else problem.layers.summary,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
-        "stages": _format_stages(problem.stages),
+        "stages": _format_stages(problem.stages)
+        if problem.random is None
+        else problem.random.summary,
     }
     return {name: words for name, words in parts.items() if words}
 

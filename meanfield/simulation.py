@@ -253,7 +253,14 @@ def _usual_times(
     problem: Problem, until: float | None, save: Any, unit: str, called: str
 ) -> tuple[float, int | Sequence[float]]:
     """End and times to save of a run without either."""
-    layers = problem.layering
+    layers, random = problem.layering, problem.random
+    if random is not None:
+        last = float(random.count) if not layers.is_flow else float(random.depth or 0.0)
+        if unit != "scaled":
+            raise ValueError(f'unit = "{unit}": random values are drawn in scaled time, take that.')
+        until = last if until is None else until
+        if until > last:
+            raise ValueError(f"{called} = {until:g} must be at most {last:g}, where layers end.")
     if layers.is_flow:
         if until is None:
             raise ValueError(f"{called} is missing: the end time of the run.")

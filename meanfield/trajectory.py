@@ -104,6 +104,7 @@ def trajectory(
         scheme,
         enter,
         symmetry,
+        problem.random is None,
     )
     stream = _evolved(evolution, times, start)
     stage = None
@@ -169,6 +170,7 @@ class _Evolution:
     _scheme: Callable[[Problem, Representation], Scheme]
     _enter: Enter | None
     _symmetry: Symmetry | None
+    _tells_stages: bool  # their beginnings are events
     _stepper: Stepper | None = None
     _events: list[Event] = field(default_factory=list)
     _halvings: int = 0
@@ -319,7 +321,8 @@ class _Evolution:
         self.here = here = replace(
             here, epoch=end, clock=0.0, step=None, state=new.state, fixed=new.fixed
         )
-        count = self._happened([Event(0.0, "note", f"stage {self._number + 1} begins")])
+        note = Event(0.0, "note", f"stage {self._number + 1} begins")
+        count = self._happened([note] if self._tells_stages else [])
         self.here = replace(here, events=here.events + count, unit=self._unit())
         self._begin_stage()
 

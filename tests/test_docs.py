@@ -53,7 +53,7 @@ def key_rows(text: str) -> dict[str, list[str]]:
 def test_run_file_page_has_the_keys_of_every_section():
     """A user would look in vain for a section, or read keys of another one."""
     for name, keys in run_file_keys().items():
-        brackets = f"[[{name}]]" if name in ("heads", "stages") else f"[{name}]"
+        brackets = f"[[{name}]]" if name in ("heads", "random_heads", "stages") else f"[{name}]"
         law = name.partition(".")[2]
         heading = f'`[initial]` with `name = "{law}"`' if law else f"`{brackets}`"
         assert (f"<!-- keys: {name} -->" in section("run-file.md", heading)) == bool(keys), name

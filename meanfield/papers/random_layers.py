@@ -22,18 +22,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.papers.saved_states import saved_states
+from meanfield.terms.random_values import Interpretation as Rule
 
-Rule = Literal["ito", "stratonovich"]
 Coefficients = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Drift u and variance v at places y."""
 
+# Runs that are drawn together.
+_BLOCK = 1024
 # Beyond it 1 - R^2 = 4 e^{-2 |y|} is below rounding.
 _FAR = 20.0
 # Sinc functions in y err by e^{-pi^2 / (4 step)} if u and v are analytic for |Im y| < pi / 4.
@@ -276,6 +277,91 @@ def simplex_overlap(
         return np.asarray((1.0 - gamma) * (g + gamma * (1.0 - f)))
 
     return saved_states(speed, np.array([overlap]), times)[:, 0]
+
+
+@checked
+def sample_layers(
+    tokens: FloatArray,
+    beta: float,
+    layers: int,
+    runs: int,
+    *,
+    time: float = 1.0,
+    weights: FloatArray | None = None,
+    seed: int = 0,
+) -> FloatArray:
+    """Tokens after L random layers, of many runs with independent values.
+
+    Parameters
+    ----------
+    tokens : array, (n, d)
+        Unit vectors at the start, the same in all runs.
+    beta : float
+        Inverse temperature of the softmax.
+    layers, runs : int
+        L, and the number of runs. A run does not depend on how many there are.
+    time : float
+        That all layers take: each has the step time / L.
+    weights : array, (n,), optional
+        Masses of the tokens; equal by default.
+    seed : int
+        Of the values.
+
+    Returns
+    -------
+    array, (runs, n, d)
+        Laws differ from those of the "ito" limit by O(time / L).
+
+    Raises
+    ------
+    ValueError
+        If tokens are no unit vectors, weights are not positive, or a number is out of range.
+
+    Examples
+    --------
+    >>> ends = sample_layers(np.eye(3)[:2], 2.0, layers=500, runs=1000, time=20.0)
+    >>> phase_shares(ends)["antipodal"], round(antipodal_probability(3, 2.0), 3)
+    (0.331, 0.336)
+    """
+    n, d = np.shape(tokens)
+    _check(d, time=time)
+    at_least(1, layers=layers, runs=runs)
+    if not np.allclose(_dots(tokens, tokens), 1.0, rtol=0.0, atol=1e-9):
+        raise ValueError("tokens must be unit vectors, one a row.")
+    masses = np.full(n, 1.0 / n) if weights is None else np.asarray(weights)
+    if masses.shape != (n,) or not np.all(masses > 0.0):
+        raise ValueError(f"weights must be {n} positive numbers, one a token.")
+    ends = []
+    for block in range(-(-runs // _BLOCK)):
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, block])))
+        x = np.tile(np.asarray(tokens, dtype=np.float64), (_BLOCK, 1, 1))
+        for _ in range(layers):
+            values = generator.standard_normal((_BLOCK, d, d))
+            kernels = masses * np.exp(beta * (x @ x.swapaxes(1, 2)) - abs(beta))
+            means = kernels @ x / kernels.sum(axis=2, keepdims=True)
+            x = x + math.sqrt(time / (layers * d)) * (means @ values)
+            x /= np.sqrt(_dots(x, x))[..., None]
+        ends.append(x)
+    return np.concatenate(ends)[:runs]
+
+
+def phase_shares(tokens: FloatArray, gap: float = 0.01) -> dict[str, float]:
+    """Shares of runs (runs, n, d) that are one cluster, two antipodal ones, or mixed.
+
+    Tokens are together, or opposite, if their overlap is within the gap of 1, or of -1.
+
+    >>> phase_shares(np.array([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]))
+    {'one cluster': 0.5, 'antipodal': 0.0, 'mixed': 0.5}
+    """
+    overlaps = tokens @ tokens.swapaxes(1, 2)
+    one = (overlaps > 1.0 - gap).all(axis=(1, 2))
+    on_axis = (abs(overlaps) > 1.0 - gap).all(axis=(1, 2))
+    ends = {"one cluster": one, "antipodal": on_axis & ~one, "mixed": ~on_axis}
+    return {name: float(runs.mean()) for name, runs in ends.items()}
+
+
+def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.asarray((a * b).sum(axis=-1))
 
 
 def _check(d: int, mass: float = 0.5, time: float = 1.0) -> None:

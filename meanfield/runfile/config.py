@@ -22,6 +22,7 @@ from meanfield.renamed import renamed
 from meanfield.runfile.document import read_document, stored_document, with_normalization
 from meanfield.runfile.heads import first_difference, same_heads
 from meanfield.runfile.keys import (
+    HEADS,
     REQUIRED,
     ConfigError,
     Key,
@@ -112,10 +113,9 @@ ALL_KEYS: dict[str, set[str]] = {
     section: set(keys) for section, keys in (SECTION_KEYS | PART_KEYS).items()
 } | {
     "initial": {"name", *PROFILE_KEYS}.union(*(keys_of(law) for law in INITIAL.values())),
-    "heads": set(),
-    "stages": set(),
+    **dict.fromkeys((*HEADS, "stages"), set()),
 }
-"""Sections -> keys; [[heads]] and [[stages]], which are many, are not set one by one."""
+"""Sections -> keys; lists of heads and [[stages]], which are many, are not set one by one."""
 
 ENSEMBLE_TIME = {"end": 1.0}
 """[time] of an ensemble that gives none: it is not used."""

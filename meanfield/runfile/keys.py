@@ -20,6 +20,9 @@ from meanfield.errors import list_names, one_line
 REQUIRED = object()
 """Default of a key that must be given."""
 
+HEADS = ("heads", "random_heads")
+"""Sections that are lists of heads."""
+
 # Errors quote values up to this length and depth: a run file may hold anything.
 _MOST_CHARACTERS = 60
 _MOST_LEVELS = 4

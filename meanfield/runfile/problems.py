@@ -14,6 +14,7 @@ from typing import Any
 from meanfield.problem import TERMS, Problem
 from meanfield.runfile.heads import HEAD_KEYS, read_heads
 from meanfield.runfile.keys import (
+    HEADS,
     ConfigError,
     Key,
     Kind,
@@ -90,8 +91,8 @@ def without_files(
 
 def _without_files(where: str, tables: Mapping[str, Any], files: MatrixFiles) -> dict[str, Any]:
     whole = dict(tables)
-    if "heads" in tables:
-        whole["heads"] = read_heads(f"{where}[[heads]]", tables["heads"], files)
+    for name in (name for name in HEADS if name in tables):
+        whole[name] = read_heads(f"{where}[[{name}]]", tables[name], files)
     for name, keys in PART_KEYS.items():
         if name in tables:
             whole[name] = files.written_out(f"{where}[{name}]", tables[name], keys)
@@ -187,6 +188,10 @@ def read_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
 def staged_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
     """Problem of a document without files of matrices, without its initial law."""
     bare = bare_problem(where, folder, tables)
+    if bare.random is not None:
+        if "stages" in tables:
+            raise ConfigError(f"{where}[[stages]] beside random values: leave one of them out.")
+        return bare
     stages = []
     for index, stage in enumerate(tables.get("stages", []), 1):
         of = bare_problem(f"{where}[[stages]] {index} ", folder, _in_stage(tables, stage))

@@ -27,7 +27,7 @@ import numpy as np
 
 from meanfield.arguments import check_arguments, describe
 from meanfield.errors import one_line
-from meanfield.runfile.keys import ConfigError, located
+from meanfield.runfile.keys import HEADS, ConfigError, located
 from meanfield.terms.own import takes_label
 
 # What everything else computes with: code that replaces a function in them breaks the run.
@@ -154,8 +154,9 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         functions += terms
     for name in ("problem", "drift", "feed_forward"):
         plain |= {name: _without_functions(plain[name], functions)} if name in plain else {}
-    if isinstance(plain.get("heads"), list):
-        plain["heads"] = [_without_functions(head, functions) for head in plain["heads"]]
+    for name in HEADS:
+        if isinstance(plain.get(name), list):
+            plain[name] = [_without_functions(head, functions) for head in plain[name]]
     if isinstance(initial, dict) and isinstance(initial.get("function"), str):
         plain["initial"] = {"name": "uniform"}
         functions.append(initial["function"])

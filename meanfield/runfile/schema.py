@@ -11,7 +11,7 @@ from typing import Any
 
 from meanfield.runfile.config import SECTION_KEYS
 from meanfield.runfile.heads import HEAD_KEYS
-from meanfield.runfile.keys import REQUIRED, Key, keys_of, line, string, table_schema
+from meanfield.runfile.keys import HEADS, REQUIRED, Key, keys_of, line, string, table_schema
 from meanfield.runfile.overrides import USUAL_LAW
 from meanfield.runfile.problems import STAGE_KEYS
 from meanfield.runfile.sections import INITIAL, PART_KEYS, PROFILE_KEYS
@@ -28,7 +28,8 @@ def run_file_keys() -> dict[str, dict[str, Key]]:
     >>> [*run_file_keys()["initial.mixture"]], [*run_file_keys()["drift"]]
     (['components'], ['matrix'])
     """
-    first = {"problem": SECTION_KEYS["problem"], "heads": HEAD_KEYS, "stages": STAGE_KEYS}
+    heads = dict.fromkeys(HEADS, HEAD_KEYS)
+    first = {"problem": SECTION_KEYS["problem"], **heads, "stages": STAGE_KEYS}
     laws = {f"initial.{name}": keys_of(law) for name, law in INITIAL.items()}
     return first | PART_KEYS | {"initial": PROFILE_KEYS} | laws | SECTION_KEYS
 
@@ -111,7 +112,7 @@ def run_file_schema() -> dict[str, Any]:
         )
         law["properties"]["name"] |= {"const": name}
         laws.append(law)
-    many = {name: {"type": "array", "items": sections[name]} for name in ("heads", "stages")}
+    many = {name: {"type": "array", "items": sections[name]} for name in (*HEADS, "stages")}
     return {
         "$schema": _DIALECT,
         "title": "Run file of meanfield",

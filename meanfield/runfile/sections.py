@@ -57,13 +57,14 @@ from meanfield.runfile.python_file import (
 )
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import density_space, manifold_of
-from meanfield.terms.attention import Mask
+from meanfield.terms.attention import Attention, Mask
 from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow, Normalization, normalization_of
 from meanfield.terms.kernels import KERNELS, zonal
 from meanfield.terms.kernels.exponential import LARGEST_BETA
 from meanfield.terms.kernels.zonal import WIDTH_BETAS
 from meanfield.terms.own import OwnTerm
+from meanfield.terms.random_values import RandomValues
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
@@ -82,8 +83,11 @@ PART_KEYS = {
     "drift": keys_of(LinearDrift, matrix=matrix),
     "layers": keys_of(Layers),
     "frequencies": keys_of(frequencies_of, values=matrix),
+    "random_values": keys_of(RandomValues, heads=matrix),
 }
-"""Their keys."""
+"""Their keys, and those of what [[random_heads]] have in common."""
+# A list of tables of its own.
+del PART_KEYS["random_values"]["heads"]
 
 
 def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
@@ -93,7 +97,8 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     of_time = {key: values[key] for key in _OF_TIME}
     values |= functions_of(section, folder, of_time)
     with located(section):
-        heads = tables.get("heads")
+        # Random heads are replaced where all parts are known.
+        heads = tables.get("heads", tables.get("random_heads"))
         if heads is not None:
             heads = [functions_of(f"{where}[[heads]]", folder, head) for head in heads]
         bare = _problem(section, folder, heads, **values)
@@ -105,12 +110,38 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
             part = functions_of(f"{where}[{name}]", folder, tables[name])
             parts: dict[str, Any] = {name: PARTS[name](**part)}
             bare = replace(bare, **parts)
+    if "random_heads" in tables or "random_values" in tables:
+        bare = _with_random_values(where, tables, bare, values)
     with located(section):
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
     return bare
 
 
+def _with_random_values(
+    where: str, tables: Mapping[str, Any], bare: Problem, values: Mapping[str, Any]
+) -> Problem:
+    """Problem whose [[random_heads]] have values that are drawn anew."""
+    section = f"{where}[random_values]"
+    if not {"random_heads", "random_values"} <= tables.keys():
+        raise ConfigError(f"{section} and [[random_heads]] belong together: give both or neither.")
+    options = {name: values[name] for name in _OF_ATTENTION}
+
+    def attention(name: str) -> Attention:
+        label, d = f"{where}[[{name}]]", bare.manifold.ambient
+        how, beta = bare.normalization, values["beta"]
+        return attention_of(label, tables[name], d, how, beta, **options)
+
+    part = read_table(section, tables["random_values"], PART_KEYS["random_values"])
+    with located(section):
+        terms = [RandomValues(attention("random_heads"), **part)]
+        steady = [attention("heads")] if "heads" in tables else []
+        own = [each.term for each in bare.own_terms]
+        parts: dict[str, Any] = {"kernel": [*steady, *terms, *own], "flow": None}
+        return replace(bare, **parts)
+
+
+_OF_ATTENTION = ("strength", "diffusivity", "mask", "alibi_rate", "sink")
 _OF_TIME = ("beta", "strength", "diffusivity")
 """Keys of a problem that may name functions of time."""
 
@@ -184,13 +215,8 @@ def _problem(
         kernel_of_beta = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
         if needing:
             label = section if heads is None else section.replace("[problem]", "[[heads]]")
-            options: dict[str, Any] = {
-                "strength": strength,
-                "diffusivity": diffusivity,
-                "mask": mask,
-                "alibi_rate": alibi_rate,
-                "sink": sink,
-            }
+            given = strength, diffusivity, mask, alibi_rate, sink
+            options: dict[str, Any] = dict(zip(_OF_ATTENTION, given, strict=True))
             return Problem(
                 space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)
             )

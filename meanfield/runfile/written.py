@@ -31,6 +31,7 @@ from meanfield.runfile.frequencies import written_frequencies
 from meanfield.stages import Stage
 from meanfield.terms.attention import Head
 from meanfield.terms.kernels.zonal import Zonal
+from meanfield.terms.random_values import RandomValues
 
 
 def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,6 +66,8 @@ def _problem(problem: Problem) -> dict[str, Any]:
     sections = {name: part for name, part in parts.items() if part is not None}
     if problem.frequencies is not None:
         sections["frequencies"] = written_frequencies(problem.frequencies)
+    if problem.random is not None:
+        return _attention(problem) | sections
     stages = [_stage(problem, stage) for stage in problem.stages]
     attention = _attention(problem)
     if problem.time_functions:
@@ -114,7 +117,10 @@ def _attention(problem: Problem) -> dict[str, Any]:
         optional = {"beta": of.beta, "mask": mask, "alibi_rate": of.alibi_rate}
         optional["sink"] = of.sink or None
         optional_keys = {name: value for name, value in optional.items() if value is not None}
-        return {"problem": keys | optional_keys | flow, "heads": [_head(head) for head in of.heads]}
+        heads = [_head(head) for head in of.heads]
+        if problem.random is None:
+            return {"problem": keys | optional_keys | flow, "heads": heads}
+        return {"problem": keys | optional_keys | flow} | _random(problem.random, heads)
     kernel = problem.own_kernel
     keys |= {
         "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,
@@ -126,6 +132,15 @@ def _attention(problem: Problem) -> dict[str, Any]:
         own = kernel.circle_multipliers
         keys |= {"attention": kernel.name} if own is None else {"multipliers": list(own)}
     return {"problem": keys}
+
+
+def _random(values: RandomValues, heads: list[dict[str, Any]]) -> dict[str, Any]:
+    """Sections of random values, and of the heads beside them."""
+    drawn = [_head(head) for head in values.own_heads]
+    steady = heads[: -len(drawn)]
+    keys = {name: key for name, key in vars(values).items() if name != "heads"}
+    sections = {"random_heads": drawn, "random_values": _given(keys)}
+    return ({"heads": steady} if steady else {}) | sections
 
 
 def _head(head: Head) -> dict[str, Any]:

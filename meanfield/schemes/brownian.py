@@ -18,8 +18,6 @@ from meanfield.arrays import FloatArray
 from meanfield.engines.threads import map_chunks
 
 _CHUNK = 1 << 15  # numbers that outweigh handing them to a thread
-# Intervals that are split: the law of the path is exact at times of different intervals.
-_DEPTH = 4
 _LARGEST = 2**64 - 1
 
 
@@ -29,6 +27,7 @@ class BrownianPath:
 
     seed: int  # 0 to 2^64 - 1
     shape: tuple[int, ...]  # shape of the normals of a half step, one path each
+    depth: int = 4  # halvings of a step that intervals inside it are split into
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
@@ -68,7 +67,7 @@ class BrownianPath:
             interval, low, high, at_low, at_high = 3, 0.5, 1.0, first, first + second
         while low < fraction < high:
             # Intervals from 0 are always split, so W(t / 2) and W(t) are never in the same one.
-            split = low == 0.0 or interval >> _DEPTH == 0
+            split = low == 0.0 or interval >> self.depth == 0
             middle = 0.5 * (low + high) if split else fraction
             share = (middle - low) / (high - low)
             deviation = math.sqrt((middle - low) * (high - middle) / (high - low))

@@ -101,6 +101,11 @@ class OwnTerm:
         """Name of its class, or its place in a file."""
         return str(getattr(self.term, "__name__", type(self.term).__name__))
 
+    @property
+    def may_change(self) -> bool:
+        """False if the field is known not to depend on time itself."""
+        return not getattr(self.term, "is_steady", False)
+
     def at(self, seen: Seen, x: FloatArray) -> VectorField:
         """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory.
 
@@ -226,8 +231,11 @@ class BoundTerm:
         return self._last[0][1]
 
     def vectors(self, x: FloatArray) -> FloatArray:
-        """Values u(x) at vectors (n, d)."""
-        return self._at(x).u
+        """Values u(x) at vectors (n, d), without slopes where the term can leave them out."""
+        alone = getattr(self.own.term, "vectors", None)
+        if alone is None or (self._last and self._last[0][0] is x):
+            return self._at(x).u
+        return np.asarray(alone(self.seen, x))
 
     def slopes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Trace of the Jacobian, and <x, J x>."""

@@ -1,0 +1,385 @@
+"""Random values: matrices V_h that are drawn anew in each layer, the same for all tokens.
+
+    dx = P_x [sum_h dW_h m_h(x) + u(x) dt] - (d - 1) / (2 d) sum_h s_h^2 |m_h|^2 x dt    "ito"
+    dx = P_x [sum_h o dW_h m_h(x) + u(x) dt]                                   "stratonovich"
+
+with m_h the mean that head h attends to, W_h = s_h B_h, and B_h a Brownian motion of d x d
+matrices, entries of variance dt / d. "ito" is the limit of layers x <- N(x + V m sqrt(h)). On an
+interval of length h a path is a straight line, V_h = dW_h / h (Wong and Zakai): a stage like
+others, which moves tokens and densities alike. That tends to "stratonovich"; "ito" has the further
+drift -c(x),
+
+    2 d c = sum_h s_h^2 { sum_j w_j [n_j + P_j z <e_j, m_j>] + S C^T m },    z = S^T x,
+
+over tokens y_j, their weights w_j in what x attends to, P_j = 1 - y_j y_j^T, n_j = P_j m(y_j),
+e_j = y_j - m (y_j where weights are not normalised), C = sum_j w_j e_j y_j^T, S the score matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from meanfield.arguments import checked
+from meanfield.arrays import FloatArray
+from meanfield.engines.limits import check_memory
+from meanfield.schemes.brownian import BrownianPath
+from meanfield.schemes.layers import Layers
+from meanfield.terms.attention import Attention, Head, HeadMatrices
+from meanfield.terms.own import Seen, VectorField
+
+Interpretation = Literal["ito", "stratonovich"]
+"""What noise is the limit of: of layers, or of smooth paths."""
+
+USUAL_STEP = 1.0 / 64.0
+_MOST_INTERVALS = 100_000
+# Of an entry of a value, as a stage keeps it.
+_BYTES = 64.0
+# Points whose pairs take some seconds an evaluation.
+_MOST_POINTS = 5000
+# Halvings of a unit of time: between times that differ by less a path is a straight line.
+_HALVINGS = 40
+
+
+@checked
+@dataclass(frozen=True)
+class RandomValues:
+    """Values that are drawn anew in each layer, in the place of those of a head: common noise.
+
+    A term of `Problem`, alone or beside an `Attention` of the same kind, whose values stay.
+
+    Attributes
+    ----------
+    heads : Attention, or sequence of Head
+        Whom tokens attend to. The value of a head is a number, which multiplies its noise.
+    scale : float
+        Multiplies all noise; s_h is scale times strength times value.
+    interpretation : str
+        "ito", the limit of layers, or "stratonovich", that of smooth paths.
+    depth : float, optional
+        Scaled time at which the last layer ends; that of the layers, where they have a count.
+    step : float, optional
+        Interval h between draws, in scaled time: 1/64, or the step of the layers. Laws of tokens
+        differ from those of the limit by O(h), single paths by O(sqrt(h)).
+    seed : int
+        Of the path W(t), which does not depend on the step, nor on the other heads.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, a head has a matrix as value, or "ito" meets a mask or
+        Sinkhorn's weights.
+
+    References
+    ----------
+    Fedorov, Sander, Elie, Marion, Lauriere, arXiv:2601.21942 (random layers and their limit).
+    docs/random-layers.md, Paths.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> values = mf.RandomValues([mf.Head(beta=2.0)], depth=1.0, step=0.25)
+    >>> problem = mf.Problem(mf.Sphere(), values, initial=mf.von_mises_fisher(2.0))
+    >>> len(problem.stages), values.paths(3).shape
+    (4, (5, 1, 3, 3))
+    """
+
+    heads: Attention | Sequence[Head]
+    scale: float = 1.0
+    interpretation: Interpretation = "ito"
+    depth: float | None = None
+    step: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.heads, Attention):
+            object.__setattr__(self, "heads", Attention(self.heads))
+        for name in ("depth", "step"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value <= 1e6:
+                raise ValueError(f"{name} must be positive, at most 1e6, got {value:g}.")
+        if not abs(self.scale) <= 1e6:
+            raise ValueError(f"scale must be at most 1e6, got {self.scale:g}.")
+        BrownianPath(self.seed, ())
+        for number, head in enumerate(self.attention.heads, 1):
+            if head.weight is not None or not isinstance(head.value, int | float):
+                what = "weight" if head.weight else "value that is no number"
+                raise ValueError(
+                    f"random head {number} has a {what}: its value is drawn, give the number that "
+                    "multiplies it."
+                )
+
+    @property
+    def attention(self) -> Attention:
+        """Attention of the heads."""
+        assert isinstance(self.heads, Attention)
+        return self.heads
+
+    def fitted(self, layers: Layers | None) -> RandomValues:
+        """The same with step and depth as numbers, those of layers where these have them."""
+        step, depth = self.step, self.depth
+        if layers is not None and not layers.is_flow:
+            if self.interpretation != "ito":
+                raise ValueError('layers are the "ito" model of random values: leave one out.')
+            if step not in (None, layers.step):
+                raise ValueError(
+                    f"step = {step:g} beside layers of step {layers.step:g}: give one."
+                )
+            step = layers.step
+            if layers.count is not None:
+                if depth not in (None, layers.count * step):
+                    raise ValueError(
+                        f"depth = {depth:g} beside {layers.count} layers of step {step:g}: give "
+                        "one."
+                    )
+                depth = layers.count * step
+        step = USUAL_STEP if step is None else step
+        if depth is None:
+            raise ValueError("depth of random values is missing: the time until which to draw.")
+        count = depth / step
+        if not 1.0 - 1e-9 <= count <= _MOST_INTERVALS or abs(count - round(count)) > 1e-9 * count:
+            raise ValueError(
+                f"depth = {depth:g} holds {count:.6g} steps of {step:g}, expected a whole number "
+                f"from 1 to {_MOST_INTERVALS}."
+            )
+        return replace(self, step=step, depth=depth)
+
+    @property
+    def interval(self) -> float:
+        """Its length h."""
+        return self.step or USUAL_STEP
+
+    @property
+    def count(self) -> int:
+        """Number of intervals."""
+        return round((self.depth or 0.0) / self.interval)
+
+    def paths(self, d: int) -> FloatArray:
+        """Paths B_h at the ends of all intervals, shape (intervals + 1, heads, d, d).
+
+        Rows are output components: the noise moves tokens by dB m.
+
+        >>> values = RandomValues([Head(beta=1.0)], depth=1.0, step=0.5, seed=3)
+        >>> finer = replace(values, step=0.25)
+        >>> bool(np.array_equal(values.paths(2), finer.paths(2)[::2]))
+        True
+        """
+        shape = (len(self.attention.heads), d, d)
+        need = _BYTES * self.count * math.prod(shape)
+        check_memory(need, f"values of {self.count} layers", "Lower depth, or raise step")
+        brownian = BrownianPath(self.seed, shape, _HALVINGS)
+        before, paths, unit = np.zeros(shape), [], 0
+        for number in range(self.count + 1):
+            time = number * self.interval
+            while time >= unit + 1:
+                before, unit = before + brownian.inside(unit, 1.0), unit + 1
+            paths.append(before + brownian.inside(unit, time - unit))
+        return np.array(paths) / math.sqrt(d)
+
+    @property
+    def own_heads(self) -> tuple[Head, ...]:
+        """Heads with the beta and the strength of their attention."""
+        return tuple(_of_its_own(head, self.attention) for head in self.attention.heads)
+
+    def attentions(
+        self, d: int, beside: Attention | None, layers: Layers | None
+    ) -> list[tuple[float, Attention]]:
+        """End of each interval in the unit of the run, and attention with the values of then."""
+        of, steady = self.attention, list[Head]()
+        if beside is not None:
+            _check_beside(of, beside)
+            steady = [_of_its_own(head, beside) for head in beside.heads]
+        unit = 1.0 if layers is not None and not layers.is_flow else self.interval
+        made = []
+        for k, speeds in enumerate(self.scale * np.diff(self.paths(d), axis=0) / self.interval, 1):
+            drawn = [
+                replace(head, value=np.asarray(head.value) * speed)
+                for head, speed in zip(self.own_heads, speeds, strict=True)
+            ]
+            made.append((k * unit, replace(of, heads=(*steady, *drawn), strength=1.0)))
+        return made
+
+    def drift(self, layers: Layers | None) -> ItoDrift | None:
+        """What tells the limit of layers from that of smooth paths, where something does."""
+        of, of_layers = self.attention, layers is not None and not layers.is_flow
+        if of_layers or self.interpretation == "stratonovich" or not self.scale:
+            return None
+        if of.mask != "none" or of.normalization == "sinkhorn":
+            what = f'mask = "{of.mask}"' if of.mask != "none" else 'normalization = "sinkhorn"'
+            raise ValueError(
+                f'{what} and random values of the "ito" model have layers alone: give mf.Layers, '
+                'or take interpretation = "stratonovich".'
+            )
+        return ItoDrift(replace(of, heads=self.own_heads, strength=self.scale))
+
+    @property
+    def summary(self) -> str:
+        """Description in words.
+
+        >>> RandomValues([Head(beta=2.0)], depth=2.0, seed=3).summary
+        'random values: ito, drawn anew every 0.015625 until 2, seed 3'
+        """
+        scale = "" if self.scale == 1.0 else f", scale {self.scale:g}"
+        return (
+            f"random values: {self.interpretation}, drawn anew every {self.interval:g} "
+            f"until {self.depth:g}, seed {self.seed}{scale}"
+        )
+
+
+def _of_its_own(head: Head, of: Attention) -> Head:
+    """A head that says its own beta, and has the strength of its attention."""
+    beta = of.beta if head.beta is None else head.beta
+    if callable(beta) or callable(of.strength):
+        raise ValueError("functions of time beside random values are not supported: give numbers.")
+    value = of.strength * np.asarray(head.value, dtype=np.float64)
+    return replace(head, beta=beta, value=value if value.ndim else float(value))
+
+
+def _check_beside(random: Attention, steady: Attention) -> None:
+    """Refuse an attention that attends in another way than the random heads."""
+    for name in ("normalization", "diffusivity", "mask", "alibi_rate", "sink"):
+        one, other = getattr(random, name), getattr(steady, name)
+        if one != other:
+            raise ValueError(
+                f"{name} of random values is {one!r}, and {other!r} that of the attention beside "
+                "them: give both the same."
+            )
+
+
+@dataclass(frozen=True)
+class ItoDrift:
+    """The drift -c(x) by which the limit of layers differs from that of smooth paths."""
+
+    attention: Attention
+    is_steady = True
+
+    def field(self, seen: Seen, x: FloatArray, time: float) -> VectorField:
+        """-c at vectors x, with the trace of its Jacobian, and <x, J x>."""
+        parts = [(each.vectors(), *each.slopes()) for each in self._attended(seen, x)]
+        return VectorField(*(-np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+
+    def vectors(self, seen: Seen, x: FloatArray) -> FloatArray:
+        """-c alone."""
+        return np.asarray(-np.sum([each.vectors() for each in self._attended(seen, x)], axis=0))
+
+    def _attended(self, seen: Seen, x: FloatArray) -> list[_Attended]:
+        of, d = self.attention, x.shape[1]
+        if len(seen.points) > _MOST_POINTS:
+            raise ValueError(
+                f'random values of the "ito" model sum over all pairs of points, and there are '
+                f"{len(seen.points)}, expected at most {_MOST_POINTS}: give layers, "
+                'mf.Layers(step=...), or take interpretation = "stratonovich".'
+            )
+        sink = of.sink if of.normalization == "softmax" else None
+        return [_Attended(head, seen, sink, of.sharpness(d), x) for head in of.matrices(d)]
+
+
+@dataclass(frozen=True)
+class _Attended:
+    """What a head attends to in weighted points, from vectors x (n, d)."""
+
+    head: HeadMatrices
+    seen: Seen
+    sink: float | None  # None: weights are not normalised
+    largest: float  # score, the unit of weights
+    x: FloatArray
+
+    def _weights(self, x: FloatArray) -> FloatArray:
+        scores = x @ self.head.score @ self.seen.points.T - self.largest
+        if self.sink is None:
+            return np.asarray(self.seen.masses * np.exp(scores))
+        top = scores.max(axis=1, keepdims=True)
+        weights = self.seen.masses * np.exp(scores - top)
+        total = weights.sum(axis=1, keepdims=True) + self.sink * np.exp(-top)
+        return np.asarray(weights / total)
+
+    @property
+    def factor(self) -> float:
+        """s^2 / (2 d)."""
+        return float(np.square(self.head.value[0, 0])) / (2.0 * len(self.head.value))
+
+    @cached_property
+    def tables(self) -> _Tables:
+        """Means, and tables (n, m) of what stands beside y_j or e_j."""
+        s, y, w = self.head.score, self.seen.points, self._weights(self.x)
+        same = self.x is y or np.array_equal(self.x, y)
+        m, z = w @ y, self.x @ s
+        m_y = m if same else self._weights(y) @ y
+        radial = _dots(m_y, y)
+        centre = np.zeros_like(m) if self.sink is None else m
+        return _Tables(
+            w, m, m_y, m_y - radial[:, None] * y, z, centre,
+            q=radial - centre @ m_y.T, zy=z @ y.T, em=m @ y.T - _column(centre, m),
+        )  # fmt: skip
+
+    def vectors(self) -> FloatArray:
+        """C before it is projected."""
+        t, y = self.tables, self.seen.points
+        wq = t.w * t.q
+        u = t.w @ t.n_y + t.z * wq.sum(axis=1, keepdims=True) - (wq * t.zy) @ y
+        return np.asarray(self.factor * (u + ((t.w * t.em) @ y) @ self.head.score.T))
+
+    def slopes(self) -> tuple[FloatArray, FloatArray]:
+        """Trace of the Jacobian J of c before it is projected, and <x, J x>.
+
+        J = D S^T, and D dz is its change with z. For dz = z it gives <x, J x>. With M = dm / dz,
+        and the centre of e_j, N = M, or 0 where weights are not normalised,
+
+            D = sum_j w_j [n_j e_j^T + q_j (P_j z e_j^T + P_j) - P_j z m_j^T N]
+                + S [sum_j w_j <e_j, m> y_j e_j^T - m m^T N + M^2],    q_j = <e_j, m_j>
+        """
+        w, m, m_y, n_y, z, centre, q, zy, em = self.tables
+        x, s, y, fixed = self.x, self.head.score, self.seen.points, self.sink is None
+        ez = zy - _column(centre, z)
+        turned = (w * ez) @ y  # M z
+        xpz = _column(x, z) - (x @ y.T) * zy
+        moved = 0.0 if fixed else turned @ m_y.T
+        em_moved = turned @ y.T - _column(turned, centre)
+        along = (w * (ez * (x @ n_y.T) + (ez * q + q - moved) * xpz)).sum(axis=1)
+        along += (w * zy * (ez * em + em_moved)).sum(axis=1)
+        along -= 0.0 if fixed else _dots(z, m) * _dots(turned, m)
+
+        g, sy, sc = s.T @ s, y @ s.T, centre @ s.T
+        gy = y @ g
+        slope = np.tensordot(w, y[:, :, None] * y[:, None, :], 1)
+        slope -= m[:, :, None] * centre[:, None, :]  # M
+        pz_se = z @ sy.T - _column(z, sc) - zy * (_dots(y, sy) - sc @ y.T)
+        trace = (w * (_dots(n_y, sy) - centre @ (n_y @ s).T)).sum(axis=1)
+        trace += (w * q * (pz_se + np.trace(s) - _dots(y, sy))).sum(axis=1)
+        trace += (w * em * (_dots(y, gy) - centre @ gy.T)).sum(axis=1)
+        trace += np.einsum("ab,nbc,nca->n", g, slope, slope)
+        if not fixed:
+            turns = s @ slope.transpose(0, 2, 1)  # S M^T
+            weighted = np.einsum("na,nb->nab", z, w @ m_y)
+            weighted -= np.tensordot(w * zy, y[:, :, None] * m_y[:, None, :], 1)
+            trace -= (turns * weighted).sum(axis=(1, 2))
+            trace -= np.einsum("na,nab,nb->n", m, slope, m @ g)
+        return self.factor * trace, self.factor * along
+
+
+class _Tables(NamedTuple):
+    """In the words of the module: w_j, m at x, m and n at y, z, the centre of e; <e_j, m_j>, ..."""
+
+    w: FloatArray
+    m: FloatArray
+    m_y: FloatArray
+    n_y: FloatArray
+    z: FloatArray
+    centre: FloatArray
+    q: FloatArray  # <e_j, m_j>
+    zy: FloatArray  # <z, y_j>
+    em: FloatArray  # <e_j, m>
+
+
+def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Products of rows."""
+    return np.asarray((a * b).sum(axis=1))
+
+
+def _column(a: FloatArray, b: FloatArray) -> FloatArray:
+    return _dots(a, b)[:, None]
