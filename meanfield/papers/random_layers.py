@@ -289,6 +289,7 @@ def sample_layers(
     time: float = 1.0,
     weights: FloatArray | None = None,
     seed: int = 0,
+    score_scale: float | None = None,
 ) -> FloatArray:
     """Tokens after L random layers, of many runs with independent values.
 
@@ -306,6 +307,8 @@ def sample_layers(
         Masses of the tokens; equal by default.
     seed : int
         Of the values.
+    score_scale : float, optional
+        Scores are beta <x, A y>, entries of A normal with this deviation, drawn anew in each layer.
 
     Returns
     -------
@@ -337,7 +340,11 @@ def sample_layers(
         x = np.tile(np.asarray(tokens, dtype=np.float64), (_BLOCK, 1, 1))
         for _ in range(layers):
             values = generator.standard_normal((_BLOCK, d, d))
-            kernels = masses * np.exp(beta * (x @ x.swapaxes(1, 2)) - abs(beta))
+            asked = x
+            if score_scale is not None:
+                asked = score_scale * x @ generator.standard_normal((_BLOCK, d, d))
+            scores = beta * (asked @ x.swapaxes(1, 2))
+            kernels = masses * np.exp(scores - scores.max(axis=2, keepdims=True))
             means = kernels @ x / kernels.sum(axis=2, keepdims=True)
             x = x + math.sqrt(time / (layers * d)) * (means @ values)
             x /= np.sqrt(_dots(x, x))[..., None]

@@ -42,6 +42,8 @@ _MOST_INTERVALS = 100_000
 _BYTES = 64.0
 # Points whose pairs take some seconds an evaluation.
 _MOST_POINTS = 5000
+# Stream of numbers that no path takes.
+_SCORES = 2**63
 # Halvings of a unit of time: between times that differ by less a path is a straight line.
 _HALVINGS = 40
 
@@ -68,6 +70,9 @@ class RandomValues:
         differ from those of the limit by O(h), single paths by O(sqrt(h)).
     seed : int
         Of the path W(t), which does not depend on the step, nor on the other heads.
+    score_scale : float, optional
+        Scores B are drawn anew too, with normal entries of this deviation: of layers alone, whose
+        draws belong to their step. A path has no limit then, its law has.
 
     Raises
     ------
@@ -95,6 +100,7 @@ class RandomValues:
     depth: float | None = None
     step: float | None = None
     seed: int = 0
+    score_scale: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.heads, Attention):
@@ -106,6 +112,8 @@ class RandomValues:
         if not abs(self.scale) <= 1e6:
             raise ValueError(f"scale must be at most 1e6, got {self.scale:g}.")
         BrownianPath(self.seed, ())
+        if self.score_scale is not None:
+            self._check_scores(self.score_scale)
         for number, head in enumerate(self.attention.heads, 1):
             if head.weight is not None or not isinstance(head.value, int | float):
                 what = "weight" if head.weight else "value that is no number"
@@ -113,6 +121,21 @@ class RandomValues:
                     f"random head {number} has a {what}: its value is drawn, give the number that "
                     "multiplies it."
                 )
+
+    def _check_scores(self, scale: float) -> None:
+        if not 0.0 < scale <= 1e6:
+            raise ValueError(f"score_scale must be positive, at most 1e6, got {scale:g}.")
+        if self.attention.normalization != "softmax":
+            raise ValueError(
+                f'score_scale beside normalization = "{self.attention.normalization}": weights of '
+                'random scores need "softmax".'
+            )
+        if any(
+            (head.query, head.key, head.score) != (1.0, 1.0, None) for head in self.attention.heads
+        ):
+            raise ValueError(
+                "score_scale draws the scores of heads: give them no query, key, score."
+            )
 
     @property
     def attention(self) -> Attention:
@@ -123,6 +146,8 @@ class RandomValues:
     def fitted(self, layers: Layers | None) -> RandomValues:
         """The same with step and depth as numbers, those of layers where these have them."""
         step, depth = self.step, self.depth
+        if self.score_scale is not None and (layers is None or layers.is_flow):
+            raise ValueError("random scores have layers alone: give mf.Layers(step=...).")
         if layers is not None and not layers.is_flow:
             if self.interpretation != "ito":
                 raise ValueError('layers are the "ito" model of random values: leave one out.')
@@ -181,6 +206,11 @@ class RandomValues:
             paths.append(before + brownian.inside(unit, time - unit))
         return np.array(paths) / math.sqrt(d)
 
+    def scores(self, layer: int, d: int) -> FloatArray:
+        """Normal numbers of the scores of a layer, shape (heads, d, d)."""
+        path = BrownianPath(self.seed, (len(self.attention.heads), d, d))
+        return path.normals(layer, _SCORES)
+
     @property
     def own_heads(self) -> tuple[Head, ...]:
         """Heads with the beta and the strength of their attention."""
@@ -201,6 +231,9 @@ class RandomValues:
                 replace(head, value=np.asarray(head.value) * speed)
                 for head, speed in zip(self.own_heads, speeds, strict=True)
             ]
+            if self.score_scale is not None:
+                scores = self.score_scale * self.scores(k - 1, d)
+                drawn = [replace(h, score=each) for h, each in zip(drawn, scores, strict=True)]
             made.append((k * unit, replace(of, heads=(*steady, *drawn), strength=1.0)))
         return made
 

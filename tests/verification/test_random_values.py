@@ -347,6 +347,12 @@ WRONG = {
     'mask = "causal" and random values': lambda: mf.Problem(
         mf.Circle(), mf.RandomValues(mf.Attention(beta=1.0, mask="causal"), depth=1.0)
     ),
+    "random scores have layers alone": lambda: mf.Problem(
+        mf.Circle(), mf.RandomValues([HEAD], depth=1.0, score_scale=1.0)
+    ),
+    "give them no query, key, score": lambda: mf.RandomValues(
+        [mf.Head(query=2.0, beta=1.0)], score_scale=1.0
+    ),
     "stages beside random values": lambda: mf.Problem(
         mf.Circle(), mf.RandomValues([HEAD], depth=1.0), stages=[mf.Stage(end=1.0), mf.Stage()]
     ),
@@ -395,11 +401,35 @@ def test_wrong_run_files_are_told(tmp_path, more, message):
 @pytest.mark.parametrize("d, beta", [(2, 0.5), (3, 1.0), (3, 2.0), (4, 2.0)])
 def test_pairs_end_antipodal_as_often_as_the_law_says(d, beta):
     """Three standard errors, and what layers of a step differ by."""
-    laws, runs = mf.papers.random_layers, 40_000
-    ends = laws.sample_layers(np.eye(d)[:2], beta, layers=1200, runs=runs, time=60.0, seed=d)
+    laws, runs = mf.papers.random_layers, 20_000
+    ends = laws.sample_layers(np.eye(d)[:2], beta, layers=1000, runs=runs, time=50.0, seed=d)
     share = (np.einsum("ra,ra->r", ends[:, 0], ends[:, 1]) < 0.0).mean()
     law = laws.antipodal_probability(d, beta)
     assert abs(share - law) < 3 * np.sqrt(law * (1 - law) / runs) + 0.01 * law
+
+
+@pytest.mark.slow
+def test_random_scores_end_antipodal_as_often_as_the_law_says():
+    """0.137333, by a scale function with Gauss-Hermite sums over scores; layers add a few."""
+    runs = 20_000
+    ends = mf.papers.random_layers.sample_layers(
+        np.eye(3)[:2], 1.0, layers=1500, runs=runs, time=60.0, seed=3, score_scale=1.0
+    )
+    share = (np.einsum("ra,ra->r", ends[:, 0], ends[:, 1]) < 0.0).mean()
+    assert abs(share - 0.137333) < 3 * np.sqrt(0.137 * 0.863 / runs) + 0.002
+
+
+def test_layers_of_random_scores_are_those_of_their_numbers():
+    """Layers by hand from the numbers that a problem draws."""
+    values = mf.RandomValues([mf.Head(beta=0.7)], seed=6, score_scale=2.0)
+    layers = mf.Layers(step=0.1, count=5)
+    problem = mf.Problem(mf.Sphere(), values, initial=LAW3, layers=layers)
+    fitted, x = values.fitted(layers), TOK3
+    for k, jump in enumerate(np.diff(fitted.paths(3)[:, 0], axis=0)):
+        weights = MASS3 * np.exp(0.7 * x @ (2.0 * fitted.scores(k, 3)[0]) @ x.T)
+        x = x + weights / weights.sum(axis=1)[:, None] @ x @ jump.T
+        x /= np.linalg.norm(x, axis=1)[:, None]
+    np.testing.assert_allclose(final(problem, 5), x, rtol=0, atol=1e-13)
 
 
 def test_one_token_after_layers_is_the_exact_mean():
