@@ -95,27 +95,28 @@ from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import SA, USA, Flow
 from meanfield.terms.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
 from meanfield.terms.kernels import Kernel, exponential, linear, zonal
+from meanfield.terms.masks import Bias, Window
 from meanfield.terms.own import Seen, VectorField
 from meanfield.terms.random_values import RandomValues
 from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
 from meanfield.verification import verify
 
 __all__ = [
-    "Attention", "Axial", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
+    "Attention", "Axial", "Bias", "BifurcationDiagram", "Bracket", "Circle", "ClusterPrediction",
     "ClusterTree", "CollapseTimes", "ConvergenceStudy", "CorrectedRuns", "Density", "Diagnosis",
     "Ensemble", "Euclidean", "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian",
     "GivenFrequencies", "Head", "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape",
-    "LinearDrift", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram",
-    "PairCorrelation", "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "RandomValues",
-    "Replay", "Run", "SA", "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep",
-    "TokenLimit", "USA", "UniformSpread", "VectorField", "action_bound", "attention_matrix",
+    "LinearDrift", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram", "PairCorrelation",
+    "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "RandomValues", "Replay", "Run", "SA",
+    "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit", "USA",
+    "UniformSpread", "VectorField", "Window", "action_bound", "attention_matrix",
     "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
     "closest_pair_survival", "cluster_rates", "cluster_tree", "collapse_times", "configuration",
     "contraction_rates", "convergence_study", "critical_diffusivity", "critical_points",
     "critical_widths", "diagnose", "dominant_degree", "ensemble", "ensemble_moments",
     "equiangular_beta", "equiangular_cosine", "equiangular_layers", "equiangular_time",
-    "exponential", "fluctuations", "from_density", "from_function", "from_labels",
-    "from_points", "from_values", "gradient", "growth_rate_max", "growth_rates", "hardmax",
+    "exponential", "fluctuations", "from_density", "from_function", "from_labels", "from_points",
+    "from_values", "gradient", "growth_rate_max", "growth_rates", "hardmax",
     "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape", "linear",
     "linear_operator", "linear_phase_clock", "load", "load_decoder", "load_encoder",
     "load_sweep", "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",

@@ -7,11 +7,13 @@ Measures mu_j, one a label, with weights w_j that add up to 1. Rows of C add up 
     frequencies    C_ij = w_j, a quadrature over their law: all see all
     "causal"       positions s in (0, 1): nu(s) = (1 / s) int_0^s mu(s') ds'
     "alibi"        nu(s) = int_0^s e^{-lambda (s - s')} mu(s') ds', over the same of 1
+    other masks    shares of M equal cells in what their middles see, see `terms.masks`
 
-Labels stand at u_j = (j + 1/2) / M of a variable u of their own. Positions are s = x^2 with
-2 x = 1 - cos(pi u): C integrates the polynomial in x of degree M - 1 through the mu_j, so that
-smooth profiles converge faster than any power of 1 / M. `Frequencies` gives frequencies, a midpoint
-rule in u. An odd number q of times as many labels contains them.
+Labels stand at u_j = (j + 1/2) / M of a variable u of their own. Positions of the former two are
+s = x^2 with 2 x = 1 - cos(pi u): C integrates the polynomial in x of degree M - 1 through the mu_j,
+so that smooth profiles converge faster than any power of 1 / M. Positions of cells are u itself.
+`Frequencies` gives frequencies, a midpoint rule in u. An odd number q of times as many labels
+contains them.
 
 Finitely many frequencies recur. Let them be equidistant, h apart. Moments of degree k are accurate
 while the densities in their turning frames have no waves e^{i tau omega} with |tau| > pi / h. Their
@@ -19,7 +21,8 @@ mean is the sum where k t <= pi / h, and 0 beyond. Elsewhere the sum itself is t
 densities at rest have no such waves.
 
 The error is watched. Of frequencies it is the wave of every second label, tau = pi / h; of
-positions the last tenth of the Chebyshev coefficients in x.
+positions the last tenth of the Chebyshev coefficients in x. Of cells it is not: their error falls
+like 1 / M^2, and M labels are compared with 2 M.
 
 References: Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990 (causal attention); Strogatz,
 Physica D 143 (2000), 1-20 (frequencies); Trefethen, SIAM Review 50 (2008), 67-87 (quadrature).
@@ -36,6 +39,7 @@ import numpy as np
 from meanfield.arguments import at_least, at_most
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.terms.frequencies import Frequencies, Gaussian, GivenFrequencies
+from meanfield.terms.masks import Mask, NamedMask, row_averages
 
 MOST_LABELS = 100_000
 USUAL_LABELS = 64
@@ -123,16 +127,15 @@ class Labels:
         return np.asarray(np.abs(self.residual @ moments).max(axis=0))
 
 
-def positions(count: int, rate: float = 0.0, refinement: int = 1) -> Labels:
-    """Positions of layers that see what came before them.
+def positions(count: int, mask: Mask, refinement: int = 1) -> Labels:
+    """Positions that see each other by a mask.
 
-    rate: lambda of the weights e^{-lambda (s - s')}; 0 of a causal mask alone.
     refinement: how many times as many there are, odd.
     """
     at_most(MOST_POSITIONS, labels=count * refinement)
-    values, weights, matrix, residual = _position_rule(_checked(count, refinement), rate)
+    values, weights, matrix, residual = _rule(_checked(count, refinement), mask)
     labels = Labels("position", values, weights, matrix, residual, refinement)
-    return labels if refinement == 1 else _storing(labels, *_position_rule(count, 0.0)[:2])
+    return labels if refinement == 1 else _storing(labels, *_rule(count, mask)[:2])
 
 
 def position_samples(count: int) -> Labels:
@@ -167,6 +170,14 @@ def _storing(labels: Labels, values: FloatArray, weights: FloatArray) -> Labels:
 
 def _position_nodes(count: int) -> FloatArray:
     return np.asarray(np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 4)
+
+
+def _rule(count: int, mask: Mask) -> tuple[FloatArray, ...]:
+    """Values, weights, matrix C and residual; without a rule of high order, none: cells."""
+    if isinstance(mask, NamedMask):
+        return _position_rule(count, mask.rate)
+    middles = (np.arange(count) + 0.5) / count
+    return middles, np.full(count, 1.0 / count), row_averages(mask, count), np.zeros((0, 0))
 
 
 @lru_cache(maxsize=8)

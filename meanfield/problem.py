@@ -44,11 +44,12 @@ from meanfield.stages import (
     on_clock_of,
     stage_problems,
 )
-from meanfield.terms.attention import Attention, Head, HeadMatrices, Mask, kernel_of
+from meanfield.terms.attention import Attention, Head, HeadMatrices, kernel_of
 from meanfield.terms.fixed import FeedForward, LinearDrift, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
 from meanfield.terms.kernels import Kernel
+from meanfield.terms.masks import Mask, MaskName, WeightMatrix
 from meanfield.terms.own import OwnTerm, check_label
 from meanfield.terms.random_values import RandomValues
 from meanfield.terms.time_dependent import at_time, is_time_dependent
@@ -431,7 +432,7 @@ class Problem:
         return self.layers or _FLOW
 
     @property
-    def mask(self) -> Mask:
+    def mask(self) -> MaskName | Mask:
         """Mask of the attention."""
         return self.kernel.mask
 
@@ -485,10 +486,12 @@ class Problem:
         if count is None:
             law = self.initial
             count = (law.count if isinstance(law, from_labels) else None) or USUAL_LABELS
+            if isinstance(self.mask, WeightMatrix):
+                count = len(self.mask.weights)
         if self.frequencies is not None:
             return frequency_labels(self.frequencies, count, refinement)
-        if self.mask != "none":
-            return positions(count, self.kernel.alibi_rate or 0.0, refinement)
+        if self.attention is not None and self.mask != "none":
+            return positions(count, self.attention.masking, refinement)
         raise ValueError("labels are of problems with a mask or with frequencies.")
 
     @property

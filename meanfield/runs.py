@@ -525,7 +525,7 @@ def facts_of(problem: Problem) -> Facts:
 def format_parts(problem: Problem) -> dict[str, str]:
     """Parts of the problem besides plain attention, by name."""
     parts = {
-        "mask": problem.mask.replace("none", ""),
+        "mask": "" if problem.mask == "none" else str(problem.mask),
         "terms": ", ".join(
             [name for name in TERMS if getattr(problem, name) is not None]
             + [each.name for each in problem.own_terms]

@@ -5,13 +5,14 @@ import pytest
 
 import meanfield as mf
 from meanfield.labels import frequency_labels, positions
+from meanfield.terms.masks import NamedMask
 
 
 @pytest.mark.parametrize("count", [48, 300])
 @pytest.mark.parametrize("rate", [0.0, 5.0, 200.0, 1e6])
 def test_positions_see_integrals_to_rounding(rate, count):
     """Waves of a profile, and the layer of width 1 / rate at s = 0, want few positions."""
-    labels = positions(count, rate)
+    labels = positions(count, NamedMask(True, rate))
     s = labels.values
     # int_0^s e^{-rate (s - s')} e^{2 i s'} ds' over the same of 1; by expm1, for s may be small.
     wave, faded = np.expm1(2j * s), np.expm1(-rate * s)
@@ -24,7 +25,11 @@ def test_positions_see_integrals_to_rounding(rate, count):
 def test_stored_labels_are_among_more(refinement):
     """A run that takes more labels would go on with others than it has stored."""
     spread = mf.Gaussian(width=0.5)
-    for rule in (lambda q: positions(8, 3.0, q), lambda q: frequency_labels(spread, 8, q)):
+    rules = [
+        lambda q, mask=mask: positions(8, mask, q)
+        for mask in (NamedMask(True, 3.0), mf.Window(0.3))
+    ]
+    for rule in (*rules, lambda q: frequency_labels(spread, 8, q)):
         few, many = rule(1), rule(refinement)
         np.testing.assert_allclose(many.values[many.stored], few.values, rtol=1e-12)
         np.testing.assert_allclose(many.stored_weights, few.weights, rtol=1e-12)
@@ -41,9 +46,10 @@ def test_errors_of_labels_are_those_of_their_integrals():
     # The rule recurs at 26.8, and every second label at 13.4.
     assert found[:3] < [1e-13] * 3 and found[3] > 0.1
     assert watched[0] < 1e-13 and watched[1] > 1e-4 and watched[2] > 0.9
-    s = positions(64).values
-    assert positions(64).error(np.exp(5j * s)[:, None])[0] < 1e-14
-    assert positions(64).error(np.sign(s - 0.3)[:, None])[0] > 1e-3
+    layers = positions(64, NamedMask(True))
+    s = layers.values
+    assert layers.error(np.exp(5j * s)[:, None])[0] < 1e-14
+    assert layers.error(np.sign(s - 0.3)[:, None])[0] > 1e-3
 
 
 def test_frequency_labels_are_a_quadrature_without_idle_nodes():

@@ -38,6 +38,7 @@ from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.terms.frequencies import Frequencies, GivenFrequencies
+from meanfield.terms.masks import pair_weights
 
 # Scores of tokens of R^d are products of two coordinates.
 _FARTHEST = 1e140
@@ -186,6 +187,8 @@ def particles(
             raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
         check_tokens(tokens, math.prod(problem.manifold.point_shape))
         points = tokens_of(problem.manifold, measure, tokens, np.random.default_rng(seed))
+    if problem.attention is not None:
+        pair_weights(problem.attention.masking, len(points))  # which refuses other numbers
     return ParticleRepresentation(
         problem,
         points.ravel(),

@@ -24,8 +24,9 @@ from meanfield.arrays import FloatArray
 from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.engines.sinkhorn import pair_scaling, tilted_masses
 from meanfield.engines.threads import map_chunks, one_blas_thread
-from meanfield.terms.attention import MASKS, HeadMatrices, Mask, multiple_of_identity
+from meanfield.terms.attention import HeadMatrices, multiple_of_identity
 from meanfield.terms.flows import Normalization
+from meanfield.terms.masks import MASKS, MaskName, PairWeights
 
 Weighing: TypeAlias = Sequence[HeadMatrices] | Callable[[FloatArray], FloatArray]
 """Heads, or a function a(<x, y>) in the place of exponentials, with V = 1."""
@@ -44,7 +45,7 @@ def attention_output(
     *,
     normalization: Normalization = "softmax",
     log_scale: float = 0.0,
-    mask: Mask = "none",
+    mask: MaskName | PairWeights = "none",
     rate: float = 0.0,
     log_sink: float = -math.inf,
 ) -> FloatArray:
@@ -63,7 +64,8 @@ def attention_output(
     - normalization: "softmax", "none": Z_k = e^{log_scale} sum_j w_kj m_j, where without a mask and
       with masses of sum 1 the second factor is 1; "sinkhorn": one system, no mask.
     - log_scale: s in weights e^{x^T S y - s}, without normalisation.
-    - mask: "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}.
+    - mask: "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}; or
+      any `PairWeights`.
     - rate: positive, of "alibi" only.
     - log_sink: under softmax of heads, e^{log_sink} sum_j w_kj m_j is added to Z_k.
 
@@ -115,7 +117,7 @@ def attention_matrices(
     *,
     normalization: Normalization = "softmax",
     log_scale: float = 0.0,
-    mask: Mask = "none",
+    mask: MaskName | PairWeights = "none",
     rate: float = 0.0,
     log_sink: float = -math.inf,
 ) -> FloatArray:
@@ -196,7 +198,7 @@ def attention_entropies(
     *,
     normalization: Normalization = "softmax",
     log_scale: float = 0.0,
-    mask: Mask = "none",
+    mask: MaskName | PairWeights = "none",
     rate: float = 0.0,
     log_sink: float = -math.inf,
     relative: bool = False,
@@ -254,8 +256,7 @@ class _Plan:
     heads: tuple[_Head, ...]
     normalized: bool
     log_scale: float
-    masked: bool
-    rate: float
+    pairs: PairWeights
     log_sink: float = -math.inf
 
     @property
@@ -287,7 +288,7 @@ class _Plan:
         batch, block = divmod(number, -(-n // self.rows))
         rows = slice(block * self.rows, min(n, (block + 1) * self.rows))
         part = slice(batch * self.replicas, (batch + 1) * self.replicas)
-        return part, rows, rows.stop if self.masked else n
+        return part, rows, rows.stop if self.pairs.causal else n
 
     def weights(
         self, head: _Head, part: slice, rows: slice, columns: int
@@ -303,22 +304,23 @@ class _Plan:
             z = np.matmul(asking, _part(head.score, part))
         block = np.matmul(z, sources.swapaxes(1, 2))
         if head.function is None:
-            shifts = self._exponentials(z, sources, masses, block, rows.start)
+            shifts = self._exponentials(z, sources, masses, block, rows)
             unit = np.exp(shifts - self.log_scale) if not self.normalized else None
         else:
             block = np.ascontiguousarray(head.function(block), dtype=np.float64)
-            block *= self._weights(rows, columns)
+            block *= np.exp(self.pairs.logarithms(rows, columns))
             block *= masses[:, None]
             unit = np.array([[math.exp(-self.log_scale)]])
         if unit is None or head.function is not None and self.normalized:
             below = np.matmul(block, np.ones(columns))
             if self.log_sink > -math.inf:
-                sums = (self._weights(rows, columns) * masses[:, None]).sum(axis=-1)
+                sums, taken = self._row_sums(rows, columns, masses)
                 # e^{700} is as good as infinite, and finite.
-                below += sums * np.exp(np.minimum(self.log_sink - shifts, 700.0))
+                below += sums * np.exp(np.minimum(self.log_sink + taken - shifts, 700.0))
             return block, np.divide(1.0, below, where=below != 0.0, out=np.zeros_like(below))
-        if self.masked:
-            sums = (self._weights(rows, columns) * masses[:, None]).sum(axis=-1)
+        if not self.pairs.equal:
+            sums, taken = self._row_sums(rows, columns, masses)
+            unit = unit * np.exp(-taken)
             unit = np.divide(unit, sums, where=sums != 0.0, out=np.zeros_like(block[..., 0]))
         return block, np.broadcast_to(unit, block.shape[:2])
 
@@ -328,31 +330,47 @@ class _Plan:
         sources: FloatArray,
         masses: FloatArray,
         block: FloatArray,
-        first: int,
+        rows: slice,
     ) -> FloatArray:
         """Turn scores into weights, and return the exponents taken out of their rows, (r, rows)."""
         from meanfield.engines.pairs import block_kernels
 
+        rate, causal, first = self.pairs.rate, self.pairs.causal, rows.start
+        if self.pairs.logs is not None:
+            return self._biased(masses, block, rows)
         norms = [np.sqrt(np.einsum("rnd,rnd->rn", e, e).max(axis=1)) for e in (z, sources)]
-        reach = norms[0] * norms[1] + self.rate * sources.shape[1]
+        reach = norms[0] * norms[1] + rate * sources.shape[1]
         shifts = np.zeros(block.shape[:2])
         # Written this way round for numbers that are not finite.
         unsafe = ~(reach < _SAFE)
         if unsafe.any():
             shifts[unsafe] = np.nan
-            block_kernels.largest(block, masses, first, self.rate, self.masked, shifts)
-        block_kernels.exponentials(block, shifts, masses, first, self.rate, self.masked)
+            block_kernels.largest(block, masses, first, rate, causal, shifts)
+        block_kernels.exponentials(block, shifts, masses, first, rate, causal)
         if unsafe.any() and not masses.all():
             # Exponents of tokens without mass are of any size, and infinity times 0 no number.
             np.copyto(block, 0.0, where=masses[:, None] == 0.0)
         return shifts
 
-    def _weights(self, rows: slice, columns: int) -> FloatArray:
-        """Factors by which a mask multiplies weights."""
-        if not self.masked:
-            return np.ones((1, 1))
-        back = np.arange(rows.start, rows.stop)[:, None] - np.arange(columns)
-        return np.where(back >= 0, np.exp(-self.rate * np.maximum(back, 0)), 0.0)
+    def _biased(self, masses: FloatArray, block: FloatArray, rows: slice) -> FloatArray:
+        """The same with a bias of pairs, which may hide what scores most."""
+        block += self.pairs.logarithms(rows, block.shape[-1])
+        if not masses.all():
+            np.copyto(block, -np.inf, where=masses[:, None] == 0.0)
+        shifts = block.max(axis=-1)
+        shifts[shifts == -np.inf] = 0.0
+        block -= shifts[..., None]
+        np.exp(block, out=block)
+        block *= masses[:, None]
+        return np.asarray(shifts)
+
+    def _row_sums(
+        self, rows: slice, columns: int, masses: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Masses that tokens see, times weights of pairs, and exponents taken out of them."""
+        logs = self.pairs.logarithms(rows, columns)
+        taken = logs.max(axis=1)
+        return (np.exp(logs - taken[:, None]) * masses[:, None]).sum(axis=-1), taken
 
 
 def _planned(
@@ -361,7 +379,7 @@ def _planned(
     masses: FloatArray | None,
     normalization: Normalization,
     log_scale: float,
-    mask: Mask,
+    mask: MaskName | PairWeights,
     rate: float,
     log_sink: float = -math.inf,
 ) -> _Plan:
@@ -369,12 +387,8 @@ def _planned(
     if x.ndim not in (2, 3) or 0 in x.shape[1:]:
         raise ValueError(f"x has shape {x.shape}, expected (n, d) or (replicas, n, d).")
     n, d = x.shape[-2:]
-    if mask not in MASKS:
-        raise ValueError(f"mask {mask!r} is not known. Known: {', '.join(MASKS)}.")
-    if (mask == "alibi") != (rate > 0.0) or not 0.0 <= rate < math.inf:
-        raise ValueError(
-            f"mask {mask!r} with rate = {rate:g}: alibi needs a positive rate, others none."
-        )
+    if not isinstance(mask, PairWeights):
+        mask = _named(mask, rate)
     if masses is None:
         masses = np.full(n, 1.0 / n)
     elif np.shape(masses) not in ((n,), x.shape[:-1]):
@@ -383,7 +397,7 @@ def _planned(
         )
     own = np.ascontiguousarray(np.atleast_2d(masses), dtype=np.float64)
     function = heads if callable(heads) else None
-    if normalization == "sinkhorn" and (x.ndim == 3 or mask != "none" or function is not None):
+    if normalization == "sinkhorn" and (x.ndim == 3 or not mask.equal or function is not None):
         raise ValueError(
             "sinkhorn needs heads, one system of shape (n, d) and no mask: "
             f"got shape {x.shape}, mask {mask!r}."
@@ -408,7 +422,17 @@ def _planned(
     # C order, as compiled loops and products expect it.
     batch = np.ascontiguousarray(x if x.ndim == 3 else x[None])
     normalized = normalization != "none"
-    return _Plan(batch, tuple(planned), normalized, log_scale, mask != "none", rate, log_sink)
+    return _Plan(batch, tuple(planned), normalized, log_scale, mask, log_sink)
+
+
+def _named(mask: MaskName, rate: float) -> PairWeights:
+    if mask not in MASKS:
+        raise ValueError(f"mask {mask!r} is not known. Known: {', '.join(MASKS)}.")
+    if (mask == "alibi") != (rate > 0.0) or not 0.0 <= rate < math.inf:
+        raise ValueError(
+            f"mask {mask!r} with rate = {rate:g}: alibi needs a positive rate, others none."
+        )
+    return PairWeights(mask != "none", rate)
 
 
 def _part(matrices: FloatArray, part: slice) -> FloatArray:

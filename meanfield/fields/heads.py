@@ -34,8 +34,9 @@ from meanfield.fields.head_series import HeadField, HeadTable, together
 from meanfield.fields.mean_field import Symmetric, Transport
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
-from meanfield.terms.attention import Attention, HeadMatrices, Mask
+from meanfield.terms.attention import Attention, HeadMatrices
 from meanfield.terms.flows import Normalization
+from meanfield.terms.masks import EVERYONE, Mask, pair_weights
 
 # Rounding of the normal part that P_x removes: ten times the value measured on the sphere.
 _ROUNDING = 1e-15
@@ -141,8 +142,7 @@ class HeadsInteraction:
     heads: tuple[HeadMatrices, ...]
     normalization: Normalization  # as in `Attention`
     log_scale: float  # s in the weights e^{<z, y> - s} without normalisation, or with a sink
-    mask: Mask = "none"  # see `ordered`
-    alibi_rate: float = 0.0  # of the mask "alibi", else 0
+    mask: Mask = EVERYONE  # see `ordered`
     sink: float = 0.0  # c: softmax divides by e^{-s} Z + c
 
     fixed: ClassVar[None] = None
@@ -151,10 +151,6 @@ class HeadsInteraction:
     def attention(self) -> HeadsInteraction:
         """Attention's part: all of it."""
         return self
-
-    def rate(self, tokens: int) -> float:
-        """Rate in ALiBi's weights e^{-rate (k - j)} of so many tokens, at positions k / n."""
-        return self.alibi_rate / tokens
 
     @property
     def normalized(self) -> bool:
@@ -265,8 +261,7 @@ class HeadsInteraction:
             weights,
             normalization=self.normalization,
             log_scale=self.log_scale,
-            mask=self.mask,
-            rate=self.rate(len(x)),
+            mask=pair_weights(self.mask, len(x)),
             log_sink=self.log_sink,
         )
 
@@ -344,9 +339,9 @@ def side(space: Manifold, score: FloatArray) -> Side:
 @lru_cache(maxsize=16)
 def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> HeadsInteraction:
     heads, sink = attention.matrices(space.ambient), attention.sink
-    how, mask, rate = attention.normalization, attention.mask, attention.alibi_rate
+    how, mask = attention.normalization, attention.masking
     scale = attention.sharpness(space.ambient) if sink else log_scale
-    return HeadsInteraction(space, heads, how, scale, mask, rate or 0.0, sink)
+    return HeadsInteraction(space, heads, how, scale, mask, sink)
 
 
 def heads_interaction(problem: Problem) -> HeadsInteraction:

@@ -17,6 +17,7 @@ from meanfield.fields.head_series import HeadTable
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.spaces.manifold import Manifold
 from meanfield.terms.attention import HeadMatrices
+from meanfield.terms.masks import pair_weights
 
 # Tokens from which running moments are faster than pairs, and tokens of a chunk (tests/benchmarks).
 FEW = 3000
@@ -28,7 +29,8 @@ def ordered_velocity(
 ) -> FloatArray:
     """Velocity of tokens in their order.
 
-    Where Z may be lost in the rounding of series (`far`, or masses that differ), over pairs.
+    Where Z may be lost in the rounding of series (`far`, or masses that differ), and of masks
+    without running sums, over pairs.
 
     The first token sees itself alone, the second both:
 
@@ -40,9 +42,10 @@ def ordered_velocity(
     array([ 0. , -0.5])
     """
     space, n = interaction.manifold, len(points)
-    if n < FEW or not space.has_series or far or weights is not None:
+    pairs = pair_weights(interaction.mask, n)
+    if n < FEW or not space.has_series or far or weights is not None or pairs.logs is not None:
         return space.project(points, interaction.output(space.vectors(points), weights))
-    rate, parts = interaction.rate(n), []
+    rate, parts = pairs.rate, []
     before = np.zeros_like(space.moments(points[:1], None, interaction.degree))
     for start in range(0, n, _CHUNK):
         here = points[start : start + _CHUNK]

@@ -16,6 +16,7 @@ from meanfield.fields.lost_digits import partition_cancels, partition_error_at, 
 from meanfield.fields.mean_field import Interaction
 from meanfield.fields.ordered import ordered_velocity
 from meanfield.problem import Problem
+from meanfield.terms.masks import EVERYONE
 
 LARGEST_DIRECT_SUM = 10_000
 """Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
@@ -71,7 +72,7 @@ class TokenField:
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
         space, interaction = self.problem.manifold, self.interaction
-        if isinstance(interaction, HeadsInteraction) and interaction.mask != "none":
+        if isinstance(interaction, HeadsInteraction) and interaction.mask != EVERYONE:
             return ordered_velocity(interaction, points, self.weights, far=self.far)
         if len(points) < self._few:
             return interaction.pair_velocity(points, self.weights)

@@ -37,7 +37,8 @@ from meanfield.models.heads import (
     slope,
 )
 from meanfield.observables.cosines import mean_cosine
-from meanfield.terms.attention import HeadMatrices, Mask
+from meanfield.terms.attention import HeadMatrices
+from meanfield.terms.masks import MaskName
 
 _STIFF = 1e4
 RUNGS = ("model", "attention", "one head", "equiangular")
@@ -160,7 +161,7 @@ def _average(layer: MultiHead, u: FloatArray, beta: float, strength: float) -> F
     return attention_output(u, [HeadMatrices(beta * one, strength * one)], mask=_mask(layer))
 
 
-def _mask(layer: MultiHead) -> Mask:
+def _mask(layer: MultiHead) -> MaskName:
     return "causal" if layer.causal else "none"
 
 

@@ -19,6 +19,7 @@ from meanfield.fields.interactions import attended
 from meanfield.measures import Density, Measure
 from meanfield.observables.cosines import MOST_TOKENS, are_tokens
 from meanfield.problem import Problem
+from meanfield.terms.masks import EVERYONE, pair_weights
 
 # Doubly stochastic weights keep the whole matrix.
 _MOST_BALANCED = 4_096
@@ -194,13 +195,11 @@ def _arguments(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, Flo
 
 def _options(problem: Problem, measure: Measure) -> dict[str, Any]:
     of = problem.attention
-    # Positions are k / n: a step of one is 1 / n.
-    rate = 0.0 if of is None or of.alibi_rate is None else of.alibi_rate / len(measure.points)
+    mask = EVERYONE if of is None else of.masking
     scaled = problem.normalization == "none" and problem.matrices is not None
     return {
         "normalization": problem.normalization,
         "log_scale": problem.log_scale if scaled else 0.0,
-        "mask": problem.mask,
-        "rate": rate,
+        "mask": pair_weights(mask, len(measure.points)),
         "log_sink": problem.log_sink,
     }

@@ -62,7 +62,7 @@ def _problem(problem: Problem) -> Pairs:
         yield "beta", f"{problem.beta:g}, the largest beta |B|_2 of the heads"
     yield "flow", _FLOWS[problem.normalization]
     if problem.mask != "none":
-        yield "mask", problem.mask
+        yield "mask", str(problem.mask)
     if problem.sink:
         yield "sink", f"{problem.sink:g}, in units of the largest weight"
     for name in (*TERMS, "layers", "frequencies"):

@@ -58,7 +58,7 @@ _REPLACED = {
     "kernel": ("beta", "multipliers", "attention", "heads"),
     "normalization": ("normalized",),
     "normalized": ("normalization",),
-    "mask": ("alibi_rate",),
+    "mask": ("alibi_rate", "window", "globals", "causal"),
 }
 """Keys that a stage does not inherit if it gives another: what belongs to that one."""
 

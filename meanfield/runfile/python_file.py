@@ -174,12 +174,16 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
 
 
 def _without_functions(table: Any, functions: list[str]) -> Any:
-    """A table with 1 in the place of functions of time, whose names go to a list."""
+    """A table with 1 in the place of functions of time, whose names go to a list.
+
+    A bias becomes a window.
+    """
     if not isinstance(table, dict):
         return table
     names = {k: value for k, value in table.items() if is_function(value) and k != "attention"}
     functions += names.values()
-    return table | dict.fromkeys(names, 1.0)
+    window = {"mask": "window", "window": 0.5} if "mask" in names else {}
+    return table | dict.fromkeys(names, 1.0) | window
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from meanfield.runfile.keys import (
     string,
     table_schema,
 )
+from meanfield.runfile.masks import mask_name, mask_of_keys
 from meanfield.runfile.matrices import matrix, vector
 from meanfield.runfile.overrides import USUAL_LAW
 from meanfield.runfile.python_file import (
@@ -57,7 +58,7 @@ from meanfield.runfile.python_file import (
 )
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import density_space, manifold_of
-from meanfield.terms.attention import Attention, Mask
+from meanfield.terms.attention import Attention
 from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import Flow, Normalization, normalization_of
 from meanfield.terms.kernels import KERNELS, zonal
@@ -94,8 +95,7 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     """Problem of a document without files of matrices, without its initial law and stages."""
     section = f"{where}[problem]"
     values = read_table(section, tables["problem"], PROBLEM_KEYS)
-    of_time = {key: values[key] for key in _OF_TIME}
-    values |= functions_of(section, folder, of_time)
+    values |= functions_of(section, folder, {key: values[key] for key in _FUNCTIONS})
     with located(section):
         # Random heads are replaced where all parts are known.
         heads = tables.get("heads", tables.get("random_heads"))
@@ -125,7 +125,9 @@ def _with_random_values(
     section = f"{where}[random_values]"
     if not {"random_heads", "random_values"} <= tables.keys():
         raise ConfigError(f"{section} and [[random_heads]] belong together: give both or neither.")
-    options = {name: values[name] for name in _OF_ATTENTION}
+    mask = (values[name] for name in ("mask", "window", "globals", "causal"))
+    options = {name: values[name] for name in ("strength", "diffusivity", "alibi_rate", "sink")}
+    options["mask"] = mask_of_keys(f"{where}[problem]", *mask)
 
     def attention(name: str) -> Attention:
         label, d = f"{where}[[{name}]]", bare.manifold.ambient
@@ -141,9 +143,8 @@ def _with_random_values(
         return replace(bare, **parts)
 
 
-_OF_ATTENTION = ("strength", "diffusivity", "mask", "alibi_rate", "sink")
-_OF_TIME = ("beta", "strength", "diffusivity")
-"""Keys of a problem that may name functions of time."""
+_FUNCTIONS = ("beta", "strength", "diffusivity", "mask")
+"""Keys of a problem that may name functions, the first three of time."""
 
 
 @kind(type=["number", "string"])
@@ -177,13 +178,17 @@ def _problem(
     normalized: bool | None = None,
     strength: Annotated[Any, _number_or_function] = 1.0,
     diffusivity: Annotated[Any, _number_or_function] = 0.0,
-    mask: Mask = "none",
+    mask: Annotated[Any, mask_name] = "none",
     alibi_rate: float | None = None,
+    window: float | None = None,
+    globals: float = 0.0,
+    causal: bool = False,
     sink: float = 0.0,
     terms: Annotated[Sequence[str], list_of(string)] = (),
 ) -> Problem:
     with located(section):
         how = normalization_of(normalization, normalized)
+        own_mask = mask_of_keys(section, mask, window, globals, causal)
     flow = Flow(how, strength, diffusivity)
     check_range(flow)
     space = manifold_of(manifold)
@@ -193,7 +198,7 @@ def _problem(
     matrices = {
         "[[heads]] need": heads is not None,
         'normalization = "sinkhorn" needs': how == "sinkhorn",
-        f'mask = "{mask}" needs': mask != "none",
+        f"mask = {format_value(mask)} needs": mask != "none",
         "alibi_rate needs": alibi_rate is not None,
         "sink needs": sink != 0.0,
     }
@@ -215,8 +220,13 @@ def _problem(
         kernel_of_beta = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
         if needing:
             label = section if heads is None else section.replace("[problem]", "[[heads]]")
-            given = strength, diffusivity, mask, alibi_rate, sink
-            options: dict[str, Any] = dict(zip(_OF_ATTENTION, given, strict=True))
+            options: dict[str, Any] = {
+                "strength": strength,
+                "diffusivity": diffusivity,
+                "mask": own_mask,
+                "alibi_rate": alibi_rate,
+                "sink": sink,
+            }
             return Problem(
                 space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)
             )

@@ -70,7 +70,8 @@ def written_origin(problem: Problem) -> dict[str, Any]:
 def document_problem(attributes: Mapping[str, Any]) -> Problem:
     """Problem of the run file in the attributes of a result, without its initial law."""
     tables = stored_document(attributes)
-    if {"attention", "terms"} & tables["problem"].keys():
+    of_problem = tables["problem"]
+    if {"attention", "terms"} & of_problem.keys() or ":" in of_problem.get("mask", ""):
         raise ValueError("Python of your own, which is not executed where a file is read.")
     tables, _ = without_files("", None, tables)
     return staged_problem("", Folder(Path(), "never"), tables)
@@ -101,6 +102,11 @@ def _from_attributes(run: Run) -> Problem:
         raise ValueError(
             f"the run has {' and '.join(parts)} ({getattr(facts, parts[0])}) that its file does "
             "not store: make the problem again."
+        )
+    if facts.mask.startswith("Bias("):
+        raise ValueError(
+            f"the run has the mask {facts.mask}, a function of the user's own, of which its file "
+            "holds the name alone: make the problem again."
         )
     if facts.heads:
         raise ValueError(

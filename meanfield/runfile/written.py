@@ -28,6 +28,7 @@ from meanfield.laws.initial import (
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import TERMS, Problem
 from meanfield.runfile.frequencies import written_frequencies
+from meanfield.runfile.masks import written_mask
 from meanfield.stages import Stage
 from meanfield.terms.attention import Head
 from meanfield.terms.kernels.zonal import Zonal
@@ -113,10 +114,9 @@ def _attention(problem: Problem) -> dict[str, Any]:
     of = problem.attention
     if of is not None:
         keys |= {"kernel": "exponential", "normalization": of.normalization}
-        mask = None if of.mask == "none" else of.mask
-        optional = {"beta": of.beta, "mask": mask, "alibi_rate": of.alibi_rate}
-        optional["sink"] = of.sink or None
+        optional = {"beta": of.beta, "alibi_rate": of.alibi_rate, "sink": of.sink or None}
         optional_keys = {name: value for name, value in optional.items() if value is not None}
+        optional_keys |= written_mask(of.mask)
         heads = [_head(head) for head in of.heads]
         if problem.random is None:
             return {"problem": keys | optional_keys | flow, "heads": heads}

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,12 +27,8 @@ from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.terms.flows import Flow, Normalization
 from meanfield.terms.kernels import Kernel, exponential, linear, zonal
+from meanfield.terms.masks import Mask, Masking, MaskName, mask_of, plain_mask
 from meanfield.terms.matrices import matrix, plain, printed
-
-Mask = Literal["none", "causal", "alibi"]
-
-MASKS: tuple[Mask, ...] = ("none", "causal", "alibi")
-"""Whom a token sees: all; those before it and itself; those, the farther the less."""
 
 MOST_HEADS = 10_000
 """Heads of an attention at most: a velocity of a density sums all of them."""
@@ -178,9 +174,10 @@ class Attention:
         Multiplies all values.
     diffusivity : float or callable
         In scaled time, not negative. Multiplies the Laplacian.
-    mask : str
+    mask : str, Bias, Window or array (n, n)
         Whom token k of an ordered list sees: "none" all, "causal" the tokens j <= k (itself
-        included), "alibi" those with weights that fall with their distance.
+        included), "alibi" those with weights that fall with their distance. A `Bias` adds b(s - s')
+        to scores, a `Window` hides what is far, an array has the weights of n tokens or labels.
     alibi_rate : float, optional
         Given for "alibi" alone, positive: lambda in weights e^{-lambda (s_k - s_j)}, positions
         s_k = k / n in (0, 1].
@@ -214,7 +211,7 @@ class Attention:
     beta: float | None
     strength: float
     diffusivity: float
-    mask: Mask
+    mask: MaskName | Mask
     alibi_rate: float | None
     sink: float
 
@@ -226,7 +223,7 @@ class Attention:
         beta: float | Callable[[float], float] | None = None,
         strength: float | Callable[[float], float] = 1.0,
         diffusivity: float | Callable[[float], float] = 0.0,
-        mask: Mask = "none",
+        mask: Masking = "none",
         alibi_rate: float | None = None,
         sink: float = 0.0,
     ) -> None:
@@ -237,6 +234,7 @@ class Attention:
                 f"an attention has {len(heads)} heads, expected at most {MOST_HEADS}: take fewer."
             )
         Flow(normalization, strength, diffusivity)
+        mask = plain_mask(mask)
         for number, head in enumerate(heads, 1):
             if head.beta is None and beta is None and head.weight is None:
                 raise ValueError(f"head {number} has no beta: give it, or that of the attention.")
@@ -269,6 +267,11 @@ class Attention:
     @property
     def is_exponential(self) -> bool:
         return True
+
+    @property
+    def masking(self) -> Mask:
+        """Its mask as an object."""
+        return mask_of(self.mask, self.alibi_rate)
 
     @property
     def unmasked(self) -> Attention:
@@ -360,7 +363,9 @@ def _check_sink(sink: float, heads: Sequence[Head], normalization: Normalization
         raise ValueError("a head with a weight of its own has no sink: take exponential ones.")
 
 
-def _check_weights(heads: Sequence[Head], normalization: Normalization, mask: Mask) -> None:
+def _check_weights(
+    heads: Sequence[Head], normalization: Normalization, mask: MaskName | Mask
+) -> None:
     """Refuse what weights a(<x, y>) of heads are not combined with."""
     if any(head.weight is None for head in heads):
         raise ValueError(

@@ -10,10 +10,13 @@ import numpy as np
 from meanfield.arguments import describe
 from meanfield.terms.attention import kernel_of
 from meanfield.terms.kernels import Kernel
+from meanfield.terms.masks import Mask
 
 
 def is_time_dependent(part: Any) -> bool:
     """True if a parameter of a part, or of its heads, is a function."""
+    if isinstance(part, Mask):
+        return False  # a bias is a function of positions
     if isinstance(part, Kernel):
         return callable(part.beta)  # a zonal kernel is made of functions of cosines
     if isinstance(part, tuple):

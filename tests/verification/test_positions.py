@@ -1,0 +1,790 @@
+"""Positions: biases, windows, global tokens and weights of pairs, of tokens and labelled densities.
+
+Reference states: two codes each, of tokens arrays with DOP853 and loops with an extrapolation of
+order 14, which agree to 3e-14; of densities Lagrangian nodes and Fourier coefficients, 4e-13.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tomli_w
+from head_oracle import B3, V3
+from run_folder import Folder
+
+import meanfield as mf
+from meanfield.carriers import Options
+from meanfield.fields.blocks import attention_entropies, attention_matrices
+from meanfield.fields.heads import heads_interaction
+from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile.python_file import without_code
+from meanfield.runfile.written import written
+from meanfield.terms.masks import pair_weights, row_averages
+
+TWO = [mf.Head(score=B3, value=V3), mf.Head(score=0.5, value=-0.5)]
+
+
+def gaussian(width: float):
+    """Bias -u^2 / (2 width^2)."""
+    return lambda u: -(u**2) / (2.0 * width**2)
+
+
+def alibi(rate: float):
+    """Bias -rate |u|."""
+    return lambda u: -rate * np.abs(u)
+
+
+def general(d: int, p: int) -> mf.Head:
+    """Head of sines: Q, K and V have no symmetry."""
+    i, j = np.arange(1, d + 1)[:, None], np.arange(1, d + 1)
+    query, key, value = (
+        0.8 * np.eye(d) + 0.3 * np.cos(1.1 * i + 0.7 * (p + 1) * j + q) for q in range(3)
+    )
+    return mf.Head(query=query, key=key, value=value)
+
+
+def tokens(n: int, d: int) -> np.ndarray:
+    """Unit vectors cos(0.7 i k + 0.3 k^2), i = 1..n, k = 1..d."""
+    i, k = np.arange(1, n + 1)[:, None], np.arange(1, d + 1)
+    x = np.cos(0.7 * i * k + 0.3 * k**2)
+    return x / np.linalg.norm(x, axis=1)[:, None]
+
+
+def final(attention: mf.Attention, x: np.ndarray, until: float = 1.0) -> np.ndarray:
+    """Tokens at a time, as vectors."""
+    space = mf.Circle() if x.shape[1] == 2 else mf.Sphere(x.shape[1])
+    points = np.arctan2(x[:, 1], x[:, 0]) if x.shape[1] == 2 else x
+    problem = mf.Problem(space, attention, initial=mf.from_points(points))
+    run = mf.simulate(problem, until=until, save=2, tolerance=1e-12)
+    return space.vectors(run.measures[-1].points)
+
+
+def by_hand(
+    heads: list,
+    x: np.ndarray,
+    w: np.ndarray,
+    masses: np.ndarray,
+    how: str,
+    scale: float,
+    sink: float,
+) -> np.ndarray:
+    """Output by loops over pairs of weights w."""
+    output = np.zeros_like(x)
+    for i, at in enumerate(x):
+        row = sum(w[i, j] * masses[j] for j in range(len(x)))
+        for score, value in heads:
+            above, below = np.zeros(x.shape[1]), 0.0
+            for j, y in enumerate(x):
+                kernel = w[i, j] / row * masses[j] * np.exp(at @ score @ y - scale)
+                above, below = above + kernel * y, below + kernel
+            output[i] += value @ above / (below + sink if how == "softmax" else 1.0)
+    return output
+
+
+TOKENS = {
+    "gaussian": (
+        mf.Attention(beta=3.0, mask=mf.Bias(gaussian(0.25))),
+        tokens(8, 3),
+        [0.436811308023, -0.870830225503, 0.225500775017],
+        [0.721034267546, 0.505217027350, 0.474199683994],
+    ),
+    "gaussian, USA": (
+        mf.Attention([mf.Head()], "none", beta=3.0, mask=mf.Bias(gaussian(0.25))),
+        tokens(8, 3),
+        [0.497135538784, -0.856246515190, 0.140350138240],
+        [0.657235970008, 0.570155162698, 0.492913755313],
+    ),
+    "alibi of both sides, sink": (
+        mf.Attention([general(4, 0)], beta=2.0, mask=mf.Bias(alibi(4.0)), sink=0.5),
+        tokens(9, 4),
+        [0.506675321005, -0.827022792028, 0.081879855251, 0.229366758392],
+        [0.681384454477, 0.219326487375, -0.684811039372, 0.136546539639],
+    ),
+    "alibi as a bias": (
+        mf.Attention(TWO[:1], beta=3.0, mask=mf.Bias(alibi(4.0), causal=True), sink=1.0),
+        tokens(9, 3),
+        [0.471462294544, -0.868313669427, 0.154125521280],
+        [0.746884642977, 0.212974515601, -0.629924746132],
+    ),
+    "window": (
+        mf.Attention(beta=3.0, mask=mf.Window(0.3)),
+        tokens(10, 3),
+        [0.428843100710, -0.868346483921, 0.249134459348],
+        [0.589330304697, -0.800368795201, 0.109998107413],
+    ),
+    "causal window, globals": (
+        mf.Attention(TWO[:1], beta=3.0, mask=mf.Window(0.3, causal=True, globals=0.1)),
+        tokens(12, 3),
+        [0.228331521023, -0.897673933231, 0.376890204310],
+        [-0.789867584547, 0.164764158080, -0.590730032328],
+    ),
+    "window, globals, circle": (
+        mf.Attention(beta=4.0, mask=mf.Window(0.3, globals=0.2)),
+        tokens(10, 2),
+        [0.372606661514, -0.927989372674],
+        [0.427542504488, -0.903995247143],
+    ),
+    "no symmetry": (
+        mf.Attention(beta=3.0, mask=mf.Bias(lambda u: -2.0 * u**2 + 0.8 * np.sin(5.0 * u))),
+        tokens(8, 3),
+        [0.510124964338, -0.843271759677, 0.169308180815],
+        [0.750366421096, 0.457066950952, 0.477535377161],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_tokens_reach_reference_states(name):
+    """Rows without normalisation, windows that compare doubles, or a transposed bias would show."""
+    attention, x, first, last = TOKENS[name]
+    np.testing.assert_allclose(final(attention, x)[[0, -1]], [first, last], rtol=0, atol=2e-10)
+
+
+@pytest.mark.parametrize("how", ["softmax", "none"])
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(3), mf.Sphere(5), mf.Euclidean(3)])
+def test_outputs_of_weighted_tokens_are_loops(space, how):
+    """Masses, matrices, sinks or a space of tokens alone would drop the weights of positions."""
+    d, n = space.ambient, 7
+    heads = [
+        mf.Head(score=np.diag(np.linspace(1.0, 0.4, d)), value=np.linspace(1, -1, d)),
+        mf.Head(),
+    ]
+    w = np.random.default_rng(3).uniform(0.1, 2.0, (n, n)) * (np.arange(n) != 2)
+    sink = 0.2 if how == "softmax" and space.is_sphere else 0.0
+    of = mf.Attention(heads, how, beta=1.5, mask=w, sink=sink)
+    x, masses = tokens(n, d), np.linspace(1.0, 2.0, n) / np.linspace(1.0, 2.0, n).sum()
+    output = heads_interaction(mf.Problem(space, of)).output(x, masses)
+    scale = 1.5 if space.is_sphere else 0.0
+    expected = by_hand(of.matrices(d), x, w, masses, how, scale, sink)
+    np.testing.assert_allclose(output, expected, rtol=0, atol=1e-13)
+
+
+def test_no_bias_is_too_large():
+    """Exponents of doubles would overflow: what counts are differences, also to hidden tokens."""
+    x = tokens(9, 3)
+    far = mf.Attention(beta=2.0, mask=mf.Bias(lambda u: 3000.0 * np.abs(u)))
+    rows = rows_of(far, x)
+    assert (rows[0].argmax(), rows[0, -1], rows[8, 0]) == (8, 1.0, 1.0)
+    # Token 1 scores 2000 with itself, which the window of the others hides.
+    x[0] *= 1000.0
+    hidden = pair_weights(mf.Window(0.2), 9)
+    one = [mf.Attention(beta=2.0).matrices(3)[0]]
+    rows = attention_matrices(x, one, mask=hidden)[0]
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-14)
+    weights = np.exp(2.0 * x[4] @ x[3:6].T)
+    np.testing.assert_allclose(rows[4, 3:6], weights / weights.sum(), rtol=1e-13)
+    assert attention_entropies(x, one, mask=hidden).max() <= np.log(3.0)
+
+
+def rows_of(attention: mf.Attention, x: np.ndarray) -> np.ndarray:
+    """Attention matrix of tokens on a sphere."""
+    problem = mf.Problem(mf.Sphere(x.shape[1]), attention, initial=mf.from_points(x))
+    return mf.attention_matrix(problem, problem.initial_measure())[0]
+
+
+@pytest.mark.parametrize(
+    ("mask", "usual", "error"),
+    [
+        (mf.Window(1.0), {}, 0.0),
+        (mf.Window(2.0, causal=True, globals=0.5), {"mask": "causal"}, 0.0),
+        (mf.Window(0.999), {}, 1e-15),
+        (mf.Window(0.999, causal=True), {"mask": "causal"}, 1e-15),
+        (mf.Window(0.1, globals=1.0), {}, 1e-15),
+        (mf.Bias(lambda u: 0.7), {}, 1e-15),
+        (mf.Bias(lambda u: 0.0, causal=True), {"mask": "causal"}, 1e-15),
+        (mf.Bias(alibi(4.0), causal=True), {"mask": "alibi", "alibi_rate": 4.0}, 1e-13),
+        (np.tri(8), {"mask": "causal"}, 1e-15),
+    ],
+    ids=str,
+)
+def test_limits_of_masks_are_other_masks(mask, usual, error):
+    """A window of full width would not be no mask, or ALiBi as a bias another ALiBi."""
+    for heads, how in ((TWO, "softmax"), ([mf.Head()], "none")):
+        one, other = (
+            mf.Attention(heads, how, beta=3.0, **options) for options in ({"mask": mask}, usual)
+        )
+        if not error:
+            assert one == other
+        x = tokens(8, 3)
+        np.testing.assert_allclose(rows_of(one, x), rows_of(other, x), rtol=0, atol=error)
+        moved = [final(each, x, 0.5) for each in (one, other)]
+        np.testing.assert_allclose(*moved, rtol=0, atol=10 * error)
+
+
+def test_a_constant_in_a_bias_changes_nothing():
+    """Rows would not be normalised: neither SA nor a sink would see their own positions alone."""
+    for options in ({"sink": 0.3}, {"normalization": "none"}):
+        one, other = (
+            mf.Attention(TWO, beta=2.0, mask=mf.Bias(lambda u, c=c: c - 3.0 * u**2), **options)
+            for c in (0.0, 500.0)
+        )
+        x = tokens(8, 3)
+        moved = [final(each, x, 0.5) for each in (one, other)]
+        np.testing.assert_allclose(*moved, rtol=0, atol=1e-12)
+
+
+def test_causal_masks_keep_prefixes():
+    """A later token would move earlier ones: causal windows, globals, biases."""
+    x = tokens(9, 3)
+    for w in (mf.Window(0.25, causal=True, globals=0.2), mf.Bias(gaussian(0.3), causal=True)):
+        whole = pair_weights(w, 9).logarithms(slice(0, 9), 9)
+        assert (whole[np.triu_indices(9, 1)] == -np.inf).all()
+        moved = [final(mf.Attention(beta=2.0, mask=np.exp(whole[:n, :n])), x[:n]) for n in (9, 6)]
+        np.testing.assert_allclose(moved[0][:6], moved[1], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(moved[0][0], x[0], rtol=0, atol=1e-15)
+
+
+def test_windows_count_tokens_in_integers():
+    """Of pairs at one distance rounding would let some pass: w = 0.3 of n = 10 is two steps."""
+    w = np.exp(pair_weights(mf.Window(0.3, globals=0.2), 10).logarithms(slice(0, 10), 10))
+    i, j = np.indices((10, 10))
+    np.testing.assert_array_equal(w, (np.abs(i - j) <= 2) | (j < 2))
+    assert rows_of(mf.Attention(beta=1.0, mask=mf.Window(0.05)), tokens(8, 3)).trace() == 8.0
+
+
+@pytest.mark.parametrize(
+    ("mask", "row", "expected"),
+    [
+        (mf.Bias(gaussian(0.25)), 0, [0.329780730908, 0.291782653826, 0.202094820440]),
+        (mf.Bias(alibi(4.0)), 0, [0.369379041542, 0.255856200277, 0.155184629945]),
+        (mf.Window(0.3), -1, [0, 0, 0, 0, 0, 0.3103448276, 0.3448275862, 0.3448275862]),
+    ],
+    ids=str,
+)
+def test_rows_of_cells_are_reference_rows(mask, row, expected):
+    """Values at middles in the place of integrals differ by 0.03."""
+    rows = row_averages(mask, 8)
+    np.testing.assert_allclose(rows[row, : len(expected)], expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("mask", [mf.Window(0.3, causal=True, globals=0.2), mf.Window(0.23)])
+def test_rows_of_windows_are_integrals(mask):
+    """Cells that are cut, or seen twice by window and globals, would count otherwise."""
+    fine, count = 4000, 8
+    s, t = (np.arange(count) + 0.5) / count, (np.arange(fine) + 0.5) / fine
+    u = s[:, None] - t
+    seen = (np.abs(u) < mask.width) | (t < mask.globals)
+    seen &= (u >= 0.0) | (not mask.causal)
+    lengths = seen.reshape(count, count, -1).sum(axis=-1)
+    expected = lengths / lengths.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(row_averages(mask, count), expected, rtol=0, atol=2.0 / fine)
+
+
+def test_cells_of_causal_alibi_tend_to_its_labels():
+    """The rule of cells would be another mask than "alibi": order two, to what that integrates."""
+    errors = []
+    exact = mf.Attention(beta=1.0, mask="alibi", alibi_rate=4.0)
+    labels = mf.Problem(mf.Circle(), exact).labels(40)
+    truth = np.polynomial.Chebyshev.fit(
+        np.sqrt(labels.values), labels.matrix @ np.cos(3.0 * labels.values), 30
+    )
+    for count in (100, 200):
+        cells = mf.Problem(
+            mf.Circle(), mf.Attention(beta=1.0, mask=mf.Bias(alibi(4.0), causal=True))
+        ).labels(count)
+        seen = cells.matrix @ np.cos(3.0 * cells.values)
+        errors.append(np.abs(seen - truth(np.sqrt(cells.values))).max())
+    assert errors[1] < 3e-5
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+
+
+def twist(s: float) -> mf.Law:
+    """Law of label s on the circle, without symmetry."""
+    c = [1.0, 0.15 * np.exp(-1.5j * s), -0.1j * s, 0.05 * np.exp(0.5j)]
+    return mf.from_density(np.array(c))
+
+
+def middles(count: int) -> np.ndarray:
+    """Labels s_i, and differences s_i - s_j."""
+    s = (np.arange(count) + 0.5) / count
+    return s[:, None] - s
+
+
+CIRCLE = {
+    "gaussian at middles": (
+        {"beta": 4.0, "mask": np.exp(gaussian(0.25)(middles(8)))},
+        0.6,
+        [0.113598168632 - 0.105845880526j, -0.000519409085 - 0.072120856800j,
+         0.062658876756 + 0.034238439983j],
+        [0.168239866824 - 0.021128088159j, 0.001363233254 - 0.017069343190j,
+         0.065134040427 + 0.035184242166j],
+        [0.032016036427 - 0.165417090923j, -0.002766942560 - 0.125522193087j,
+         0.059232080148 + 0.034939170492j],
+    ),
+    "gaussian": (
+        {"beta": 4.0, "mask": mf.Bias(gaussian(0.25))},
+        0.6,
+        [0.113599241084 - 0.105846086359j, -0.000519465329 - 0.072120367689j,
+         0.062660658691 + 0.034237486637j],
+        [0.168207490501 - 0.021188003354j, 0.001388508130 - 0.017158488973j,
+         0.065143246389 + 0.035182346635j],
+        [0.032067670951 - 0.165371934467j, -0.002793587212 - 0.125433943419j,
+         0.059234239859 + 0.034936520863j],
+    ),
+    "alibi at middles": (
+        {"beta": 4.0, "normalization": "none", "mask": np.exp(alibi(4.0)(middles(8)))},
+        2.0,
+        [0.109532128132 - 0.102051083218j, 0.000260895924 - 0.066882538822j,
+         0.053061445860 + 0.027798838461j],
+        [0.161944567198 - 0.019244975178j, 0.004399230398 - 0.015310406572j,
+         0.057320426027 + 0.029032004180j],
+        [0.030417681501 - 0.159853257423j, -0.004108277077 - 0.116357943179j,
+         0.048150950269 + 0.028682320713j],
+    ),
+    "alibi": (
+        {"beta": 4.0, "normalization": "none", "mask": mf.Bias(alibi(4.0))},
+        2.0,
+        [0.109537038804 - 0.102057221299j, 0.000262002829 - 0.066900542898j,
+         0.053079047821 + 0.027777237945j],
+        [0.161873297674 - 0.019440169335j, 0.004373148820 - 0.015629010181j,
+         0.057290877089 + 0.028957545535j],
+        [0.030570896113 - 0.159742416926j, -0.004077294299 - 0.116167820971j,
+         0.048258647690 + 0.028629900823j],
+    ),
+    "window": (
+        {"beta": 4.0, "mask": mf.Window(0.3)},
+        0.6,
+        [0.113590477719 - 0.105862898024j, -0.000515913663 - 0.072158547730j,
+         0.062652270647 + 0.034244484452j],
+        [0.168997324787 - 0.019878358121j, 0.000795661887 - 0.015145726491j,
+         0.064973083149 + 0.035213567358j],
+        [0.030943141892 - 0.166453505349j, -0.002169523350 - 0.127492921738j,
+         0.059238452552 + 0.034967955501j],
+    ),
+    "causal window, globals, sink": (
+        {"beta": 4.0, "mask": mf.Window(0.3, causal=True, globals=0.2), "sink": 0.2},
+        1.0,
+        [0.114801496178 - 0.098578422733j, -0.000250886479 - 0.061263736657j,
+         0.058735608095 + 0.031077311910j],
+        [0.166565795349 - 0.015659916386j, 0.003019003062 - 0.009344647011j,
+         0.060819737124 + 0.032803060061j],
+        [0.035318409496 - 0.157154161674j, -0.004127501841 - 0.112553519966j,
+         0.055538970638 + 0.030751482585j],
+    ),
+}  # fmt: skip
+
+
+def labelled(space, law, labels: int, until: float, **options) -> mf.Run:
+    """Run of labelled densities."""
+    attention = mf.Attention(options.pop("heads", [mf.Head()]), **options)
+    problem = mf.Problem(space, attention, initial=mf.from_labels(law))
+    run = mf.simulate(problem, until=until, save=2, labels=labels, tolerance=1e-12)
+    assert set(run.representation) == {"labelled"}
+    return run
+
+
+@pytest.mark.parametrize("name", CIRCLE)
+def test_labelled_densities_of_the_circle_reach_reference_states(name):
+    """Labels would stand elsewhere, or cells be cut: a window of 0/1 is off by 0.01."""
+    options, until, *expected = CIRCLE[name]
+    run = labelled(mf.Circle(), twist, 8, until, **options)
+    parts = run.measures[-1].parts
+    found = [parts.mean(axis=0), parts[0], parts[-1]]
+    np.testing.assert_allclose([each[1:4] for each in found], expected, rtol=0, atol=1e-10)
+
+
+def means(run: mf.Run, function) -> np.ndarray:
+    """Means of a function of vectors, one a label, by a grid of S^2."""
+    measure = run.measures[-1]
+    grid = measure.manifold.grid(measure.max_degree)
+    values = grid.to_nodal(measure.parts)
+    return np.asarray(values @ (grid.weights * function(grid.points)))
+
+
+def zonal(s: float) -> mf.Law:
+    """Law of label s with an axis on S^2."""
+    return mf.from_function(
+        lambda x: 1 + 0.5 * (1 - s) * x[..., 2] + 0.3 * s * (1.5 * x[..., 2] ** 2 - 0.5)
+    )
+
+
+def spherical(s: float) -> mf.Law:
+    """Law of label s on S^2, without symmetry."""
+    return mf.from_function(
+        lambda x: (
+            1
+            + 0.3 * (1 - s) * x[..., 2]
+            + 0.2 * x[..., 0] * x[..., 1]
+            - 0.25 * s * (x[..., 1] ** 2 - 1 / 3)
+            + 0.2 * s * x[..., 0]
+        )
+    )
+
+
+ZONAL = {
+    "gaussian at middles": (
+        4, 1.0, {"mask": np.exp(gaussian(0.25)(middles(4))), "sink": 0.5},
+        [0.160619584383, 0.115987617875, 0.070522545217, 0.025788500832],
+        [0.342636849949, 0.352661411965, 0.363247660533, 0.373916693639],
+    ),
+    "gaussian": (
+        4, 1.0, {"mask": mf.Bias(gaussian(0.25)), "sink": 0.5},
+        [0.160475936624, 0.115916715767, 0.070593967652, 0.025935606664],
+        [0.342669092182, 0.352681272630, 0.363223966812, 0.373860125518],
+    ),
+    "window, USA": (
+        5, 2.0, {"mask": mf.Window(0.3), "normalization": "none"},
+        [0.171675009731, 0.135549099894, 0.096943022814, 0.058273046297, 0.022021226567],
+        [0.343863006365, 0.351488291670, 0.359974720417, 0.368987538121, 0.377608745793],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZONAL)
+def test_labelled_densities_with_an_axis_reach_reference_states(name):
+    """The sphere would weigh labels otherwise than the circle."""
+    count, until, options, first, second = ZONAL[name]
+    run = labelled(mf.Sphere(), zonal, count, until, beta=3.0, **options)
+    np.testing.assert_allclose(means(run, lambda x: x[:, 2]), first, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(means(run, lambda x: x[:, 2] ** 2), second, rtol=0, atol=1e-8)
+
+
+SPHERICAL = {
+    "alibi at middles, sink": (
+        {"heads": TWO[:1], "mask": np.exp(alibi(4.0)(middles(3))), "sink": 0.5},
+        [[0.012256063437, 0.001170998421, 0.083637525917],
+         [0.035591808090, -0.001288995895, 0.051151367889],
+         [0.058933379951, -0.003722292264, 0.018664358652]],
+    ),
+    "alibi, sink": (
+        {"heads": TWO[:1], "mask": mf.Bias(alibi(4.0)), "sink": 0.5},
+        [[0.012382110249, 0.001065088953, 0.083563871318],
+         [0.035591816585, -0.001289007316, 0.051151371237],
+         [0.058806684176, -0.003620550142, 0.018738228025]],
+    ),
+    "gaussian at middles": (
+        {"mask": np.exp(gaussian(0.25)(middles(3)))},
+        [[0.015806622924, -0.000088572931, 0.101268319929],
+         [0.041648462826, -0.000040527011, 0.062477933125],
+         [0.067474964116, 0.000007438007, 0.023650421405]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPHERICAL)
+def test_labelled_densities_of_the_sphere_reach_reference_states(name):
+    """Heads with matrices would see another measure than each label does."""
+    options, expected = SPHERICAL[name]
+    run = labelled(mf.Sphere(), spherical, 3, 0.5, beta=3.0, **options)
+    found = [means(run, lambda x, a=a: x[:, a]) for a in range(3)]
+    np.testing.assert_allclose(np.transpose(found), expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mask", [mf.Bias(gaussian(0.25)), mf.Window(0.3, causal=True)], ids=str)
+def test_many_tokens_tend_to_labelled_densities(mask):
+    """Tokens and labels would have different masks: without one the mean moves by 0.02."""
+    s = (np.arange(1600) + 0.5) / 1600
+    angles, shares = np.linspace(0.0, 2.0 * np.pi, 1001), np.arange(1600) * 0.618033988749895 % 1.0
+    below = angles + 0.8 * s[:, None] * (
+        np.sin(angles - 2.0 * s[:, None]) + np.sin(2.0 * s[:, None])
+    )
+    points = [
+        np.interp(share, row, angles)
+        for share, row in zip(2.0 * np.pi * shares, below, strict=True)
+    ]
+    attention = mf.Attention(beta=2.0, mask=mask)
+    problem = mf.Problem(mf.Circle(), attention, initial=mf.from_points(points))
+    run = mf.simulate(problem, 1.0, save=2, representation="particles", tolerance=1e-6)
+
+    def law(s):
+        return mf.from_density([1.0, 0.4 * s * np.exp(-2j * s)])
+
+    layers = labelled(mf.Circle(), law, 40, 1.0, beta=2.0, mask=mask).measures[-1]
+    later = np.exp(-1j * run.measures[-1].points[800:]).mean()
+    assert later == pytest.approx(layers.parts[20:, 1].mean(), abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("mask", "expected", "error"),
+    [
+        (np.exp(gaussian(0.25)(middles(16))),
+         [0.670299884230, 0.279534038315, 0.085459954682, 0.019992782249], 1e-11),
+        (np.exp(alibi(4.0)(middles(400))), [0.620133092058, 0.327112115017], 1e-11),
+        (mf.Window(0.2), [0.920803142086, 0.712638661510, 0.446758197935, 0.200452480211], 1e-11),
+        # Integral equations: cells come to them with an error of 1 / M^2.
+        (mf.Bias(gaussian(0.25)), [0.670320095095, 0.280825275954, 0.087098992199], 2e-3),
+        (mf.Bias(alibi(4.0)), [0.6201276123, 0.3271032654, 0.1861933467], 2e-3),
+    ],
+    ids=["gaussian", "alibi", "window", "cells of gaussian", "cells of alibi"],
+)  # fmt: skip
+def test_averages_over_positions_have_reference_eigenvalues(mask, expected, error):
+    """Modes of positions would grow at other rates: lambda_l kappa_m / (z_0 + c)."""
+    attention = mf.Attention(beta=5.0, mask=mask)
+    labels = mf.Problem(mf.Circle(), attention).labels(
+        None if error < 1e-10 and len(np.shape(mask)) else 40
+    )
+    kappa = np.sort(np.linalg.eigvals(labels.matrix).real)[::-1]
+    assert kappa[0] == pytest.approx(1.0, abs=1e-13)
+    np.testing.assert_allclose(kappa[1 : 1 + len(expected)], expected, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_modes_of_positions_grow_at_their_rates(mode):
+    """A run would not obey its matrix: degree 3 grows at lambda_3 kappa / z_0."""
+    w = np.exp(gaussian(0.25)(middles(16)))
+    kappa, vectors = np.linalg.eig(w / w.sum(axis=1, keepdims=True))
+    order = np.argsort(kappa.real)[::-1]
+    profile = vectors[:, order[mode]].real
+    parts = np.zeros((16, 4))
+    parts[:, 0], parts[:, 3] = 1.0, 1e-5 * profile
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=w), initial=mf.from_labels(parts))
+    run = mf.simulate(problem, until=2.0, save=2, tolerance=1e-12)
+    grown = run.measures[-1].parts[:, 3].real @ profile / (parts[:, 3] @ profile)
+    expected = {1: 0.457599207990, 2: 0.190831831466}[mode]
+    assert np.log(grown) / 2.0 == pytest.approx(expected, abs=1e-8)
+    assert mf.growth_rates(problem, 3)[3] == pytest.approx(expected / kappa.real[order[mode]])
+
+
+@pytest.mark.parametrize(
+    ("mask", "sink", "expected"),
+    [
+        (mf.Window(0.3), 0.0, 0.195723742448),
+        (mf.Window(0.3), 0.5, 0.130482494965),
+        (mf.Bias(gaussian(0.25)), 0.0, 0.329708043317),
+        (mf.Bias(gaussian(0.25)), 0.5, 0.219805362211),
+    ],
+)
+def test_tokens_collapse_at_the_gap(mask, sink, expected):
+    """The last of a cluster would decay otherwise than e^{-(1 - kappa_1) t / (1 + c)}."""
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask=mask, sink=sink))
+    felt, h = heads_interaction(problem), 1e-6
+
+    def velocity(angles):
+        x = mf.Circle().vectors(angles)
+        return mf.Circle().project(angles, felt.output(x, None))
+
+    slopes = [(velocity(h * e) - velocity(-h * e)) / (2 * h) for e in np.eye(8)]
+    rates = np.sort(-np.linalg.eigvals(np.transpose(slopes)).real)
+    assert rates[1] == pytest.approx(expected, abs=1e-9)
+
+
+def test_symmetric_weights_climb_and_conserve():
+    """Rates of energy and of moments would lack K, by which rows are divided."""
+    # E = 1 / (2 beta) int int w e^{beta <x, y> - beta}, dE/dt = int K (Z + c) |v|^2, USA K |v|^2.
+    x = tokens(8, 3)
+    w = np.exp(gaussian(0.25)(middles(8)))
+    kernel = w * np.exp(3.0 * x @ x.T - 3.0)
+    assert kernel.mean() / 6.0 == pytest.approx(0.028064552102, abs=1e-12)
+    rows = w.mean(axis=1)
+    below = kernel.mean(axis=1) / rows
+    for options, factor, expected in (
+        ({}, below, 0.002826096345),
+        ({"sink": 0.5}, below + 0.5, 0.001203990387),
+        ({"normalization": "none"}, 1.0, 0.001059750347),
+    ):
+        attention = mf.Attention(beta=3.0, mask=mf.Bias(gaussian(0.25)), **options)
+        felt = heads_interaction(mf.Problem(mf.Sphere(), attention))
+        v = mf.Sphere().project(x, felt.output(x, None))
+        assert (rows * factor * (v**2).sum(axis=1)).mean() == pytest.approx(expected, abs=1e-12)
+    turned = (rows[:, None] * np.cross(x, v)).mean(axis=0)
+    np.testing.assert_allclose(turned, 0.0, atol=1e-16)
+
+
+def test_layers_have_masks_of_positions():
+    """Discrete layers would attend to all: one layer is x + h v, normalised."""
+    x, h = tokens(8, 3), 0.2
+    attention = mf.Attention(TWO[:1], beta=2.0, mask=mf.Window(0.3, globals=0.2))
+    problem = mf.Problem(
+        mf.Sphere(), attention, initial=mf.from_points(x), layers=mf.Layers(step=h)
+    )
+    run = mf.simulate(problem, until=1, save=2)
+    w = np.exp(pair_weights(attention.mask, 8).logarithms(slice(0, 8), 8))
+    moved = x + h * by_hand(attention.matrices(3), x, w, np.ones(8), "softmax", 0.0, 0.0)
+    moved /= np.linalg.norm(moved, axis=1)[:, None]
+    np.testing.assert_allclose(run.measures[-1].points, moved, rtol=0, atol=1e-13)
+
+
+BIAS = """import numpy as np
+
+
+def near(u):
+    return -u**2 / (2 * 0.25**2)
+
+
+def nothing(u):
+    return np.full(3, np.nan)
+"""
+RUN = """
+problem = { manifold = "circle", beta = 4.0 }
+initial = { modes = [[1, 0.1, 0.0], [2, 0.2, 0.4]] }
+time = { end = 2.0, save = 5 }
+"""
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["problem.mask=window", "problem.window=0.3", "representation.labels=8"],
+        ["problem.mask=bias.py:near", "problem.sink=0.5", "representation.labels=6"],
+        [
+            "problem.mask=window",
+            "problem.window=0.3",
+            "problem.causal=true",
+            "problem.globals=0.1",
+            "problem.diffusivity=0.05",
+            "time.step=0.05",
+            "representation.name=particles",
+            "representation.tokens=30",
+        ],
+    ],
+    ids=["window", "bias", "noisy tokens"],
+)
+def test_runs_that_stop_half_way_resume_to_the_bit(tmp_path, overrides):
+    """A resumed run would go on without its mask."""
+    hashes = []
+    for name, stop in (("whole", None), ("part", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bias.py").write_text(BIAS)
+        folder = Folder(tmp_path / name, RUN)
+        folder.run(*overrides, stop_after=stop)
+        if stop:
+            assert mf.load(folder.output).status != "completed"
+            folder.run(*overrides, resume=True)
+        run = mf.load(folder.output)
+        assert run.status == "completed"
+        assert run.facts.mask.startswith(("Window(0.3", "Bias(bias.py:near)"))
+        hashes.append(run.attributes["result_hash"])
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        mf.Window(0.3),
+        mf.Window(0.2, causal=True, globals=0.1),
+        np.array([[1.0, 0.0], [0.25, 2.0]]),
+    ],
+    ids=str,
+)
+def test_run_files_are_the_problems_of_python(tmp_path, mask):
+    """A run file that Python writes would build another mask."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask=mask), initial=law)
+    path = tmp_path / "run.toml"
+    path.write_text(tomli_w.dumps(written(problem, Options(), {"end": 1.0, "save": 2})))
+    assert load_config(path).problem == problem
+    run = mf.simulate(problem, until=0.1, save=2)
+    run.save(tmp_path / "run.h5")
+    assert mf.load(tmp_path / "run.h5").problem == problem
+
+
+def test_biases_of_python_are_known_by_name_alone(tmp_path):
+    """A function whose name is that of a mask would be read as that."""
+
+    def causal(u):
+        return -u
+
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask=mf.Bias(causal)), initial=law)
+    mf.simulate(problem, until=0.1, save=2, labels=4).save(tmp_path / "run.h5")
+    with pytest.raises(ValueError, match=r"mask Bias\(causal\), a function .* problem again"):
+        _ = mf.load(tmp_path / "run.h5").problem
+
+
+def test_checks_without_code_have_a_window_in_place_of_a_bias():
+    """`check --no-code` would look at a problem without positions."""
+    plain, functions = without_code({"problem": {"mask": "bias.py:near", "causal": True}})
+    assert plain["problem"] == {"mask": "window", "window": 0.5, "causal": True}
+    assert functions == ("bias.py:near",)
+
+
+def test_stages_change_masks(tmp_path):
+    """A stage with another mask would inherit the width of a window."""
+    (tmp_path / "run.toml").write_text(
+        RUN.replace("4.0 }", '4.0, mask = "window", window = 0.3, globals = 0.1 }')
+        + '[[stages]]\nend = 1.0\n[[stages]]\nmask = "alibi"\nalibi_rate = 2.0\n'
+    )
+    stages = load_config(tmp_path / "run.toml").problem.staged
+    assert [each.mask for each in stages] == [mf.Window(0.3, globals=0.1), "alibi"]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (["mask=windw"], 'mask = "windw" is not known. Did you mean window? Known: '),
+        (["mask=window"], 'window belongs to mask = "window": give both or neither.'),
+        (["window=0.3"], 'window belongs to mask = "window": give both or neither.'),
+        (["mask=window", "window=-1"], "width of a window must be positive, got -1."),
+        (["mask=window", "window=0.3", "globals=2"], "globals must lie between 0 and 1, got 2."),
+        (["mask=causal", "globals=0.1"], 'globals belong to mask = "window", got "causal".'),
+        (["mask=causal", "causal=true"], 'causal belongs to mask = "window" or a function'),
+        (["mask=bias.py:nothing"], "a bias must give numbers or -inf, got nan at s - s' = 0."),
+        (["mask=none.py:near"], 'must be "file.py:function" of an existing file.'),
+        (["mask=[[1, 2]]"], "mask has shape (1, 2), expected (n, n)"),
+        (["mask=[[1, 0], [0, 0]]"], "row 1 of the mask is 0: each token must see one."),
+        (
+            ["kernel=linear", "mask=window", "window=1"],
+            'mask = "window" needs kernel = "exponential"',
+        ),
+        (["normalization=sinkhorn", "mask=window", "window=0.3"], "exclude each other"),
+    ],
+    ids=str,
+)
+def test_run_files_refuse_masks_in_one_line(tmp_path, override, message):
+    """A user would not know which key to change."""
+    (tmp_path / "bias.py").write_text(BIAS)
+    (tmp_path / "run.toml").write_text(RUN)
+    with pytest.raises(ConfigError) as error:
+        load_config(tmp_path / "run.toml", [f"problem.{each}" for each in override])
+    assert message in str(error.value)
+    assert "[problem]" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def masked(mask, space=None, **options) -> mf.Problem:
+    """Problem with a mask, on the circle by default."""
+    return mf.Problem(space or mf.Circle(), mf.Attention(beta=2.0, mask=mask), **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mf.Window(0.0), "must be positive"),
+        (lambda: mf.Window(0.5, globals=-0.1), "between 0 and 1"),
+        (lambda: mf.Bias(lambda u: np.inf), "a bias must give numbers or -inf, got inf at"),
+        (lambda: mf.Bias(lambda u: u[:2]), "returns as many numbers"),
+        (lambda: mf.Attention(beta=1.0, mask=-np.eye(2)), "not negative"),
+        (lambda: mf.Attention(beta=1.0, mask=np.eye(5000)), "rows must be at most 4096"),
+        (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, mask=mf.Window(0.5)), "sinkhorn"),
+        (
+            lambda: mf.Attention([mf.Head(weight=mf.exponential(2.0))], mask=mf.Window(0.5)),
+            "weight of its own",
+        ),
+        (
+            lambda: mf.simulate(masked(mf.Bias(lambda u: np.where(u > 0.02, 0.0, -np.inf))), 1.0),
+            "label 0 of 64 sees none",
+        ),
+        (
+            lambda: mf.simulate(masked(np.eye(3), initial=mf.from_points([0.0, 1.0])), 1.0, save=2),
+            "mask has 3 rows for 2 tokens: give 2.",
+        ),
+        (lambda: mf.simulate(masked(np.eye(3)), 1.0, labels=4), "mask has 3 rows for 4 labels"),
+        (lambda: masked(mf.Window(0.5), mf.Axial(4)), "mask"),
+        (
+            lambda: mf.simulate(masked(mf.Window(0.5)), 1.0, representation="density"),
+            "density cannot carry positions, which the mask asks for",
+        ),
+        (
+            lambda: mf.simulate(masked(mf.Window(0.5)), 1.0, representation="characteristics"),
+            "mask",
+        ),
+        (
+            lambda: mf.ensemble_moments(masked(mf.Window(0.5)), tokens=9, runs=2, times=[1.0]),
+            "positions",
+        ),
+        (lambda: mf.fluctuations(masked(mf.Window(0.5)), until=1.0), "masks"),
+    ],
+)
+def test_masks_are_refused_where_they_are_not_supported(make, message):
+    """A mask would be ignored in silence."""
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_sweeps_of_a_window_keep_its_unmasked_end():
+    """`replace` of an attention would leave rates of another mask behind."""
+    of = mf.Attention(beta=2.0, mask=mf.Window(0.5))
+    assert replace(of, mask=mf.Window(1.0)) == mf.Attention(beta=2.0)
+    assert replace(of, beta=3.0).mask == mf.Window(0.5)
