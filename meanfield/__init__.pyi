@@ -98,6 +98,7 @@ from meanfield.terms.kernels import Kernel, exponential, linear, zonal
 from meanfield.terms.masks import Bias, Window
 from meanfield.terms.own import Seen, VectorField
 from meanfield.terms.random_values import RandomValues
+from meanfield.terms.rotary import Rotary
 from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
 from meanfield.verification import verify
 
@@ -107,10 +108,10 @@ __all__ = [
     "Ensemble", "Euclidean", "Event", "FeedForward", "Flow", "Fluctuations", "Gaussian",
     "GivenFrequencies", "Head", "Kernel", "LabelledDensity", "Law", "Layers", "LimitShape",
     "LinearDrift", "LinearOperator", "Lorentzian", "Measure", "MergingDiagram", "PairCorrelation",
-    "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "RandomValues", "Replay", "Run", "SA",
-    "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep", "TokenLimit", "USA",
-    "UniformSpread", "VectorField", "Window", "action_bound", "attention_matrix",
-    "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
+    "PhaseDiagram", "PhasePoint", "Problem", "RandomHead", "RandomValues", "Replay", "Rotary",
+    "Run", "SA", "Seen", "SimulationError", "Sphere", "Stage", "StationaryState", "Sweep",
+    "TokenLimit", "USA", "UniformSpread", "VectorField", "Window", "action_bound",
+    "attention_matrix", "bifurcation_diagram", "certified_collapse", "certified_radius", "check",
     "closest_pair_survival", "cluster_rates", "cluster_tree", "collapse_times", "configuration",
     "contraction_rates", "convergence_study", "critical_diffusivity", "critical_points",
     "critical_widths", "diagnose", "dominant_degree", "ensemble", "ensemble_moments",
@@ -118,16 +119,15 @@ __all__ = [
     "exponential", "fluctuations", "from_density", "from_function", "from_labels", "from_points",
     "from_values", "gradient", "growth_rate_max", "growth_rates", "hardmax",
     "hemisphere_probability", "incoherence_growth_rates", "influence", "limit_shape", "linear",
-    "linear_operator", "linear_phase_clock", "load", "load_decoder", "load_encoder",
-    "load_sweep", "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture",
-    "monitor", "next_merge_estimate", "normal_tokens", "observable", "onset_time",
-    "optimal_configuration", "pair_correlation", "perturbed_uniform", "phase_diagram",
-    "phase_point", "polygon_lifetime", "predict_clusters", "replay", "run", "sample_tokens",
-    "sampled", "simulate", "single_cluster_proof", "sobolev_distance", "stationary_spectrum",
-    "stationary_state", "sweep", "switching_threshold", "switching_thresholds",
-    "synchronised_order", "token_limit", "tokens_for_dominance", "tricritical_beta",
-    "truncation", "two_cluster_time", "uniform", "verify", "von_mises_fisher", "wasserstein",
-    "with_profile", "zonal",
+    "linear_operator", "linear_phase_clock", "load", "load_decoder", "load_encoder", "load_sweep",
+    "maximum_mean_discrepancy", "mean_clusters", "merging_diagram", "mixture", "monitor",
+    "next_merge_estimate", "normal_tokens", "observable", "onset_time", "optimal_configuration",
+    "pair_correlation", "perturbed_uniform", "phase_diagram", "phase_point", "polygon_lifetime",
+    "predict_clusters", "replay", "run", "sample_tokens", "sampled", "simulate",
+    "single_cluster_proof", "sobolev_distance", "stationary_spectrum", "stationary_state", "sweep",
+    "switching_threshold", "switching_thresholds", "synchronised_order", "token_limit",
+    "tokens_for_dominance", "tricritical_beta", "truncation", "two_cluster_time", "uniform",
+    "verify", "von_mises_fisher", "wasserstein", "with_profile", "zonal",
 ]  # fmt: skip
 
 __version__: str

@@ -39,7 +39,8 @@ import numpy as np
 from meanfield.arguments import at_least, at_most
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.terms.frequencies import Frequencies, Gaussian, GivenFrequencies
-from meanfield.terms.masks import Mask, NamedMask, row_averages
+from meanfield.terms.masks import EVERYONE, Mask, NamedMask, row_averages
+from meanfield.terms.rotary import Turning
 
 MOST_LABELS = 100_000
 USUAL_LABELS = 64
@@ -172,16 +173,21 @@ def _position_nodes(count: int) -> FloatArray:
     return np.asarray(np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 4)
 
 
-def _rule(count: int, mask: Mask) -> tuple[FloatArray, ...]:
+def _rule(count: int, mask: Mask) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]:
     """Values, weights, matrix C and residual; without a rule of high order, none: cells."""
-    if isinstance(mask, NamedMask):
-        return _position_rule(count, mask.rate)
-    middles = (np.arange(count) + 0.5) / count
-    return middles, np.full(count, 1.0 / count), row_averages(mask, count), np.zeros((0, 0))
+    of = mask.mask if isinstance(mask, Turning) else mask
+    if isinstance(of, NamedMask) and of.causal:
+        return _position_rule(count, of.rate)
+    middles, weights = (np.arange(count) + 0.5) / count, np.full(count, 1.0 / count)
+    # All see the mean, to the bit, where only angles differ.
+    matrix = None if of == EVERYONE else row_averages(of, count)
+    return middles, weights, matrix, np.zeros((0, 0))
 
 
 @lru_cache(maxsize=8)
-def _position_rule(count: int, rate: float) -> tuple[FloatArray, ...]:
+def _position_rule(
+    count: int, rate: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Values, weights, matrix C and residual of positions.
 
     Row i of C is int K(s_i - s') l_j(s') ds' over int K(s_i - s') ds', l_j = 1 at s_j, 0 at others.

@@ -434,7 +434,13 @@ class Problem:
     @property
     def mask(self) -> MaskName | Mask:
         """Mask of the attention."""
-        return self.kernel.mask
+        of = self.attention
+        return of.masking if of is not None and of.rotary is not None else self.kernel.mask
+
+    @property
+    def has_rotary(self) -> bool:
+        """True if queries and keys turn with their positions."""
+        return self.attention is not None and self.attention.rotary is not None
 
     @property
     def sink(self) -> float:
@@ -486,8 +492,8 @@ class Problem:
         if count is None:
             law = self.initial
             count = (law.count if isinstance(law, from_labels) else None) or USUAL_LABELS
-            if isinstance(self.mask, WeightMatrix):
-                count = len(self.mask.weights)
+            if isinstance(self.kernel.mask, WeightMatrix):
+                count = len(self.kernel.mask.weights)
         if self.frequencies is not None:
             return frequency_labels(self.frequencies, count, refinement)
         if self.attention is not None and self.mask != "none":
@@ -576,6 +582,7 @@ class Problem:
                 "this rests on attention alone, and a feed_forward, a drift or a term of your own "
                 "moves tokens too: mf.simulate has their runs."
             )
+        self.check_rates()
         if isinstance(self.kernel, Attention):
             raise ValueError(
                 "this rests on a kernel a(<x, y>), and the attention has "
@@ -584,6 +591,21 @@ class Problem:
                 "mf.simulate their runs."
             )
         return cast(ZonalProblem, self.isotropic_bound)
+
+    def check_rates(self) -> None:
+        """Refuse rates about uniform where queries and keys turn with their positions.
+
+        Raises
+        ------
+        ValueError
+            If there is a rotary embedding.
+        """
+        if self.has_rotary:
+            raise ValueError(
+                "under a rotary embedding uniform is not at rest, each position drifts at a "
+                "velocity of its own: there is no growth rate, and no growth or onset time. Times "
+                "of runs may be scaled or paper."
+            )
 
     @property
     def isotropic(self) -> Isotropic:
@@ -618,7 +640,7 @@ class Problem:
     @property
     def is_isotropic(self) -> bool:
         """True if no direction is preferred, so that `isotropic` has growth rates."""
-        if self.terms or self.stages or self.frequencies is not None:
+        if self.terms or self.stages or self.frequencies is not None or self.has_rotary:
             return False
         heads = self.kernel.matrices(self._d)
         return self.manifold.is_sphere and all(head.multiples is not None for head in heads)

@@ -493,7 +493,12 @@ def stored_state(run: Run, save: int) -> Density | Measure:
 def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
     of, alone = problem.attention, problem.unlabelled
-    has_rates = alone.is_isotropic and not alone.terms and problem.layering.keeps_time
+    has_rates = (
+        alone.is_isotropic
+        and not problem.has_rotary
+        and not alone.terms
+        and problem.layering.keeps_time
+    )
     return {
         "manifold": problem.manifold.name,
         "kernel": _kernel_name(problem),

@@ -28,7 +28,12 @@ from meanfield.carriers.characteristics import (
 )
 from meanfield.carriers.density import DensityRepresentation, density
 from meanfield.carriers.disturbance import disturbed
-from meanfield.carriers.labelled import LabelledRepresentation, labelled, labelled_degree
+from meanfield.carriers.labelled import (
+    LabelledRepresentation,
+    check_turning,
+    labelled,
+    labelled_degree,
+)
 from meanfield.carriers.layered import (
     LayeredTokens,
     layered_again,
@@ -241,6 +246,14 @@ def _check_later_stage(
             "'particles'."
         )
     check_carries(stage, carrier, first.carries)
+    if isinstance(first, LabelledRepresentation):
+        labels = stage.labels(options.labels, first.labels.refinement).values
+        if not np.array_equal(labels, first.labels.values):
+            raise ValueError(
+                'labels stand elsewhere than before: those of "causal" and "alibi" are no middles '
+                "of cells, which other masks have. Use representation 'particles'."
+            )
+        check_turning(stage, len(labels))
     if carrier == "particles":
         check_step(stage, options_of(stage, options).step)
     if carrier in ("density", "labelled") and options.max_degree:

@@ -9,6 +9,7 @@ steps, not degrees times frequencies. All labels have one degree, which doubles 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from dataclasses import field as derived
 from functools import cached_property
@@ -41,6 +42,7 @@ from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.stability import growth_rates
+from meanfield.terms.matrices import matrix
 
 _FIRST_DEGREE = 32
 # Longest step times the largest frequency: small moments, of which the error control sees nothing,
@@ -297,10 +299,36 @@ def labelled(
         max_degree = labelled_degree(problem)
     allowed = max(tolerance, TRANSFORM_NOISE)
     labels, parts = resolving_labels(problem, count, refinement, allowed)
+    check_turning(problem, len(labels.values))
     sizes = np.max([space.sizes_by_degree(part) for part in parts], axis=0)
     first = first_degree(problem, sizes, "initial densities", max_degree, _FIRST_DEGREE)
     state = np.append(space.resize(parts, first), 0.0)
     return LabelledRepresentation(problem, labels, state, tolerance, max_degree)
+
+
+def check_turning(problem: Problem, count: int) -> None:
+    """Refuse rotary embeddings whose phases do not separate, or that so many labels miss."""
+    of = problem.attention
+    if of is None or of.rotary is None:
+        return
+    particles = "use the representation 'particles'."
+    if not problem.manifold.is_circle:
+        raise ValueError(
+            f"densities of labels have rotary embeddings on the circle alone: {particles}"
+        )
+    for number, head in enumerate(of.heads, 1):
+        both = (matrix("", each, 2, square=False) for each in (head.query, head.key))
+        if not all(len(m) == 2 and m[0, 0] == m[1, 1] and m[0, 1] == -m[1, 0] for m in both):
+            raise ValueError(
+                f"head {number}: densities of labels have rotary embeddings if query and key turn "
+                f"and stretch alone, as numbers do: {particles}"
+            )
+    # Degree 1, whose scores have degree 2: neighbours turn by two radians at most.
+    if count < (turn := abs(of.rotary.length)):
+        raise ValueError(
+            f"{count} labels do not resolve a rotary embedding of length {turn:g}: give at least "
+            f"{math.ceil(turn)} labels, or {particles}"
+        )
 
 
 def labelled_degree(problem: Problem) -> int:

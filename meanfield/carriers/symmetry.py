@@ -257,7 +257,7 @@ class Symmetry:
 def symmetry_of(problem: Problem, options: Options) -> Symmetry | None:
     """Symmetry that a run keeps; None where it has none, or noise and drawn tokens break it."""
     measure, space = problem.initial_measure(), problem.manifold
-    if options.perturb is not None:
+    if options.perturb is not None or any(each.has_rotary for each in problem.staged):
         return None
     if isinstance(measure, Measure):
         if space.ambient > _MOST_AXES or any(each.flow.diffusivity for each in problem.staged):

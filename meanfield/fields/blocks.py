@@ -246,6 +246,7 @@ class _Head:
     value: FloatArray | float
     masses: FloatArray
     function: Callable[[FloatArray], FloatArray] | None = None
+    turned: tuple[FloatArray, FloatArray] | None = None  # queries and keys (R, n, k) of all tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +299,9 @@ class _Plan:
         asking, sources = x[:, rows], x[:, :columns]
         masses = head.masses[part if len(head.masses) > 1 else slice(None), :columns]
         # A new array also for numbers: NumPy would take x x^T for a case of BLAS that is slower.
-        if isinstance(head.score, float):
+        if head.turned is not None:
+            z, sources = head.turned[0][part, rows], head.turned[1][part, :columns]
+        elif isinstance(head.score, float):
             z = asking * head.score
         else:
             z = np.matmul(asking, _part(head.score, part))
@@ -402,6 +405,8 @@ def _planned(
             "sinkhorn needs heads, one system of shape (n, d) and no mask: "
             f"got shape {x.shape}, mask {mask!r}."
         )
+    # C order, as compiled loops and products expect it.
+    batch = np.ascontiguousarray(x if x.ndim == 3 else x[None])
     planned = []
     for head in (None,) if callable(heads) else heads:
         if head is None:
@@ -418,9 +423,8 @@ def _planned(
             log_w = pair_scaling(head.score, x, own[0]).log_w
             masses = tilted_masses(own[0], log_w)[None]
         score, value = (_shortened(each) for each in head)
-        planned.append(_Head(score, value, masses))
-    # C order, as compiled loops and products expect it.
-    batch = np.ascontiguousarray(x if x.ndim == 3 else x[None])
+        turned = mask.turn(len(planned), batch) if mask.turn is not None else None
+        planned.append(_Head(score, value, masses, turned=turned))
     normalized = normalization != "none"
     return _Plan(batch, tuple(planned), normalized, log_scale, mask, log_sink)
 

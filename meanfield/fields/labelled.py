@@ -7,17 +7,23 @@ All labels are on one grid, and transformed together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
-from meanfield.fields.interactions import AttentionInteraction, attended, fixed_field
+from meanfield.fields.heads import heads_interaction
+from meanfield.fields.interactions import AttentionInteraction, Field, attended, fixed_field
 from meanfield.fields.lost_digits import partition_cancels, relative_errors
 from meanfield.labels import Labels
 from meanfield.problem import Problem
+
+if TYPE_CHECKING:
+    from meanfield.fields.circle.rotary import CircleRotary
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +37,9 @@ class LabelledField:
     @cached_property
     def interaction(self) -> AttentionInteraction:
         """Mean field of attention, which each label applies to the measure that it attends to."""
-        return attended(self.problem.unlabelled)
+        return (
+            attended(self.problem.unlabelled) if self._rotary is None else self._rotary.interaction
+        )
 
     def velocities(self, parts: ModalArray, time: float = 0.0) -> FloatArray:
         """Velocities at the nodes in the fields that densities create together.
@@ -42,7 +50,11 @@ class LabelledField:
         Returns (M, ..., n): of one row where all labels see the same; natural frequencies are not
         in it.
         """
-        velocity = self.interaction.nodal_velocities(self._seen(parts, time), self.grid)
+        if self._rotary is not None:
+            fields = self._rotary.fields(parts)
+            velocity = np.array([each.on_nodes(self.grid)[0] for each in fields])
+        else:
+            velocity = self.interaction.nodal_velocities(self._seen(parts, time), self.grid)
         return velocity if self._fixed is None else velocity + self._fixed
 
     def divergence(
@@ -58,15 +70,29 @@ class LabelledField:
         """Mean relative error of velocities by the rounding of Z, of the label that has most."""
         if not partition_cancels(self.problem.unlabelled):
             return 0.0
-        measures, worst = self._seen(parts, time), 0.0
+        worst = 0.0
+        if self._rotary is not None:
+            fields: Sequence[Field] = self._rotary.fields(parts)
+        else:
+            fields = [self.interaction.of_density(each) for each in self._seen(parts, time)]
         for i, part in enumerate(parts):
-            field = self.interaction.of_density(measures[min(i, len(measures) - 1)])
+            field = fields[min(i, len(fields) - 1)]
             masses = np.maximum(self.grid.to_nodal(part) * self.grid.weights, 0.0)
             worst = max(worst, float(masses @ relative_errors(field, self.grid.to_nodal)))
         return worst
 
     def _seen(self, parts: ModalArray, time: float) -> ModalArray:
         return self.labels.seen(self.interaction.relevant(parts), time)
+
+    @cached_property
+    def _rotary(self) -> CircleRotary | None:
+        of = self.problem.attention
+        if of is None or of.rotary is None:
+            return None
+        from meanfield.fields.circle.rotary import CircleRotary
+
+        interaction = heads_interaction(self.problem.unlabelled)
+        return CircleRotary(interaction, of.rotary.length, self.labels)
 
     @cached_property
     def _fixed(self) -> FloatArray | None:

@@ -43,7 +43,7 @@ def ordered_velocity(
     """
     space, n = interaction.manifold, len(points)
     pairs = pair_weights(interaction.mask, n)
-    if n < FEW or not space.has_series or far or weights is not None or pairs.logs is not None:
+    if n < FEW or not space.has_series or far or weights is not None or not pairs.has_running_sums:
         return space.project(points, interaction.output(space.vectors(points), weights))
     rate, parts = pairs.rate, []
     before = np.zeros_like(space.moments(points[:1], None, interaction.degree))

@@ -66,6 +66,7 @@ from meanfield.terms.kernels.exponential import LARGEST_BETA
 from meanfield.terms.kernels.zonal import WIDTH_BETAS
 from meanfield.terms.own import OwnTerm
 from meanfield.terms.random_values import RandomValues
+from meanfield.terms.rotary import Rotary
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
@@ -128,6 +129,7 @@ def _with_random_values(
     mask = (values[name] for name in ("mask", "window", "globals", "causal"))
     options = {name: values[name] for name in ("strength", "diffusivity", "alibi_rate", "sink")}
     options["mask"] = mask_of_keys(f"{where}[problem]", *mask)
+    options["rotary"] = Rotary(values["rotary_length"], values["rotary_base"])
 
     def attention(name: str) -> Attention:
         label, d = f"{where}[[{name}]]", bare.manifold.ambient
@@ -184,6 +186,8 @@ def _problem(
     globals: float = 0.0,
     causal: bool = False,
     sink: float = 0.0,
+    rotary_length: float = 0.0,
+    rotary_base: float = 10_000.0,
     terms: Annotated[Sequence[str], list_of(string)] = (),
 ) -> Problem:
     with located(section):
@@ -201,6 +205,7 @@ def _problem(
         f"mask = {format_value(mask)} needs": mask != "none",
         "alibi_rate needs": alibi_rate is not None,
         "sink needs": sink != 0.0,
+        "rotary_length needs": rotary_length != 0.0,
     }
     needing = [what for what, matrix in matrices.items() if matrix]
     if kernel != "exponential" and needing:
@@ -226,6 +231,7 @@ def _problem(
                 "mask": own_mask,
                 "alibi_rate": alibi_rate,
                 "sink": sink,
+                "rotary": Rotary(rotary_length, rotary_base),
             }
             return Problem(
                 space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)

@@ -88,6 +88,7 @@ def _stage(problem: Problem, stage: Stage) -> dict[str, Any]:
         own = _attention(replace(problem, kernel=kernel, flow=flow, stages=()))
         del own["problem"]["manifold"]
         stage_keys |= {"mask": "none"} if problem.mask != "none" else {}
+        stage_keys |= {"rotary_length": 0.0} if problem.has_rotary else {}
         stage_keys |= own.pop("problem") | own
     for name in TERMS:
         if getattr(stage, name) is not None:
@@ -117,6 +118,8 @@ def _attention(problem: Problem) -> dict[str, Any]:
         optional = {"beta": of.beta, "alibi_rate": of.alibi_rate, "sink": of.sink or None}
         optional_keys = {name: value for name, value in optional.items() if value is not None}
         optional_keys |= written_mask(of.mask)
+        if of.rotary is not None:
+            optional_keys |= {"rotary_length": of.rotary.length, "rotary_base": of.rotary.base}
         heads = [_head(head) for head in of.heads]
         if problem.random is None:
             return {"problem": keys | optional_keys | flow, "heads": heads}

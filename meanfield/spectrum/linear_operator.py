@@ -357,6 +357,7 @@ def linear_operator(
             f"{advice}."
         )
     problem.check_one_stage()
+    problem.check_rates()
     if problem.frequencies is not None:
         raise ValueError(
             "tokens that turn at frequencies of their own have growth rates about incoherence: "

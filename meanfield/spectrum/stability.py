@@ -127,6 +127,7 @@ def growth_rate_max(problem: Problem) -> float:
     >>> round(mf.growth_rate_max(mf.Problem(mf.Circle(), heads)), 9)
     0.373904362
     """
+    problem.check_rates()
     if problem.frequencies is not None:
         from meanfield.spectrum.kuramoto import incoherence_growth_rates
 

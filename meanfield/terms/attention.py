@@ -29,6 +29,7 @@ from meanfield.terms.flows import Flow, Normalization
 from meanfield.terms.kernels import Kernel, exponential, linear, zonal
 from meanfield.terms.masks import Mask, Masking, MaskName, mask_of, plain_mask
 from meanfield.terms.matrices import matrix, plain, printed
+from meanfield.terms.rotary import Rotary, Turning
 
 MOST_HEADS = 10_000
 """Heads of an attention at most: a velocity of a density sums all of them."""
@@ -184,6 +185,8 @@ class Attention:
     sink : float
         Under softmax alone, not negative: c in z_h + c, in units of the largest weight of two
         points. A token spends the share c / (z_h + c) of its attention on nothing.
+    rotary : Rotary, optional
+        Turns queries and keys with their positions. Heads have query and key then, and no score.
 
     Raises
     ------
@@ -214,6 +217,7 @@ class Attention:
     mask: MaskName | Mask
     alibi_rate: float | None
     sink: float
+    rotary: Rotary | None
 
     def __init__(
         self,
@@ -226,6 +230,7 @@ class Attention:
         mask: Masking = "none",
         alibi_rate: float | None = None,
         sink: float = 0.0,
+        rotary: Rotary | None = None,
     ) -> None:
         if len(heads) == 0:
             raise ValueError("an attention needs a head: mf.Head() is Q = K = V = 1.")
@@ -250,7 +255,11 @@ class Attention:
         if alibi_rate is not None and not 0.0 < alibi_rate <= 1e6:
             raise ValueError(f"alibi_rate must be positive, at most 1e6, got {alibi_rate:g}.")
         _check_sink(sink, heads, normalization)
-        values = (tuple(heads), normalization, beta, strength, diffusivity, mask, alibi_rate, sink)
+        rotary = rotary if rotary is not None and rotary.length else None
+        if rotary is not None:
+            _check_rotary(heads, normalization)
+        flow = (strength, diffusivity)
+        values = (tuple(heads), normalization, beta, *flow, mask, alibi_rate, sink, rotary)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -271,12 +280,19 @@ class Attention:
     @property
     def masking(self) -> Mask:
         """Its mask as an object."""
-        return mask_of(self.mask, self.alibi_rate)
+        mask = mask_of(self.mask, self.alibi_rate)
+        if self.rotary is None:
+            return mask
+        projections = tuple(
+            (head.query, head.key, self.beta if head.beta is None else head.beta)
+            for head in self.heads
+        )
+        return Turning(mask, str(self.mask), self.rotary, projections)
 
     @property
     def unmasked(self) -> Attention:
         """The same attention of all to all."""
-        return replace(self, mask="none", alibi_rate=None)
+        return replace(self, mask="none", alibi_rate=None, rotary=None)
 
     def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
         """Scores and values of the heads for tokens in R^d.
@@ -301,7 +317,8 @@ class Attention:
         if self.heads[0].weight is not None:
             return self._of_weights()
         heads = self.matrices(d)
-        if len(heads) > 1 or self.normalization == "sinkhorn" or self.mask != "none" or self.sink:
+        others = self.normalization == "sinkhorn" or self.sink or self.rotary
+        if len(heads) > 1 or self.mask != "none" or others:
             return None
         multiples = heads[0].multiples
         if multiples is None or multiples[1] == 0.0:
@@ -331,6 +348,7 @@ class Attention:
             ("mask", "none"),
             ("alibi_rate", None),
             ("sink", 0.0),
+            ("rotary", None),
         ):
             if getattr(self, name) != usual:
                 text += f", {name}={printed(getattr(self, name))}"
@@ -361,6 +379,19 @@ def _check_sink(sink: float, heads: Sequence[Head], normalization: Normalization
         )
     if sink and any(head.weight is not None for head in heads):
         raise ValueError("a head with a weight of its own has no sink: take exponential ones.")
+
+
+def _check_rotary(heads: Sequence[Head], normalization: Normalization) -> None:
+    """Refuse a rotary embedding of heads whose queries and keys are not known."""
+    if normalization == "sinkhorn":
+        raise ValueError(
+            'rotary and normalization = "sinkhorn" exclude each other: leave rotary out.'
+        )
+    if any(head.score is not None or head.weight is not None for head in heads):
+        raise ValueError(
+            "a rotary embedding turns queries and keys: give a head query and key, and no score or "
+            "weight."
+        )
 
 
 def _check_weights(
@@ -418,6 +449,11 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
                 raise ValueError(
                     f"{label}query has {len(query)} rows and key {len(key)}, expected as many: "
                     "the score is <Q x, K y>."
+                )
+            if attention.rotary is not None and len(query) % 2:
+                raise ValueError(
+                    f"{label}a rotary embedding turns planes, and queries have {len(query)} "
+                    "components: take an even number."
                 )
             score = query.T @ key
         else:

@@ -42,13 +42,20 @@ class PairWeights:
     """Weights of pairs of tokens: w_kj = e^{b_kj - rate (k - j)}, 0 for j > k where causal.
 
     logs (n, n): b, minus infinity where k does not see j; None is 0. The first `globals` tokens
-    are seen whatever b is.
+    are seen whatever b is. turn: function of the number of a head and of tokens, which gives their
+    queries and keys, turned with their positions; None where none turn.
     """
 
     causal: bool = False
     rate: float = 0.0
     logs: FloatArray | None = None
     globals: int = 0
+    turn: Callable[[int, FloatArray], tuple[FloatArray, FloatArray]] | None = None
+
+    @property
+    def has_running_sums(self) -> bool:
+        """True if weights fall off exponentially, or not at all, with the distance alone."""
+        return self.logs is None and self.turn is None
 
     @property
     def equal(self) -> bool:
@@ -288,7 +295,7 @@ class WeightMatrix(Mask):
 
     def _sized(self, n: int, what: str) -> FloatArray:
         if n != len(self.weights):
-            raise ValueError(f"mask has {len(self.weights)} rows for {n} {what}: give {n}.")
+            raise ValueError(f"mask has {len(self.weights)} rows, expected {n}, as many as {what}.")
         return self.weights
 
     def __repr__(self) -> str:

@@ -242,8 +242,9 @@ class RandomValues:
         of, of_layers = self.attention, layers is not None and not layers.is_flow
         if of_layers or self.interpretation == "stratonovich" or not self.scale:
             return None
-        if of.mask != "none" or of.normalization == "sinkhorn":
-            what = f'mask = "{of.mask}"' if of.mask != "none" else 'normalization = "sinkhorn"'
+        if of.mask != "none" or of.rotary is not None or of.normalization == "sinkhorn":
+            sinkhorn = of.normalization == "sinkhorn"
+            what = 'normalization = "sinkhorn"' if sinkhorn else "positions (mask, rotary)"
             raise ValueError(
                 f'{what} and random values of the "ito" model have layers alone: give mf.Layers, '
                 'or take interpretation = "stratonovich".'
@@ -275,7 +276,7 @@ def _of_its_own(head: Head, of: Attention) -> Head:
 
 def _check_beside(random: Attention, steady: Attention) -> None:
     """Refuse an attention that attends in another way than the random heads."""
-    for name in ("normalization", "diffusivity", "mask", "alibi_rate", "sink"):
+    for name in ("normalization", "diffusivity", "mask", "alibi_rate", "sink", "rotary"):
         one, other = getattr(random, name), getattr(steady, name)
         if one != other:
             raise ValueError(

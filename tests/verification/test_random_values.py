@@ -344,7 +344,7 @@ WRONG = {
     "depth = 3 beside 4 layers": lambda: mf.Problem(
         mf.Circle(), mf.RandomValues([HEAD], depth=3.0), layers=mf.Layers(step=0.5, count=4)
     ),
-    'mask = "causal" and random values': lambda: mf.Problem(
+    r"positions \(mask, rotary\) and random values": lambda: mf.Problem(
         mf.Circle(), mf.RandomValues(mf.Attention(beta=1.0, mask="causal"), depth=1.0)
     ),
     "random scores have layers alone": lambda: mf.Problem(

@@ -43,7 +43,7 @@ def predicted_wave(run: Run) -> Wave | None:
         problem = run.problem
     except ValueError:
         return None
-    if problem.frequencies is not None:
+    if problem.frequencies is not None or problem.has_rotary:
         return None
     start = run.manifold.packed(run.moments[0])
     sizes = np.abs(start[1:])
