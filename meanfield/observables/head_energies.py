@@ -28,6 +28,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
 from meanfield.terms.attention import Attention, HeadMatrices
+from meanfield.terms.masks import EVERYONE
 
 # Rounding of a value that is a multiple of a score.
 _ROUNDING = 64 * EPS
@@ -53,6 +54,8 @@ def _climbed(
 ) -> tuple[tuple[tuple[HeadMatrices, float], ...], str | None]:
     """Heads with their numbers gamma; or none, and why."""
     heads, name = attention.matrices(d), attention.normalization
+    if attention.masking != EVERYONE:
+        return (), "no energy: positions attend to each other by a mask, and not all alike."
     if name != "none" and len(heads) > 1:
         return (), f"no energy: several heads with {name} are no gradient flow together."
     pairs = []

@@ -17,6 +17,7 @@ import meanfield as mf
 from meanfield.carriers import Options
 from meanfield.fields.blocks import attention_entropies, attention_matrices
 from meanfield.fields.heads import heads_interaction
+from meanfield.observables import energy_note
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.python_file import without_code
 from meanfield.runfile.written import written
@@ -747,6 +748,17 @@ def test_no_frequency_is_no_rotary_embedding():
     np.testing.assert_allclose(slow, none, rtol=0, atol=1e-8)
     moved = [final(mf.Attention(beta=2.0, rotary=mf.Rotary(3.0, base=b)), x) for b in (1.0, 50.0)]
     np.testing.assert_array_equal(*moved)
+
+
+@pytest.mark.parametrize(
+    "options", [{"mask": "causal"}, {"mask": mf.Window(0.3)}, {"rotary": mf.Rotary(3.0)}], ids=str
+)
+def test_masks_have_no_energy(options):
+    """The energy of attention of all to all would be reported: no flow under a mask climbs it."""
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=2.0, **options))
+    assert energy_note(problem).startswith("no energy: positions attend")
+    run = mf.simulate(problem, until=0.1, save=2, representation="particles", tokens=9)
+    assert np.isnan(run.observables["energy"]).all()
 
 
 def test_layers_have_masks_of_positions():
