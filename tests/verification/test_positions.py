@@ -697,6 +697,142 @@ def test_helices_grow_at_their_rates(how, width, degree, wave, rate):
     np.testing.assert_allclose(grown, rate, rtol=0, atol=3e-7)
 
 
+def wave_rate(options: dict, count: int, degree: int, wave: int, weights=None) -> complex:
+    """Rate of e^{iqs} by the matrix of a ring of positions, of which it is an eigenvector."""
+    mask = ring(options.pop("width", 0.1), count) if weights is None else weights
+    attention = mf.Attention(options.pop("heads", [mf.Head()]), mask=mask, **options)
+    space = mf.Sphere() if options.get("beta") == 4.0 and "rotary" not in options else mf.Circle()
+    modes = mf.position_modes(mf.Problem(space, attention), degree)
+    profile = np.exp(2j * np.pi * wave * modes.positions)
+    moved = modes.matrix @ profile
+    np.testing.assert_allclose(moved, moved[0] / profile[0] * profile, atol=1e-12)
+    rate = moved[0] / profile[0]
+    assert np.abs(modes.eigenvalues - rate).min() < 1e-12
+    return complex(rate)
+
+
+V06 = [[np.cos(0.6), -np.sin(0.6)], [np.sin(0.6), np.cos(0.6)]]
+
+
+@pytest.mark.parametrize(
+    ("options", "count", "degree", "rates"),
+    [
+        ({"beta": 5.0}, 24, 3,
+         {0: 0.682678333617, 1: 0.560390247534, 2: 0.309963504210, 3: 0.115526508869}),
+        ({"beta": 5.0, "normalization": "none"}, 24, 3, {0: 0.125299336103, 3: 0.021203829316}),
+        ({"beta": 5.0, "width": None}, 24, 2,
+         {1: 0.347330200903 - 0.209212182052j, 2: 0.203055584936 - 0.191711254967j}),
+        ({"beta": 5.0, "heads": [mf.Head(value=V06)], "sink": 0.5}, 24, 2,
+         {1: 0.093526683477 - 0.390916335060j}),
+        ({"beta": 5.0, "heads": [mf.Head(value=V06)], "normalization": "none"}, 24, 2,
+         {1: 0.063929305225 - 0.293436702236j}),
+        ({"beta": 4.0, "width": 0.15}, 12, 2, {1: 0.421590415889}),
+        ({"beta": 4.0, "width": 0.15, "sink": 0.5}, 12, 2, {1: 0.084295453207}),
+        ({"beta": 4.0, "width": 0.15, "normalization": "none"}, 12, 2, {1: 0.052681123508}),
+        ({"beta": 4.0, "rotary": mf.Rotary(2.0 * np.pi)}, 32, 2,
+         {0: 0.658870270801, 1: 0.729451786310, 2: 0.466450078227, -1: 0.379525021397}),
+        ({"beta": 4.0, "rotary": mf.Rotary(2.0 * np.pi), "normalization": "none"}, 32, 3,
+         {2: 0.158773044417, 3: 0.112894049978}),
+        ({"beta": 4.0, "rotary": mf.Rotary(2.0 * np.pi), "width": None}, 32, 2,
+         {1: 0.575893045852 - 0.575198670479j, -1: 0.133229906286 - 0.362671660864j}),
+        ({"beta": 4.0, "rotary": mf.Rotary(2.0 * np.pi), "width": None,
+          "normalization": "none"}, 32, 1, {0: 0.081715679096 - 0.099329846803j}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_waves_of_positions_on_a_ring_grow_at_reference_rates(options, count, degree, rates):
+    """Dispersion: a symbol of the wrong sign, scale or phase."""
+    for wave, rate in rates.items():
+        assert wave_rate(dict(options), count, degree, wave) == pytest.approx(rate, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "count", "degree", "expected"),
+    [
+        ({"mask": np.exp(gaussian(0.25)(middles(16))), "beta": 5.0}, 16, 3,
+         [0.682678333617, 0.457599207990, 0.190831831466]),
+        ({"rotary": mf.Rotary(3.0)}, 16, 1, [0.116973941995]),
+        ({"rotary": mf.Rotary(3.0)}, 16, 2, [0.080901345422 + 0.092465638606j]),
+        ({"rotary": mf.Rotary(6.0)}, 16, 2, [0.859027523096]),
+        ({"rotary": mf.Rotary(6.0), "mask": np.exp(gaussian(0.25)(middles(16)))}, 16, 2,
+         [0.638519035429]),
+        ({"rotary": mf.Rotary(3.0), "mask": np.exp(gaussian(0.25)(middles(16))),
+          "normalization": "none"}, 16, 1, [0.037574337718 + 0.009469767227j]),
+        ({"rotary": mf.Rotary(4.0), "mask": np.exp(gaussian(0.25)(middles(10))), "sink": 0.3,
+          "heads": [mf.Head(value=0.8 * np.array([[np.cos(0.5), -np.sin(0.5)],
+                                                  [np.sin(0.5), np.cos(0.5)]]))]}, 10, 2,
+         [0.127929693315 - 0.265029449966j]),
+        ({"rotary": mf.Rotary(4.0), "mask": np.exp(gaussian(0.25)(middles(10))),
+          "normalization": "none",
+          "heads": [mf.Head(value=0.8 * np.array([[np.cos(0.5), -np.sin(0.5)],
+                                                  [np.sin(0.5), np.cos(0.5)]]))]}, 10, 2,
+         [0.063904107509 - 0.219309818801j]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_modes_of_an_interval_are_reference_modes(options, count, degree, expected):
+    """The drift of the ends, or the unit of the sink, would be left out."""
+    attention = mf.Attention(**{"heads": [mf.Head()], "beta": 4.0} | options)
+    modes = mf.position_modes(mf.Problem(mf.Circle(), attention), degree, count)
+    np.testing.assert_allclose(modes.eigenvalues[: len(expected)], expected, rtol=0, atol=1e-10)
+    wanted = modes.eigenvalues[:, None] * modes.profiles
+    np.testing.assert_allclose(modes.profiles @ modes.matrix.T, wanted, rtol=0, atol=1e-13)
+
+
+def test_repulsion_makes_patterns_of_positions():
+    """Of a window the symbol is negative where repulsive waves of positions grow."""
+    u = middles(25)
+    u = (u + 0.5) % 1.0 - 0.5
+    overlap = np.clip(0.2 * 25 + 0.5 - np.abs(u) * 25, 0.0, 1.0)
+    options = {"beta": 5.0, "heads": [mf.Head(value=-1.0)]}
+    for wave, rate in ((3, 0.101348792620), (4, 0.118100988346)):
+        found = wave_rate(dict(options), 25, 3, wave, overlap)
+        assert found == pytest.approx(rate, abs=1e-10)
+
+
+def test_noise_damps_modes_of_positions():
+    """Diffusion would act on modes of positions: it takes D l^2 from each."""
+    of = [
+        mf.position_modes(
+            mf.Problem(space, mf.Attention(beta=4.0, mask=mf.Window(0.3), diffusivity=d)), 2, 12
+        ).eigenvalues
+        for space in (mf.Circle(), mf.Sphere(5))
+        for d in (0.0, 0.01)
+    ]
+    np.testing.assert_allclose(of[0] - of[1], 0.04, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(of[2] - of[3], 0.01 * 2 * 5, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (mf.Problem(mf.Circle(), mf.Attention(beta=2.0)), "with a mask or a rotary"),
+        (mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask="causal")), "no modes of positions"),
+        (
+            mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask=mf.Window(0.3, causal=True))),
+            "no modes of positions",
+        ),
+        (
+            mf.Problem(mf.Circle(), mf.Attention(TWO[1:], beta=2.0, mask=mf.Window(0.3)),
+                       drift=mf.LinearDrift(1.0)),
+            "attention alone",
+        ),
+        (
+            mf.Problem(
+                mf.Circle(),
+                mf.Attention([mf.Head(value=[1.0, 2.0])], beta=2.0, mask=mf.Window(0.3)),
+            ),
+            "head 1 prefers a direction",
+        ),
+        (mf.Problem(mf.Sphere(), mf.Attention(TWO, beta=2.0, mask=mf.Window(0.3))), "rests on"),
+    ],
+)  # fmt: skip
+def test_modes_are_refused_where_there_are_none(problem, message):
+    """Eigenvalues of a triangular matrix would pass for rates."""
+    with pytest.raises(ValueError, match=message):
+        mf.position_modes(problem, 1, 8)
+
+
 def test_rotary_embeddings_conserve_and_climb():
     """Without normalisation pairs have equal and opposite forces: sums of K v, and U, would err."""
     angles = np.array([0.3, 1.1, 2.0, 2.7, 3.5, 4.4, 5.1, 5.9])
