@@ -1,0 +1,161 @@
+"""Positions: growth of waves over positions under windows, biases and rotary embeddings.
+
+On a ring of positions with weights of Fourier coefficients C(q) a perturbation of degree l and
+wavenumber q grows at lambda_l C(q), and under a rotary embedding of frequency Omega at
+
+    (l / 2) (I_{l-1} C(q - (l-1) Omega) - I_{l+1} C(q - (l+1) Omega)) / I_0.
+
+Lines are these formulas, dots are runs of labelled densities. On the interval a perturbation at one
+position reaches the last one by e^{t L}. Draws positions.png.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from claims import Claim, near_zero
+from scipy.linalg import expm
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.figures.draw.figures import new_figure, write_figure
+from meanfield.figures.draw.style import COUNT, ENERGY, INK, ORDER, style
+
+SECONDS = 20, 5
+FOLDER = Path(__file__).parent
+LABELS = 32
+UNTIL = 1.0
+AMPLITUDE = 1e-6
+
+
+def differences(count: int) -> np.ndarray:
+    """Differences s_i - s_j of the middles of cells on a ring, from -1/2 to 1/2."""
+    s = (np.arange(count) + 0.5) / count
+    return (s[:, None] - s + 0.5) % 1.0 - 0.5
+
+
+def gaussian(u: np.ndarray) -> np.ndarray:
+    """Weights of width 0.1."""
+    return np.exp(-(u**2) / (2.0 * 0.1**2))
+
+
+def window(u: np.ndarray) -> np.ndarray:
+    """Shares of cells that lie in a window of width 0.2."""
+    return np.clip(0.2 * LABELS + 0.5 - np.abs(u) * LABELS, 0.0, 1.0)
+
+
+def coefficient(weights: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Fourier coefficient C(q) of the first row of weights, at wavenumbers q."""
+    u = differences(LABELS)[0]
+    return (weights[0] * np.cos(np.multiply.outer(q, u))).sum(axis=-1) / weights[0].sum()
+
+
+def formula(beta: float, l: int, strength: float, omega: float, weights: np.ndarray, q):
+    """Growth rate of degree l at wavenumbers q."""
+    below, zero, above = ive([l - 1, 0, l + 1], beta)
+    sums = below * coefficient(weights, q - (l - 1) * omega)
+    return strength * 0.5 * l * (sums - above * coefficient(weights, q - (l + 1) * omega)) / zero
+
+
+def measured(beta: float, l: int, strength: float, omega: float, weights: np.ndarray, wave: int):
+    """The same of a run from a small helix."""
+    s = (np.arange(LABELS) + 0.5) / LABELS
+    parts = np.zeros((LABELS, l + 1), dtype=complex)
+    parts[:, 0], parts[:, l] = 1.0, AMPLITUDE * np.exp(2j * np.pi * wave * s)
+    of = mf.Attention(beta=beta, strength=strength, mask=weights, rotary=mf.Rotary(omega))
+    problem = mf.Problem(mf.Circle(), of, initial=mf.from_labels(parts))
+    run = mf.simulate(problem, UNTIL, save=2, tolerance=1e-13)
+    return float(np.log(np.abs(run.measures[-1].parts[:, l] / parts[:, l])).mean() / UNTIL)
+
+
+RINGS = (
+    ("Gaussian 0.1", gaussian, 1.0),
+    ("window 0.2", window, 1.0),
+    ("window 0.2, $V=-1$", window, -1.0),
+)
+FREQUENCIES = (0.0, 2.0 * np.pi, 4.0 * np.pi)
+INTERVALS = (
+    ("Gaussian 0.25", mf.Bias(lambda u: -8.0 * u**2)),
+    ("ALiBi of both sides, 4", mf.Bias(lambda u: -4.0 * np.abs(u))),
+    ("window 0.3", mf.Window(0.3)),
+)
+
+
+def influence(mask: object, labels: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions, and the last row of e^{3 C}, C without its unit rate."""
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mask))
+    modes = mf.position_modes(problem, 3, labels)
+    rate = mf.growth_rates(problem, 3)[3]
+    return modes.positions, expm(3.0 * modes.matrix.real / rate)[-1]
+
+
+def main(short: bool) -> list[Claim]:
+    """Run, check, draw."""
+    waves = (0, 3) if short else (0, 1, 2, 3, 4, 5)
+    lines = [
+        (label, 5.0, 3, strength, 0.0, weights(differences(LABELS)))
+        for label, weights, strength in RINGS
+    ]
+    helices = [
+        (
+            rf"$L = {omega / np.pi:.0f}\pi$" if omega else "$L = 0$",
+            4.0,
+            2,
+            1.0,
+            omega,
+            gaussian(differences(LABELS)),
+        )
+        for omega in FREQUENCIES
+    ]
+    dots, worst = {}, {}
+    for name, cases, first in (("waves", lines, 0), ("helices", helices, -2)):
+        for case in cases:
+            for wave in (each + first for each in waves):
+                found = measured(*case[1:], wave)
+                dots[name, case[0], wave] = found
+                error = abs(found - formula(*case[1:], np.array(2.0 * np.pi * wave)))
+                worst[name] = max(worst.get(name, 0.0), float(error))
+    s = (np.arange(16) + 0.5) / 16
+    row = influence(np.exp(-8.0 * (s[:, None] - s) ** 2))[1]
+    draw(lines, helices, dots)
+    # The tolerance over the amplitude.
+    checks = {f"rates of {name} on a ring": (error, 5e-7) for name, error in worst.items()}
+    return [
+        *near_zero(checks),
+        Claim("influence of the first position on the last", 0.26557529, row[0], 1e-8),
+        Claim("influence of the last on itself", 2.80932322, row[-1], 1e-8),
+    ]
+
+
+def draw(lines: list, helices: list, dots: dict) -> None:
+    """Figure of rates over wavenumbers, and of influence over positions."""
+    with style():
+        figure = new_figure((12.0, 3.6))
+        left, middle, right = figure.subplots(1, 3)
+        for name, axes, cases, q in (
+            ("waves", left, lines, np.linspace(0.0, 5.0, 300)),
+            ("helices", middle, helices, np.linspace(-2.0, 5.0, 300)),
+        ):
+            axes.axhline(0.0, color=INK, lw=0.6)
+            for case, colour in zip(cases, (ORDER, ENERGY, COUNT), strict=True):
+                rates = formula(*case[1:], 2.0 * np.pi * q)
+                axes.plot(q, rates, color=colour, label=case[0])
+                found = {
+                    wave: y for (n, label, wave), y in dots.items() if (n, label) == (name, case[0])
+                }
+                inside = [wave for wave in found if q[0] <= wave <= q[-1]]
+                axes.plot(inside, [found[wave] for wave in inside], "o", color=colour, ms=4)
+            axes.set(xlabel=r"wavenumber of position $q/2\pi$", ylabel="growth rate")
+            axes.legend(loc="upper right")
+        left.set_title(r"$\beta=5$, degree 3")
+        middle.set_title(r"rotary, $\beta=4$, degree 2, Gaussian 0.1")
+        for (label, mask), colour in zip(INTERVALS, (ORDER, ENERGY, COUNT), strict=True):
+            positions, row = influence(mask, 64)
+            row[-1] -= 1.0  # a perturbation stays where it is, too
+            right.plot(positions, 64.0 * row, color=colour, label=label)
+        right.set(xlabel="position of the cause", ylabel="density of $e^{3C} - 1$, last position")
+        right.set_ylim(0.0, None)
+        right.set_title(r"influence after $\lambda t = 3$")
+        right.legend(loc="upper left")
+    write_figure(figure, FOLDER / "positions.png")
