@@ -308,24 +308,23 @@ class _Plan:
         block = np.matmul(z, sources.swapaxes(1, 2))
         if head.function is None:
             shifts = self._exponentials(z, sources, masses, block, rows)
-            unit = np.exp(shifts - self.log_scale) if not self.normalized else None
         else:
             block = np.ascontiguousarray(head.function(block), dtype=np.float64)
             block *= np.exp(self.pairs.logarithms(rows, columns))
             block *= masses[:, None]
-            unit = np.array([[math.exp(-self.log_scale)]])
-        if unit is None or head.function is not None and self.normalized:
+            shifts = np.zeros((1, 1))
+        if self.normalized:
             below = np.matmul(block, np.ones(columns))
             if self.log_sink > -math.inf:
                 sums, taken = self._row_sums(rows, columns, masses)
                 # e^{700} is as good as infinite, and finite.
                 below += sums * np.exp(np.minimum(self.log_sink + taken - shifts, 700.0))
             return block, np.divide(1.0, below, where=below != 0.0, out=np.zeros_like(below))
-        if not self.pairs.equal:
-            sums, taken = self._row_sums(rows, columns, masses)
-            unit = unit * np.exp(-taken)
-            unit = np.divide(unit, sums, where=sums != 0.0, out=np.zeros_like(block[..., 0]))
-        return block, np.broadcast_to(unit, block.shape[:2])
+        if self.pairs.equal:
+            return block, np.broadcast_to(np.exp(shifts - self.log_scale), block.shape[:2])
+        sums, taken = self._row_sums(rows, columns, masses)
+        unit = np.exp(shifts - self.log_scale - taken)
+        return block, np.divide(unit, sums, where=sums != 0.0, out=np.zeros_like(block[..., 0]))
 
     def _exponentials(
         self,

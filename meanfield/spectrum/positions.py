@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arguments import at_least, checked
-from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import couplings
@@ -28,6 +28,7 @@ from meanfield.terms.masks import NamedMask
 from meanfield.terms.rotary import Turning
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class PositionModes:
     """Modes of positions of one degree about uniform, the fastest first.
@@ -48,9 +49,9 @@ class PositionModes:
 
     degree: int
     positions: FloatArray
-    matrix: ComplexArray
-    eigenvalues: ComplexArray
-    profiles: ComplexArray
+    matrix: ModalArray
+    eigenvalues: ModalArray
+    profiles: ModalArray
 
 
 @checked

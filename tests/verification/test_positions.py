@@ -12,6 +12,7 @@ import tomli_w
 from head_oracle import B3, V3
 from run_folder import Folder
 from scipy.interpolate import CubicSpline
+from scipy.linalg import expm
 
 import meanfield as mf
 from meanfield.carriers import Options
@@ -196,6 +197,10 @@ def test_no_bias_is_too_large():
     far = mf.Attention(beta=2.0, mask=mf.Bias(lambda u: 3000.0 * np.abs(u)))
     rows = rows_of(far, x)
     assert (rows[0].argmax(), rows[0, -1], rows[8, 0]) == (8, 1.0, 1.0)
+    usa = mf.Attention([mf.Head()], "none", beta=2.0, mask=far.mask)
+    # All the weight on token 9, of e^{2 <x, y> - 2}.
+    expected = np.exp(2.0 * x[0] @ x[8] - 2.0)
+    np.testing.assert_allclose(rows_of(usa, x)[0], expected * np.eye(9)[8], atol=1e-15)
     # Token 1 scores 2000 with itself, which the window of the others hides.
     x[0] *= 1000.0
     hidden = pair_weights(mf.Window(0.2), 9)
@@ -318,6 +323,21 @@ def test_cells_of_causal_alibi_tend_to_its_labels():
         errors.append(np.abs(seen - truth(np.sqrt(cells.values))).max())
     assert errors[1] < 3e-5
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(100, [1.0, 1.000144, 1.000424]), (200, [1.0, 1.000037, 1.000106])]
+)
+def test_profiles_of_causal_cells_grow_at_their_rates(count, expected):
+    """Profiles (e^{rs} - 1)^p would not grow at lambda / (p + 1), but for the error of cells."""
+    attention = mf.Attention(beta=5.0, mask=mf.Bias(alibi(3.0), causal=True))
+    problem = mf.Problem(mf.Circle(), attention)
+    labels, rate = problem.labels(count), mf.growth_rates(problem, 3)[3]
+    for p, ratio in enumerate(expected):
+        profile = np.expm1(3.0 * labels.values) ** p
+        grown = expm(2.0 * rate * labels.matrix) @ profile
+        found = np.log(grown[-1] / profile[-1]) / (2.0 * rate) * (p + 1)
+        assert found == pytest.approx(ratio, abs=1e-6)
 
 
 def twist(s: float) -> mf.Law:
