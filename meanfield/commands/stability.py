@@ -1,6 +1,7 @@
 """`meanfield stability`: growth rates of the uniform state, dominant degree, thresholds.
 
-Of a run file, whose attention may have heads, also the eigenvalues of the linearised flow.
+Of a run file, whose attention may have heads, also the eigenvalues of the linearised flow, and
+growth by mode of position under a bias, a window or a rotary embedding.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arrays import FloatArray
 from meanfield.commands.answers import answer
 from meanfield.commands.problem_options import problem_of
 from meanfield.problem import Problem
@@ -18,6 +20,7 @@ from meanfield.runs import problem_attributes
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
+from meanfield.spectrum.positions import position_modes
 from meanfield.spectrum.stability import (
     critical_diffusivity,
     dominant_degree,
@@ -33,6 +36,7 @@ _MOST_DEGREES = 1_000_000
 _SHOWN = 40
 _MOST_THRESHOLDS = 12
 _MOST_MODES = 12
+_POSITION_MODES = 4
 # Velocities below this are rounding.
 _AT_REST = 1e-9
 
@@ -50,6 +54,8 @@ def execute(options: argparse.Namespace) -> int:
         problem = load_config(options.config, options.set, code=options.code).problem
         if problem.frequencies is not None:
             return _incoherence(problem, options)
+        if problem.has_rotary:
+            return _rotary(problem, options)
         operator = _operator(problem, options.max_degree)
     of_heads = problem.attention is not None
     if of_heads and options.tokens is not None:
@@ -57,13 +63,64 @@ def execute(options: argparse.Namespace) -> int:
     data = heads_of(problem) if of_heads else analysis(problem, options.max_degree, options.tokens)
     if options.config is not None:
         data = spectrum(problem, operator, options.modes) | data
+        if not isinstance(problem.mask, str):
+            data |= modes_of_positions(problem, options.max_degree)
     if options.plot:
         _draw(problem, operator, options)
     blocks = [] if of_heads else _blocks(problem, data)
     if options.config is not None:
         blocks += _spectrum_blocks(problem, data, operator, options.modes or _MOST_MODES)
+        blocks += _position_blocks(data)
     answer(options, Report(blocks, data))
     return 0
+
+
+def _rotary(problem: Problem, options: argparse.Namespace) -> int:
+    """Print growth by mode of position alone: uniform has no other rates."""
+    if options.tokens is not None or options.plot:
+        raise ValueError("--tokens and --plot need growth rates, and there is a rotary embedding.")
+    data = heads_of(problem) | {"mask": str(problem.mask)}
+    several = "s" * (data["heads"] > 1)
+    pairs = [("mask", data["mask"])]
+    pairs.append(("problem", f"{data['manifold']}, {data['heads']} head{several}"))
+    pairs.append(("uniform", "each position drifts at a velocity of its own"))
+    data |= modes_of_positions(problem, options.max_degree)
+    answer(options, Report([facts(pairs), *_position_blocks(data)], data))
+    return 0
+
+
+def modes_of_positions(problem: Problem, max_degree: int | None = None) -> dict[str, Any]:
+    """JSON data of growth by degree and mode of position; none where there are no modes.
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2)))
+    >>> modes_of_positions(problem, 3)["position_modes"].shape  # degrees, modes, rate and frequency
+    (3, 64, 2)
+    """
+    degrees = range(1, (max_degree or _MOST_MODES) + 1)
+    try:
+        values = [position_modes(problem, degree).eigenvalues for degree in degrees]
+    except ValueError as error:
+        return {"no_position_modes": str(error)}
+    return {"position_modes": np.stack([np.real(values), np.imag(values)], axis=-1)}
+
+
+def _position_blocks(data: dict[str, Any]) -> list[str]:
+    """The fastest modes of position of each degree."""
+    modes = data.get("position_modes")
+    if modes is None:
+        reason = data.get("no_position_modes")
+        return [] if reason is None else [f"Growth by mode of position: {reason}"]
+    shown = modes[:_SHOWN, :_POSITION_MODES]
+    rows = [[l, *map(_complex, of_degree)] for l, of_degree in enumerate(shown, 1)]
+    names = [f"mode {m} of position" for m in range(shown.shape[1])]
+    lines = table(["degree", *names], rows)
+    return [f"{lines}\ngrowth rates (scaled time), of {modes.shape[1]} labels"]
+
+
+def _complex(value: FloatArray) -> str:
+    rate, frequency = value
+    return f"{rate:.10g}" if abs(frequency) < _AT_REST else f"{rate:.7g} {frequency:+.7g}i"
 
 
 def _incoherence(problem: Problem, options: argparse.Namespace) -> int:

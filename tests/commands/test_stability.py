@@ -133,3 +133,38 @@ def test_uniform_that_heads_move_has_no_rates(answer, cli, tmp_path):
         ("--beta 2", "--beta is in the run file: leave it out, or --set problem.beta="),
     ):
         assert message in cli.refused("stability", "--config", path, *line.split())
+
+
+POSITIONS = '[problem]\nmanifold = "circle"\n{}\n[time]\nend = 1.0\n'
+
+
+@pytest.mark.parametrize(
+    "more, expected",
+    [
+        # lambda_3 times the eigenvalues of a window of a fifth, of 40 positions.
+        (
+            'beta = 5.0\nmask = "window"\nwindow = 0.2',
+            0.682678333617 * np.array([1.0, 0.920803142086, 0.712638661510]),
+        ),
+        # Of two families of nodes: degrees 1 and 2.
+        ("beta = 4.0\nrotary_length = 6.0", [0.497792112152, 0.859100304767]),
+        ('beta = 5.0\nmask = "causal"', []),
+    ],
+)
+def test_positions_have_modes(cli, tmp_path, more, expected):
+    """Growth at wavenumbers of position would have to be looked for in Python."""
+    path = tmp_path / "run.toml"
+    path.write_text(POSITIONS.format(more), "utf-8")
+    found, text = cli.json("stability", "--config", path), cli("stability", "--config", path)
+    if not len(expected):
+        assert "position_modes" not in found and "of position" not in text
+        return
+    assert "mode 3 of position" in text
+    modes = np.array(found["position_modes"])
+    assert modes.shape == (12, 64, 2)
+    if "rotary" in more:
+        assert modes[:2, 0, 0] == pytest.approx(expected, abs=2e-5)
+        assert "growth_rate_max" not in found
+        return
+    assert modes[2, :3, 0] == pytest.approx(expected, abs=1e-3)
+    assert modes[2, 0, 0] == pytest.approx(found["growth_rate_max"], rel=1e-12)
