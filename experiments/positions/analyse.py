@@ -7,6 +7,13 @@ wavenumber q grows at lambda_l C(q), and under a rotary embedding of frequency O
 
 Lines are these formulas, dots are runs of labelled densities. On the interval a perturbation at one
 position reaches the last one by e^{t L}. Draws positions.png.
+
+Near one point x deviations of tokens obey d_i' = sum_j p_ij (d_j - d_i), p_ij = W_ij / (Z_i + c),
+
+    W_ij = w_ij e^{beta (g_ij - 1)} / sum_k w_ik / n,    g_ij = <R(s_i) x, R(s_j) x>
+
+The slowest mode is how fast they collapse, and the last row of e^{3 P} what the last token has kept
+of each. Draws choices.png.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ import meanfield as mf
 from meanfield.figures.draw.figures import new_figure, write_figure
 from meanfield.figures.draw.style import COUNT, ENERGY, INK, ORDER, style
 
-SECONDS = 20, 5
+SECONDS = 30, 20
 FOLDER = Path(__file__).parent
 LABELS = 32
 UNTIL = 1.0
@@ -90,6 +97,87 @@ def influence(mask: object, labels: int | None = None) -> tuple[np.ndarray, np.n
     return modes.positions, expm(3.0 * modes.matrix.real / rate)[-1]
 
 
+TOKENS, DIMENSION, BETA = 32, 16, 2.0
+# Plane by plane a unit vector has the same length; and a direction of deviations.
+POINT = np.full(DIMENSION, DIMENSION**-0.5)
+ASIDE = np.tile([1.0, -1.0], DIMENSION // 2) * DIMENSION**-0.5
+TIME = 3.0
+
+
+def _alibi(slope: float, causal: bool) -> mf.Bias:
+    return mf.Bias(lambda u: -slope * np.abs(u), causal=causal)
+
+
+# Name, values on the axis, values that are drawn, and the attention of one, causal or not.
+CHOICES = (
+    (
+        "window",
+        np.linspace(0.1, 0.9, 17),
+        (0.1, 0.3, 0.9),
+        lambda w, causal: {"mask": mf.Window(w, causal=causal)},
+    ),
+    (
+        "ALiBi slope",
+        np.linspace(0.0, 16.0, 17),
+        (0.0, 4.0, 16.0),
+        lambda slope, causal: {"mask": _alibi(slope, causal)},
+    ),
+    (
+        "RoPE base",
+        np.geomspace(1.0, 1e4, 17),
+        (1.0, 100.0, 1e4),
+        lambda base, causal: {
+            "mask": _alibi(0.0, causal),
+            "rotary": mf.Rotary(length=TOKENS, base=base),
+        },
+    ),
+    (
+        "sink",
+        np.linspace(0.0, 2.0, 17),
+        (0.0, 0.5, 2.0),
+        lambda c, causal: {"mask": _alibi(0.0, causal), "sink": c},
+    ),
+)
+
+
+def near_one_point(options: dict) -> np.ndarray:
+    """Matrix P - diag(sum_j p_ij) of deviations of tokens from one point."""
+    s = (np.arange(TOKENS) + 0.5) / TOKENS
+    u = s[:, None] - s
+    mask = options["mask"]
+    if isinstance(mask, mf.Window):
+        w = (np.abs(u) < mask.width - 1e-9).astype(float)
+    else:
+        w = np.exp(mask.function(u))
+    w = np.where(u >= 0.0, w, 0.0) if mask.causal else w
+    rotary = options.get("rotary")
+    omega = np.zeros(1) if rotary is None else rotary.length * rotary.base ** (
+        -2.0 * np.arange(DIMENSION // 2) / DIMENSION
+    )  # fmt: skip
+    g = np.cos(np.multiply.outer(u, omega)).mean(axis=-1)
+    W = w / w.sum(axis=1)[:, None] * np.exp(BETA * (g - 1.0))
+    p = W / (W.sum(axis=1)[:, None] + options.get("sink", 0.0))
+    return p - np.diag(p.sum(axis=1))
+
+
+def slowest(options: dict) -> tuple[float, np.ndarray]:
+    """Rate and profile of the slowest deviation that is no common motion."""
+    values, vectors = np.linalg.eig(near_one_point(options))
+    order = np.argsort(-values.real)
+    return -values[order[1]].real, vectors[:, order[1]].real
+
+
+def collapse(options: dict) -> float:
+    """The same rate of a run from that profile."""
+    profile = slowest(options)[1]
+    x = POINT + AMPLITUDE * profile[:, None] * ASIDE
+    law = mf.from_points(x / np.linalg.norm(x, axis=1)[:, None])
+    problem = mf.Problem(mf.Sphere(DIMENSION), mf.Attention(beta=BETA, **options), initial=law)
+    run = mf.simulate(problem, UNTIL, save=2, tolerance=1e-13)
+    left = run.measures[-1].points @ ASIDE / AMPLITUDE
+    return float(-np.log(left @ profile / (profile @ profile)) / UNTIL)
+
+
 def main(short: bool) -> list[Claim]:
     """Run, check, draw."""
     waves = (0, 3) if short else (0, 1, 2, 3, 4, 5)
@@ -119,8 +207,17 @@ def main(short: bool) -> list[Claim]:
     s = (np.arange(16) + 0.5) / 16
     row = influence(np.exp(-8.0 * (s[:, None] - s) ** 2))[1]
     draw(lines, helices, dots)
+    rates = {}
+    for name, _, shown, make in CHOICES:
+        for value in shown:
+            rates[name, value] = collapse(make(value, False))
+            error = abs(rates[name, value] - slowest(make(value, False))[0])
+            worst["collapse"] = max(worst.get("collapse", 0.0), error)
+    draw_choices(rates)
+    collapsed = worst.pop("collapse")
     # The tolerance over the amplitude.
     checks = {f"rates of {name} on a ring": (error, 5e-7) for name, error in worst.items()}
+    checks["rates of collapse"] = (collapsed, 5e-6)
     return [
         *near_zero(checks),
         Claim("influence of the first position on the last", 0.26557529, row[0], 1e-8),
@@ -159,3 +256,23 @@ def draw(lines: list, helices: list, dots: dict) -> None:
         right.set_title(r"influence after $\lambda t = 3$")
         right.legend(loc="upper left")
     write_figure(figure, FOLDER / "positions.png")
+
+
+def draw_choices(rates: dict) -> None:
+    """Figure of what a choice does to the rate of collapse, and to what the last token keeps."""
+    s = (np.arange(TOKENS) + 0.5) / TOKENS
+    with style():
+        figure = new_figure((12.0, 5.6))
+        axes = figure.subplots(2, len(CHOICES))
+        for (name, values, shown, make), above, below in zip(CHOICES, *axes, strict=True):
+            above.plot(values, [slowest(make(v, False))[0] for v in values], color=INK)
+            above.plot(shown, [rates[name, v] for v in shown], "o", color=INK, ms=4)
+            above.set(xlabel=name, ylabel="rate of collapse", ylim=(0.0, None))
+            if name == "RoPE base":
+                above.set_xscale("log")
+            for value, colour in zip(shown, (ORDER, ENERGY, COUNT), strict=True):
+                kept = expm(TIME * near_one_point(make(value, True)))[-1]
+                below.plot(s, TOKENS * kept, color=colour, label=f"{value:g}")
+            below.set(xlabel="position", ylabel="share in the last token", ylim=(0.0, None))
+            below.legend(title=f"{name}, causal")
+    write_figure(figure, FOLDER / "choices.png")
