@@ -555,6 +555,34 @@ def test_labelled_densities_of_the_sphere_reach_reference_states(name):
     np.testing.assert_allclose(np.transpose(found), expected, rtol=0, atol=1e-8)
 
 
+LIMITS = {
+    "gaussian": (
+        {"mask": mf.Bias(gaussian(0.25))},
+        [0.113441318184 - 0.105699660968j, -0.000520869842 - 0.072112497003j,
+         0.062653605126 + 0.034247769601j],
+    ),
+    "rotary": (
+        {"rotary": mf.Rotary(3.0)},
+        [0.112831490747 - 0.104189633547j, -0.020454463591 - 0.069557732475j,
+         0.023786180395 + 0.013197780333j],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIMITS)
+def test_labels_tend_to_their_limit_with_order_two(name):
+    """The limit is of 20 labels at Gauss nodes, by two other codes."""
+    options, limit = LIMITS[name]
+    errors = []
+    for count in (16, 64, 1601):
+        run = labelled(mf.Circle(), twist, count, 0.6, beta=4.0, **options)
+        mean = run.measures[-1].parts[:, 1:4].mean(axis=0)
+        errors.append(np.abs(mean - limit).max())
+    assert errors[0] / errors[1] == pytest.approx(16.0, rel=0.1)
+    assert errors[2] < 2e-8
+
+
 TURNED = {"heads": [mf.Head(query=[[0.0, -1.1], [1.1, 0.0]], value=[[1.0, 0.5], [0.2, -0.4]]),
                     mf.Head(value=0.3)], "rotary": mf.Rotary(3.0)}  # fmt: skip
 
