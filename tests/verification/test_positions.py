@@ -589,19 +589,19 @@ TURNED = {"heads": [mf.Head(query=[[0.0, -1.1], [1.1, 0.0]], value=[[1.0, 0.5], 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
+    ("options", "count"),
     [
-        {"mask": mf.Bias(gaussian(0.25))},
-        {"mask": mf.Window(0.3, causal=True)},
-        {"mask": "causal", "sink": 0.2} | TURNED,
-        {"mask": mf.Window(0.5), "normalization": "none"} | TURNED,
+        ({"mask": mf.Bias(gaussian(0.25))}, 10_000),
+        ({"mask": mf.Window(0.3, causal=True)}, 1600),
+        ({"mask": "causal", "sink": 0.2} | TURNED, 1600),
+        ({"mask": mf.Window(0.5), "normalization": "none"} | TURNED, 1600),
     ],
     ids=str,
 )
-def test_many_tokens_tend_to_labelled_densities(options):
+def test_many_tokens_tend_to_labelled_densities(options, count):
     """Tokens and labels would have different masks: without one the mean moves by 0.02."""
-    s = (np.arange(1600) + 0.5) / 1600
-    angles, shares = np.linspace(0.0, 2.0 * np.pi, 1001), np.arange(1600) * 0.618033988749895 % 1.0
+    s = (np.arange(count) + 0.5) / count
+    angles, shares = np.linspace(0.0, 2.0 * np.pi, 1001), np.arange(count) * 0.618033988749895 % 1.0
     below = angles + 0.8 * s[:, None] * (
         np.sin(angles - 2.0 * s[:, None]) + np.sin(2.0 * s[:, None])
     )
@@ -617,11 +617,12 @@ def test_many_tokens_tend_to_labelled_densities(options):
         return mf.from_density([1.0, 0.4 * s * np.exp(-2j * s)])
 
     layers = labelled(mf.Circle(), law, 40, 1.0, beta=2.0, **options).measures[-1]
-    later = np.exp(-1j * run.measures[-1].points[800:]).mean()
+    later = np.exp(-1j * run.measures[-1].points[count // 2 :]).mean()
     mean = layers.parts[20:, 1].mean()
     if options["mask"] == "causal":
         mean = 2.0 * CubicSpline(layers.labels, layers.parts[:, 1]).integrate(0.5, 1.0)
-    assert later == pytest.approx(mean, abs=2e-3)
+    # Errors of a quasi-random draw fall like 1 / n.
+    assert later == pytest.approx(mean, abs=3.2 / count)
 
 
 @pytest.mark.parametrize(
