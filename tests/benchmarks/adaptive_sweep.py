@@ -33,7 +33,7 @@ def forming(count: int) -> tuple[mf.Problem, dict[str, str], str, dict[str, floa
     law = mf.perturbed_uniform([[1, 0.03, 0.01], [2, 0.02, 0.0], [3, 0.0, -0.02], [4, 0.02, 0.01]])
     problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA, law)
     over = {"problem.beta": f"1:9:{count}", "time.end": f"1:64:{count}:log"}
-    return problem, over, "clusters", {"end": 1.0, "save": 2}
+    return problem, over, "clusters", {"save": 2}
 
 
 def main() -> None:
