@@ -843,13 +843,13 @@ def _drawn(
             f"{kernel!r} beside random values: write it as mf.Attention([mf.Head()], beta=...)."
         )
     random = random.fitted(layers)
-    drift = random.drift(layers)
+    of = random.attentions(manifold.ambient, None if kernel == STILL else kernel, layers)
+    drift = random.drift(layers, of[0][1].sharpness(manifold.ambient))
     if drift is not None and not manifold.is_sphere:
         raise ValueError(
             f'random values of the "ito" model in {manifold.name} have layers alone: give '
             'mf.Layers, or take interpretation = "stratonovich".'
         )
-    of = random.attentions(manifold.ambient, None if kernel == STILL else kernel, layers)
     stages = [Stage(end, attention) for end, attention in of[:-1]] + [Stage(None, of[-1][1])]
     drifts = () if drift is None else (OwnTerm(drift),)
     return random, of[0][1], stages, (*own_terms, *drifts)

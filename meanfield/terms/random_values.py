@@ -237,8 +237,11 @@ class RandomValues:
             made.append((k * unit, replace(of, heads=(*steady, *drawn), strength=1.0)))
         return made
 
-    def drift(self, layers: Layers | None) -> ItoDrift | None:
-        """What tells the limit of layers from that of smooth paths, where something does."""
+    def drift(self, layers: Layers | None, largest: float) -> ItoDrift | None:
+        """What tells the limit of layers from that of smooth paths, where something does.
+
+        `largest` is the score of the largest weight, also among heads beside these.
+        """
         of, of_layers = self.attention, layers is not None and not layers.is_flow
         if of_layers or self.interpretation == "stratonovich" or not self.scale:
             return None
@@ -249,7 +252,7 @@ class RandomValues:
                 f'{what} and random values of the "ito" model have layers alone: give mf.Layers, '
                 'or take interpretation = "stratonovich".'
             )
-        return ItoDrift(replace(of, heads=self.own_heads, strength=self.scale))
+        return ItoDrift(replace(of, heads=self.own_heads, strength=self.scale), largest)
 
     @property
     def summary(self) -> str:
@@ -290,6 +293,7 @@ class ItoDrift:
     """The drift -c(x) by which the limit of layers differs from that of smooth paths."""
 
     attention: Attention
+    largest: float  # score, the unit of weights
     is_steady = True
 
     def field(self, seen: Seen, x: FloatArray, time: float) -> VectorField:
@@ -310,7 +314,7 @@ class ItoDrift:
                 'mf.Layers(step=...), or take interpretation = "stratonovich".'
             )
         sink = of.sink if of.normalization == "softmax" else None
-        return [_Attended(head, seen, sink, of.sharpness(d), x) for head in of.matrices(d)]
+        return [_Attended(head, seen, sink, self.largest, x) for head in of.matrices(d)]
 
 
 @dataclass(frozen=True)
@@ -320,7 +324,7 @@ class _Attended:
     head: HeadMatrices
     seen: Seen
     sink: float | None  # None: weights are not normalised
-    largest: float  # score, the unit of weights
+    largest: float
     x: FloatArray
 
     def _weights(self, x: FloatArray) -> FloatArray:

@@ -150,7 +150,7 @@ def test_drift_of_layers_is_that_of_the_table(law, c):
     """Two codes of others agree on its digits."""
     space = mf.Circle() if law is LAW2 else mf.Sphere()
     x = space.vectors(law.build(space).points)
-    drift = ItoDrift(mf.Attention([HEAD])).field(Seen(x, law.build(space).mass), x, 0.0)
+    drift = ItoDrift(mf.Attention([HEAD]), BETA).field(Seen(x, law.build(space).mass), x, 0.0)
     u = -drift.u
     u -= (u * x).sum(axis=1)[:, None] * x
     np.testing.assert_allclose(u, table(c), rtol=0, atol=1e-11)
@@ -182,7 +182,8 @@ def test_drift_of_layers_is_that_of_the_fields_of_noise(how, sink):
             up, down = (field(score, x + s * eps * along, noise) for s in (1, -1))
             c += (up - down) / (4.0 * eps)
     c -= (c * x).sum(axis=1)[:, None] * x
-    values = ItoDrift(attention).field(Seen(x, mass), x, 0.0)
+    drift = ItoDrift(attention, largest)
+    values = drift.field(Seen(x, mass), x, 0.0)
     u = -values.u
     np.testing.assert_allclose(
         u - (u * x).sum(axis=1)[:, None] * x, c, rtol=0, atol=1e-9 * abs(c).max() + 1e-11
@@ -190,12 +191,30 @@ def test_drift_of_layers_is_that_of_the_fields_of_noise(how, sink):
     steps = [eps * np.eye(d)[k] for k in range(d)]
 
     def at(y):
-        return ItoDrift(attention).field(Seen(x, mass), y, 0.0).u
+        return drift.field(Seen(x, mass), y, 0.0).u
 
     slopes = np.stack([(at(x + s) - at(x - s)) / (2.0 * eps) for s in steps], axis=-1)
     np.testing.assert_allclose(np.trace(slopes, axis1=1, axis2=2), values.trace, rtol=0, atol=1e-9)
     along = np.einsum("na,nab,nb->n", x, slopes, x)
     np.testing.assert_allclose(along, values.along, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "how, sink, own_sink, scale",
+    [("none", 0.0, 0.0, np.exp(-2.0)), ("softmax", 0.4, 0.4 * np.exp(2.0), 1.0)],
+)
+def test_drift_of_layers_has_the_unit_of_all_heads(how, sink, own_sink, scale):
+    """A head of beta 4 and value 0 beside random ones of beta 2 changes the unit of weights."""
+    x = LAW3.build(mf.Sphere()).points
+    still = mf.Attention([mf.Head(value=0.0, beta=4.0)], how, sink=sink)
+    alone = mf.RandomValues(mf.Attention([HEAD], how, sink=own_sink), scale, depth=0.5)
+    beside = mf.RandomValues(mf.Attention([HEAD], how, sink=sink), depth=0.5)
+    ends = [
+        final(mf.Problem(mf.Sphere(), terms, initial=LAW3), 0.25)
+        for terms in ([alone], [still, beside])
+    ]
+    assert abs(ends[0] - x).max() > 1e-2
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-9)
 
 
 @pytest.mark.slow
