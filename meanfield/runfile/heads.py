@@ -64,7 +64,10 @@ def attention_of(
 def read_heads(label: str, heads: Any, files: MatrixFiles) -> list[dict[str, Any]]:
     """Sections [[heads]] of a document, checked key by key, what lies in files written out."""
     if isinstance(heads, dict):
-        raise ConfigError(f"{label} is a list of tables: write [[heads]] above each, not [heads].")
+        name = label[label.index("[[") :]
+        raise ConfigError(
+            f"{label} is a list of tables: write {name} above each, not {name[1:-1]}."
+        )
     if not isinstance(heads, list):
         raise ConfigError(f"{label} must be a list of tables, got {format_value(heads)}.")
     if not heads:

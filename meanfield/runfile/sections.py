@@ -32,6 +32,7 @@ from meanfield.runfile.initial_files import (
     values_from_file,
 )
 from meanfield.runfile.keys import (
+    HEADS,
     ConfigError,
     Key,
     either,
@@ -99,10 +100,11 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     values |= functions_of(section, folder, {key: values[key] for key in _FUNCTIONS})
     with located(section):
         # Random heads are replaced where all parts are known.
-        heads = tables.get("heads", tables.get("random_heads"))
+        name = next((name for name in HEADS if name in tables), "heads")
+        heads = tables.get(name)
         if heads is not None:
-            heads = [functions_of(f"{where}[[heads]]", folder, head) for head in heads]
-        bare = _problem(section, folder, heads, **values)
+            heads = [functions_of(f"{where}[[{name}]]", folder, head) for head in heads]
+        bare = _problem(section, folder, heads, name, **values)
         label = f"{section} terms = "
         terms = [file_term(label + format_value(each), folder, each) for each in values["terms"]]
         bare = replace(bare, own_terms=tuple(map(OwnTerm, terms)))
@@ -170,6 +172,7 @@ def _problem(
     section: str,
     folder: Folder,
     heads: list[dict[str, Any]] | None,
+    name: str,
     /,
     manifold: Annotated[str, _manifold],
     kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
@@ -200,7 +203,7 @@ def _problem(
         # Terms alone: attention that moves nothing.
         heads, beta = [{"value": 0.0}], 0.0
     matrices = {
-        "[[heads]] need": heads is not None,
+        f"[[{name}]] need": heads is not None,
         'normalization = "sinkhorn" needs': how == "sinkhorn",
         f"mask = {format_value(mask)} needs": mask != "none",
         "alibi_rate needs": alibi_rate is not None,
@@ -224,7 +227,7 @@ def _problem(
             raise ConfigError(f"{section} beta is missing.")
         kernel_of_beta = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
         if needing:
-            label = section if heads is None else section.replace("[problem]", "[[heads]]")
+            label = section if heads is None else section.replace("[problem]", f"[[{name}]]")
             options: dict[str, Any] = {
                 "strength": strength,
                 "diffusivity": diffusivity,

@@ -403,7 +403,11 @@ def test_what_is_wrong_is_told(message):
         ),
         ("[[random_heads]]\nvalue = [1, 2]\n[random_values]\ndepth = 1.0", "is no number"),
         ("[[random_heads]]\n[random_values]\ndepth = 1.0\nsteps = 2", "steps"),
-        ("[random_heads]\n[random_values]\ndepth = 1.0", "list of tables"),
+        ("[random_heads]\n[random_values]\ndepth = 1.0", r"write \[\[random_heads\]\] above"),
+        (
+            "[[random_heads]]\nquery = [[1, 0, 0]]\n[random_values]\ndepth = 1.0",
+            r"\[\[random_heads\]\] 1 query has shape",
+        ),
     ],
 )
 def test_wrong_run_files_are_told(tmp_path, more, message):
