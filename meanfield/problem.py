@@ -147,6 +147,8 @@ class Problem:
     ) -> None:
         if not isinstance(kernel, Kernel | Attention):
             terms = [kernel] if isinstance(kernel, RandomValues) else kernel
+            if random is not None:
+                stages = ()  # of the values that these terms replace
             sorted_ = _sorted(terms, feed_forward, drift)
             kernel, feed_forward, drift, own_terms, random = sorted_
             if random is not None:
@@ -185,6 +187,8 @@ class Problem:
         for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
             object.__setattr__(self, name, value)
         self._check_one()
+        if self.random is not None:
+            self.random.check_drawn(self.kernel, self.layers, self.own_terms)
         unchanged = [each for each in time_functions if each[0] not in functions]
         unchanged = [each for each in unchanged if getattr(self, each[0]) == each[2]]
         own = [(name, part, getattr(self, name)) for name, part in functions.items()]
@@ -326,7 +330,7 @@ class Problem:
     @property
     def is_time_dependent(self) -> bool:
         """True if velocities may depend on time: by own terms, or functions of time."""
-        return bool(self.time_functions) or any(each.may_change for each in self.own_terms)
+        return bool(self.time_functions) or any(each.is_users for each in self.own_terms)
 
     @property
     def noise_changes(self) -> bool:
@@ -373,6 +377,11 @@ class Problem:
             )
 
     def _check_stages(self) -> None:
+        if self.random is not None:
+            raise ValueError(
+                "this rests on parameters that never change, and the problem has random values: "
+                "mf.simulate has their runs, mf.papers.random_layers their laws."
+            )
         if self.stages:
             raise ValueError(
                 f"this rests on parameters that never change, and the problem has "
@@ -424,7 +433,7 @@ class Problem:
         """The problem of attention alone: what its steps and rates rest on."""
         if not self.terms:
             return self
-        return replace(self, feed_forward=None, drift=None, own_terms=())
+        return replace(self, feed_forward=None, drift=None, own_terms=(), random=None)
 
     @property
     def layering(self) -> Layers:
@@ -842,6 +851,8 @@ def _drawn(
         raise TypeError(
             f"{kernel!r} beside random values: write it as mf.Attention([mf.Head()], beta=...)."
         )
+    if manifold.ambient == 1:
+        raise ValueError("random values are matrices, and R^1 has none: take tokens in R^2.")
     random = random.fitted(layers)
     of = random.attentions(manifold.ambient, None if kernel == STILL else kernel, layers)
     drift = random.drift(layers, of[0][1].sharpness(manifold.ambient))

@@ -533,7 +533,7 @@ def format_parts(problem: Problem) -> dict[str, str]:
         "mask": "" if problem.mask == "none" else str(problem.mask),
         "terms": ", ".join(
             [name for name in TERMS if getattr(problem, name) is not None]
-            + [each.name for each in problem.own_terms]
+            + [each.name for each in problem.own_terms if each.is_users]
         ),
         "functions": ", ".join(name for name, _, _ in problem.time_functions),
         "layers": "" if problem.layers is None else problem.layers.summary,

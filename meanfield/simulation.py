@@ -260,7 +260,9 @@ def _usual_times(
             raise ValueError(f'unit = "{unit}": random values are drawn in scaled time, take that.')
         until = last if until is None else until
         if until > last:
-            raise ValueError(f"{called} = {until:g} must be at most {last:g}, where layers end.")
+            raise ValueError(
+                f"{called} = {until:g} must be at most {last:g}, where random values end."
+            )
     if layers.is_flow:
         if until is None:
             raise ValueError(f"{called} is missing: the end time of the run.")

@@ -289,8 +289,8 @@ def labelled(
         )
     if problem.own_terms:
         raise ValueError(
-            f"densities of labels cannot carry {problem.own_terms[0].name}, a term of your own: "
-            "use the representation 'particles'."
+            f"densities of labels cannot carry {problem.own_terms[0].name}: use the representation "
+            "'particles'."
         )
     space = problem.manifold
     step_limits.check_carries(problem, "labelled", LabelledRepresentation.carries)

@@ -67,15 +67,14 @@ def _problem(problem: Problem) -> dict[str, Any]:
     sections = {name: part for name, part in parts.items() if part is not None}
     if problem.frequencies is not None:
         sections["frequencies"] = written_frequencies(problem.frequencies)
-    if problem.random is not None:
-        return _attention(problem) | sections
-    stages = [_stage(problem, stage) for stage in problem.stages]
+    stages = [_stage(problem, stage) for stage in problem.stages if problem.random is None]
     attention = _attention(problem)
     if problem.time_functions:
         # No key of a run file: what is written has the numbers of time 0.
         attention["problem"]["functions"] = [name for name, _, _ in problem.time_functions]
-    if problem.own_terms:
-        attention["problem"]["terms"] = [each.name for each in problem.own_terms]
+    terms = [each.name for each in problem.own_terms if each.is_users]
+    if terms:
+        attention["problem"]["terms"] = terms
     return attention | sections | ({"stages": stages} if stages else {})
 
 

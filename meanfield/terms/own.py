@@ -6,10 +6,11 @@ In a measure (`bound`) it is a fixed field like a drift; carriers then treat bot
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -85,9 +86,23 @@ class VectorField(NamedTuple):
     along: FloatArray | None = None
 
 
+class SteadyTerm(ABC):
+    """A term of this package that depends on the measure, and not on time."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def field(self, seen: Seen, x: FloatArray, time: float) -> VectorField:
+        """Values at vectors x (n, d), with slopes."""
+
+    @abstractmethod
+    def vectors(self, seen: Seen, x: FloatArray) -> FloatArray:
+        """Values alone."""
+
+
 @dataclass(frozen=True)
 class OwnTerm:
-    """A user's term at a time."""
+    """A user's term at a time, or a steady one."""
 
     term: Any
     time: float = 0.0
@@ -99,12 +114,14 @@ class OwnTerm:
     @property
     def name(self) -> str:
         """Name of its class, or its place in a file."""
+        if not self.is_users:
+            return str(self.term.name)
         return str(getattr(self.term, "__name__", type(self.term).__name__))
 
     @property
-    def may_change(self) -> bool:
-        """False if the field is known not to depend on time itself."""
-        return not getattr(self.term, "is_steady", False)
+    def is_users(self) -> bool:
+        """True unless this package adds it; a user's field may depend on time."""
+        return not isinstance(self.term, SteadyTerm)
 
     def at(self, seen: Seen, x: FloatArray) -> VectorField:
         """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory.
@@ -232,10 +249,9 @@ class BoundTerm:
 
     def vectors(self, x: FloatArray) -> FloatArray:
         """Values u(x) at vectors (n, d), without slopes where the term can leave them out."""
-        alone = getattr(self.own.term, "vectors", None)
-        if alone is None or (self._last and self._last[0][0] is x):
+        if self.own.is_users or (self._last and self._last[0][0] is x):
             return self._at(x).u
-        return np.asarray(alone(self.seen, x))
+        return np.asarray(self.own.term.vectors(self.seen, x))
 
     def slopes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Trace of the Jacobian, and <x, J x>."""

@@ -31,7 +31,8 @@ from meanfield.engines.limits import check_memory
 from meanfield.schemes.brownian import BrownianPath
 from meanfield.schemes.layers import Layers
 from meanfield.terms.attention import Attention, Head, HeadMatrices
-from meanfield.terms.own import Seen, VectorField
+from meanfield.terms.kernels import Kernel
+from meanfield.terms.own import OwnTerm, Seen, SteadyTerm, VectorField
 
 Interpretation = Literal["ito", "stratonovich"]
 """What noise is the limit of: of layers, or of smooth paths."""
@@ -148,6 +149,11 @@ class RandomValues:
         step, depth = self.step, self.depth
         if self.score_scale is not None and (layers is None or layers.is_flow):
             raise ValueError("random scores have layers alone: give mf.Layers(step=...).")
+        if layers is not None and layers.norm.of_output:
+            raise ValueError(
+                f'placement = "{layers.placement}" normalises what random values add, so that '
+                'their size is lost: take placement "post" or "pre".'
+            )
         if layers is not None and not layers.is_flow:
             if self.interpretation != "ito":
                 raise ValueError('layers are the "ito" model of random values: leave one out.')
@@ -173,6 +179,22 @@ class RandomValues:
                 f"from 1 to {_MOST_INTERVALS}."
             )
         return replace(self, step=step, depth=depth)
+
+    def check_drawn(
+        self, of: Attention | Kernel, layers: Layers | None, own_terms: Sequence[OwnTerm]
+    ) -> None:
+        """Refuse other heads and layers than those that the values were drawn for."""
+        self.fitted(layers)
+        heads = of.heads[-len(self.own_heads) :] if isinstance(of, Attention) else ()
+        same = [replace(head, value=1.0) for head in heads] == [
+            replace(head, value=1.0) for head in self.own_heads
+        ]
+        has_drift = any(isinstance(each.term, ItoDrift) for each in own_terms)
+        if not same or has_drift != (self.drift(layers, 0.0) is not None):
+            raise ValueError(
+                "random values were drawn for another attention or other layers: make the problem "
+                "anew, mf.Problem(manifold, mf.RandomValues(...))."
+            )
 
     @property
     def interval(self) -> float:
@@ -252,6 +274,11 @@ class RandomValues:
                 f'{what} and random values of the "ito" model have layers alone: give mf.Layers, '
                 'or take interpretation = "stratonovich".'
             )
+        if layers is not None:
+            raise ValueError(
+                'random values of the "ito" model and the flow of layers exclude each other: give '
+                "the layers a step > 0, or leave them out."
+            )
         return ItoDrift(replace(of, heads=self.own_heads, strength=self.scale), largest)
 
     @property
@@ -289,12 +316,12 @@ def _check_beside(random: Attention, steady: Attention) -> None:
 
 
 @dataclass(frozen=True)
-class ItoDrift:
+class ItoDrift(SteadyTerm):
     """The drift -c(x) by which the limit of layers differs from that of smooth paths."""
 
     attention: Attention
     largest: float  # score, the unit of weights
-    is_steady = True
+    name = 'the drift of random values of the "ito" model'
 
     def field(self, seen: Seen, x: FloatArray, time: float) -> VectorField:
         """-c at vectors x, with the trace of its Jacobian, and <x, J x>."""

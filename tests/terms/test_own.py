@@ -377,7 +377,7 @@ def test_a_term_gets_natural_frequencies():
 def test_densities_of_labels_refuse_terms():
     """Each label would have to see its own measure."""
     problem = mf.Problem(mf.Circle(), [Turning()], initial=FLAT, frequencies=mf.Gaussian(0.2))
-    refused("densities of labels cannot carry Turning, a term", mf.simulate, problem, 1.0)
+    refused("densities of labels cannot carry Turning: use", mf.simulate, problem, 1.0)
 
 
 def test_atoms_are_refused():

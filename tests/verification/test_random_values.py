@@ -339,13 +339,77 @@ def test_problem_is_written_and_read():
     assert not run.events
 
 
+class Turn:
+    """A term of the user's own, with names that the package has for its own."""
+
+    is_steady = True
+
+    def field(self, seen, x, time):
+        """Rotation about an axis, which stops."""
+        return (time < 0.25) * x @ np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 0]])
+
+    def vectors(self):
+        """Something else."""
+        raise AssertionError
+
+
+def test_terms_of_the_user_beside_random_values():
+    """They would be taken for steady ones, or be lost in the file."""
+    values = mf.RandomValues([mf.Head(value=0.0, beta=1.0)], depth=0.5)
+    run = mf.simulate(mf.Problem(mf.Sphere(), [values, Turn()], initial=LAW3), save=2)
+    np.testing.assert_allclose(run.measures[-1].points[:, 2], TOK3[:, 2], rtol=0, atol=1e-6)
+    angle = np.arctan2(*run.measures[-1].points[:, 1::-1].T) - np.arctan2(*TOK3[:, 1::-1].T)
+    np.testing.assert_allclose(np.exp(1j * abs(angle)), np.exp(0.25j), rtol=0, atol=1e-5)
+    assert run.facts.terms == "Turn"
+    with pytest.raises(ValueError, match="terms and stages"):
+        _ = replace(run, source_problem=None).problem
+
+
+def test_drift_of_layers_is_no_term_of_the_user():
+    """Reports, titles and files would name a class of the package."""
+    problem = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], depth=0.5), initial=LAW3)
+    run = mf.simulate(problem, 1 / 64, save=2)
+    assert "ItoDrift" not in run.report().text() + str(mf.check(problem))
+    assert replace(run, source_problem=None).problem.own_terms == problem.own_terms
+
+
+def test_values_are_drawn_anew_for_other_random_values():
+    """Those of the old ones would stay."""
+    problem = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], depth=0.5), initial=LAW3)
+    other = mf.RandomValues([HEAD], interpretation="stratonovich", depth=0.25, seed=1)
+    again = replace(problem, kernel=other)
+    assert again == mf.Problem(mf.Sphere(), other, initial=LAW3)
+    still = replace(problem, kernel=[mf.Attention([HEAD])])
+    assert still == mf.Problem(mf.Sphere(), mf.exponential(BETA), initial=LAW3)
+
+
+LAYERED = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD]), layers=mf.Layers(step=1.0, count=4))
+FLOWING = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], depth=2.0, step=1.0))
+
+
+@pytest.mark.parametrize(
+    "problem, change, message",
+    [
+        (LAYERED, {"layers": None}, "drawn for another attention or other layers"),
+        (FLOWING, {"layers": mf.Layers(step=1.0)}, "drawn for another attention or other layers"),
+        (FLOWING, {"layers": mf.Layers(step=0.5)}, "step = 1 beside layers of step 0.5"),
+        (FLOWING, {"kernel": mf.exponential(1.0)}, "drawn for another attention"),
+        (FLOWING, {"kernel": mf.Attention([mf.Head(beta=9.0)])}, "drawn for another attention"),
+    ],
+)
+def test_other_parts_than_values_were_drawn_for_are_refused(problem, change, message):
+    """The old values would act in another unit of time, or without their drift."""
+    with pytest.raises(ValueError, match=message):
+        replace(problem, **change)
+
+
 WRONG = {
     "depth of random values is missing": lambda: mf.Problem(mf.Circle(), mf.RandomValues([HEAD])),
     "expected a whole number": lambda: mf.Problem(
         mf.Circle(), mf.RandomValues([HEAD], depth=1.0, step=0.3)
     ),
     "value that is no number": lambda: mf.RandomValues([mf.Head(value=[1, 2], beta=1.0)]),
-    "must be at most 1, where layers end": lambda: mf.simulate(
+    "must be at most 1, where random values end": lambda: mf.simulate(
         mf.Problem(mf.Circle(), mf.RandomValues([HEAD], depth=1.0), initial=LAW2), 2.0
     ),
     "sink of random values is 0.0, and 0.5": lambda: mf.Problem(
@@ -371,6 +435,23 @@ WRONG = {
     ),
     "give them no query, key, score": lambda: mf.RandomValues(
         [mf.Head(query=2.0, beta=1.0)], score_scale=1.0
+    ),
+    "R.1 has none": lambda: mf.Problem(
+        mf.Euclidean(1), mf.RandomValues([HEAD], interpretation="stratonovich", depth=1.0)
+    ),
+    'placement = "peri" normalises what random values add': lambda: mf.Problem(
+        mf.Sphere(), mf.RandomValues([HEAD]), layers=mf.Layers(step=0.5, count=2, placement="peri")
+    ),
+    "and the flow of layers exclude each other": lambda: mf.Problem(
+        mf.Sphere(),
+        mf.RandomValues([HEAD], depth=1.0),
+        layers=mf.Layers(step=0.0, placement="pre"),
+    ),
+    "the problem has random values": lambda: mf.growth_rates(FLOWING, 3),
+    "drift of random values of the .ito. model depends": lambda: mf.fluctuations(
+        mf.Problem(mf.Circle(), mf.RandomValues([HEAD], depth=1.0), initial=RHO2),
+        tokens=10,
+        until=0.5,
     ),
     "stages beside random values": lambda: mf.Problem(
         mf.Circle(), mf.RandomValues([HEAD], depth=1.0), stages=[mf.Stage(end=1.0), mf.Stage()]
