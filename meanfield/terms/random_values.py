@@ -78,8 +78,9 @@ class RandomValues:
     Raises
     ------
     ValueError
-        If a number is out of range, a head has a matrix as value, or "ito" meets a mask or
-        Sinkhorn's weights.
+        If a number is out of range, or a head has a matrix as value. By `Problem`: if "ito" meets a
+        mask or Sinkhorn's weights without layers, layers normalise what they add, or tokens live
+        in R^1.
 
     References
     ----------
