@@ -78,6 +78,13 @@ def without_files(
     files = MatrixFiles(folder, _is_layered(where, tables))
     whole = _without_files(where, tables, files)
     stacks = [stack for _, part in _parts_of(whole) for stack in part.values() if _is_stack(stack)]
+    random = whole.get("random_heads", [])
+    stacks += [stack for head in random for stack in head.values() if _is_stack(stack)]
+    if stacks and random:
+        raise ConfigError(
+            f"{stacks[0].label} holds weights of {len(stacks[0].layers)} layers, and random values "
+            "have the same ones beside them in all layers: give one matrix."
+        )
     if stacks:
         return _unstacked(where, whole, stacks), files.read
     if "stages" in tables:

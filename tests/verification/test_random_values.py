@@ -501,6 +501,20 @@ def test_wrong_run_files_are_told(tmp_path, more, message):
         load_config(path)
 
 
+@pytest.mark.parametrize("heads", ["", "[[heads]]\n"])
+def test_weights_of_several_layers_are_refused(tmp_path, heads):
+    """All of them would stand in the message."""
+    np.save(tmp_path / "s.npy", np.zeros((4, 2, 2)))
+    path = tmp_path / "run.toml"
+    path.write_text(
+        f'[problem]\nmanifold = "circle"\nbeta = 2.0\n[[random_heads]]\n{heads}score = "s.npy"\n'
+        "[random_values]\n[layers]\nstep = 0.1\ncount = 4\n",
+        "utf-8",
+    )
+    with pytest.raises(ConfigError, match="score holds weights of 4 layers, and random values"):
+        load_config(path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("d, beta", [(2, 0.5), (3, 1.0), (3, 2.0), (4, 2.0)])
 def test_pairs_end_antipodal_as_often_as_the_law_says(d, beta):
