@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -187,8 +187,10 @@ class RandomValues:
         """Refuse other heads and layers than those that the values were drawn for."""
         self.fitted(layers)
         heads = of.heads[-len(self.own_heads) :] if isinstance(of, Attention) else ()
-        same = [replace(head, value=1.0) for head in heads] == [
-            replace(head, value=1.0) for head in self.own_heads
+        drawn: dict[str, Any] = {"value": 1.0}
+        drawn |= {} if self.score_scale is None else {"score": None}
+        same = [replace(head, **drawn) for head in heads] == [
+            replace(head, **drawn) for head in self.own_heads
         ]
         has_drift = any(isinstance(each.term, ItoDrift) for each in own_terms)
         if not same or has_drift != (self.drift(layers, 0.0) is not None):

@@ -1076,7 +1076,7 @@ def test_stages_change_masks(tmp_path):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        (["mask=windw"], 'mask = "windw" is not known. Did you mean window? Known: '),
+        (["mask=widow"], 'mask = "widow" is not known. Did you mean window? Known: '),
         (["mask=window"], 'window belongs to mask = "window": give both or neither.'),
         (["window=0.3"], 'window belongs to mask = "window": give both or neither.'),
         (["mask=window", "window=-1"], "width of a window must be positive, got -1."),
