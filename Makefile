@@ -57,10 +57,10 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 # Kernels are kept apart: versions of numba would replace each other's. Old releases call what newer
-# ones of others deprecate, which is not ours to mend.
+# ones of others deprecate, and hypothesis warns of itself, which is not ours to mend.
 oldest newest: %: build/%/.test
 	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba build/$@/bin/python -m pytest -q -n auto \
-		-m "not slow" -W ignore::DeprecationWarning
+		-m "not slow" -W ignore::DeprecationWarning -W "ignore:It looks like"
 
 newest-quick: build/newest/.test
 	build/newest/bin/python --version
