@@ -274,6 +274,31 @@ def test_carriers_agree_under_one_realisation(interpretation):
     np.testing.assert_allclose(run.moments[-1][:6], ends[0], rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
+def test_a_density_is_the_limit_of_tokens_under_one_realisation():
+    """100,000 tokens drawn from it: moments within three standard errors."""
+    problem = ring("stratonovich")
+    density = mf.simulate(problem, save=2, representation="density").moments[-1]
+    tokens = mf.simulate(problem, save=2, representation="particles", tokens=100_000, seed=1)
+    assert abs(tokens.moments[-1][1:4] - density[1:4]).max() < 3.0 / np.sqrt(100_000)
+
+
+@pytest.mark.slow
+def test_paths_converge_with_order_one_half():
+    """Noise of d^2 fields that do not commute: increments alone give no more."""
+    ends = []
+    for step in (2.0**-4, 2.0**-7, 2.0**-9):
+        layers = mf.Layers(step=step, count=round(1.0 / step))
+        runs = [
+            mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], seed=seed), initial=LAW3, layers=layers)
+            for seed in range(16)
+        ]
+        ends.append([final(each, layers.count) for each in runs])
+    coarse, fine = (np.square(np.subtract(each, ends[-1])).sum(axis=(1, 2)) for each in ends[:2])
+    order = 0.5 * np.log(coarse.mean() / fine.mean()) / np.log(8.0)
+    assert 0.4 < order < 0.75
+
+
 def test_even_measures_stay_even():
     """From uniform, which is not stationary, odd moments stay rounding."""
     values = mf.RandomValues([HEAD], interpretation="stratonovich", depth=0.5, seed=4)
