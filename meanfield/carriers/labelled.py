@@ -42,7 +42,7 @@ from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.stability import growth_rates
-from meanfield.terms.matrices import matrix
+from meanfield.terms.matrices import matrix, turns_alone
 
 _FIRST_DEGREE = 32
 # Longest step times the largest frequency: small moments, of which the error control sees nothing,
@@ -318,7 +318,7 @@ def check_turning(problem: Problem, count: int) -> None:
         )
     for number, head in enumerate(of.heads, 1):
         both = (matrix("", each, 2, square=False) for each in (head.query, head.key))
-        if not all(len(m) == 2 and m[0, 0] == m[1, 1] and m[0, 1] == -m[1, 0] for m in both):
+        if not all(len(m) == 2 and turns_alone(m) for m in both):
             raise ValueError(
                 f"head {number}: densities of labels have rotary embeddings if query and key turn "
                 f"and stretch alone, as numbers do: {particles}"

@@ -25,6 +25,7 @@ from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import couplings
 from meanfield.terms.masks import NamedMask
+from meanfield.terms.matrices import turns_alone
 from meanfield.terms.rotary import Turning
 
 
@@ -130,12 +131,11 @@ def _on_circle(
 
     operator = np.zeros(matrix.shape, dtype=np.complex128)
     for number, (score, value) in enumerate(interaction.heads, 1):
-        for each in (score, value):
-            if each[0, 0] != each[1, 1] or each[0, 1] != -each[1, 0]:
-                raise ValueError(
-                    f"head {number} prefers a direction: modes of positions are of heads that "
-                    "turn and stretch alone, as numbers do."
-                )
+        if not (turns_alone(score) and turns_alone(value)):
+            raise ValueError(
+                f"head {number} prefers a direction: modes of positions are of heads that turn and "
+                "stretch alone, as numbers do."
+            )
         a, b = complex(value[0, 0], value[1, 0]), complex(score[0, 0], score[1, 0])
         unit = np.exp(abs(b) - interaction.log_scale) if interaction.log_scale else 1.0
         k = np.array([0, 1, l - 1, l, l + 1])

@@ -78,3 +78,13 @@ def repr_of_fields(item: Any) -> str:
     """Repr of a dataclass of matrices."""
     parts = (f"{each.name}={printed(getattr(item, each.name))}" for each in fields(item))
     return f"{type(item).__name__}({', '.join(parts)})"
+
+
+def turns_alone(matrix: FloatArray) -> bool:
+    """True if a matrix multiplies vectors of the plane as a complex number does.
+
+    >>> turns_alone(np.array([[1.0, -2.0], [2.0, 1.0]])), turns_alone(np.diag([1.0, 2.0]))
+    (True, False)
+    """
+    (a, b), (c, d) = matrix
+    return bool(a == d and b == -c)

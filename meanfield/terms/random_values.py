@@ -148,7 +148,7 @@ class RandomValues:
     def fitted(self, layers: Layers | None) -> RandomValues:
         """The same with step and depth as numbers, those of layers where these have them."""
         step, depth = self.step, self.depth
-        if self.score_scale is not None and (layers is None or layers.is_flow):
+        if self.score_scale is not None and not _are_discrete(layers):
             raise ValueError("random scores have layers alone: give mf.Layers(step=...).")
         if layers is not None and layers.norm.of_output:
             raise ValueError(
@@ -249,12 +249,12 @@ class RandomValues:
         if beside is not None:
             _check_beside(of, beside)
             steady = [_of_its_own(head, beside) for head in beside.heads]
-        unit = 1.0 if layers is not None and not layers.is_flow else self.interval
-        made = []
+        unit = 1.0 if _are_discrete(layers) else self.interval
+        made, own = list[tuple[float, Attention]](), self.own_heads
         for k, speeds in enumerate(self.scale * np.diff(self.paths(d), axis=0) / self.interval, 1):
             drawn = [
                 replace(head, value=np.asarray(head.value) * speed)
-                for head, speed in zip(self.own_heads, speeds, strict=True)
+                for head, speed in zip(own, speeds, strict=True)
             ]
             if self.score_scale is not None:
                 scores = self.score_scale * self.scores(k - 1, d)
@@ -267,8 +267,8 @@ class RandomValues:
 
         `largest` is the score of the largest weight, also among heads beside these.
         """
-        of, of_layers = self.attention, layers is not None and not layers.is_flow
-        if of_layers or self.interpretation == "stratonovich" or not self.scale:
+        of = self.attention
+        if _are_discrete(layers) or self.interpretation == "stratonovich" or not self.scale:
             return None
         if of.mask != "none" or of.rotary is not None or of.normalization == "sinkhorn":
             sinkhorn = of.normalization == "sinkhorn"
@@ -296,6 +296,10 @@ class RandomValues:
             f"random values: {self.interpretation}, drawn anew every {self.interval:g} "
             f"until {self.depth:g}, seed {self.seed}{scale}"
         )
+
+
+def _are_discrete(layers: Layers | None) -> bool:
+    return layers is not None and not layers.is_flow
 
 
 def _of_its_own(head: Head, of: Attention) -> Head:
@@ -386,7 +390,7 @@ class _Attended:
         )  # fmt: skip
 
     def vectors(self) -> FloatArray:
-        """C before it is projected."""
+        """Drift c at x, before it is projected."""
         t, y = self.tables, self.seen.points
         wq = t.w * t.q
         u = t.w @ t.n_y + t.z * wq.sum(axis=1, keepdims=True) - (wq * t.zy) @ y
