@@ -24,7 +24,7 @@ import numpy as np
 from meanfield.arrays import IntArray
 from meanfield.files.replacing import replace_bytes
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.spectrum.cluster_counts import mean_clusters, mean_maxima
 from meanfield.spectrum.stability import dominant_degree
 from meanfield.studies.corrected_law import constants, corrected_counts, on_nodes

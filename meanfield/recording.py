@@ -16,9 +16,10 @@ from meanfield.carriers import represent, resumed
 from meanfield.carriers.options import FluctuationOptions
 from meanfield.engines.threads import one_blas_thread
 from meanfield.observables import chosen_observables
+from meanfield.problem_facts import growth_rates_in_attributes
 from meanfield.runfile import Config, ConfigError
 from meanfield.runfile.config import check_continues
-from meanfield.runs import Run, growth_rates_in_attributes
+from meanfield.runs import Run
 from meanfield.simulation import Evolution, Record, evolve, is_one_cluster
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, ended_by, is_cut_short

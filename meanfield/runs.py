@@ -10,7 +10,7 @@ import math
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +19,18 @@ from numpy.typing import ArrayLike
 
 from meanfield.arguments import checked
 from meanfield.arrays import Axes, FloatArray, ModalArray
-from meanfield.described import Facts, ResultBase, data_frame
+from meanfield.described import ResultBase, data_frame
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.names import VIEWS
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import visible_counts
-from meanfield.problem import STILL, TERMS, Problem
+from meanfield.problem import Problem
+from meanfield.problem_facts import growth_rates_in_attributes, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
-from meanfield.spectrum.stability import growth_rate_max, growth_rates
-from meanfield.spectrum.time_units import paper_time_factor, unit_length
-from meanfield.stages import Stage
+from meanfield.spectrum.stability import growth_rate_max
+from meanfield.spectrum.time_units import unit_length
 from meanfield.status import COMPLETED, is_finished
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ KEEP_STATES = (
 """What to do where the states of a run are missing."""
 
 # Stages that reports list one by one.
-_MOST_STAGES = 6
 
 NO_RATES = (
     "no rates: closed forms need a sphere, one attention alone, no layers, and heads that turn "
@@ -488,80 +487,6 @@ def stored_state(run: Run, save: int) -> Density | Measure:
             f"the state at t = {run.time[save]:g} was not kept or not loaded: {KEEP_STATES}."
         )
     return measure
-
-
-def problem_attributes(problem: Problem) -> dict[str, Any]:
-    """Facts of a problem that files and figures carry."""
-    of, alone = problem.attention, problem.unlabelled
-    has_rates = (
-        alone.is_isotropic
-        and not problem.has_rotary
-        and not alone.terms
-        and problem.layering.keeps_time
-    )
-    return {
-        "manifold": problem.manifold.name,
-        "kernel": _kernel_name(problem),
-        "heads": len(of.heads) if of else 0,
-        "normalization": problem.normalization,
-        "beta": problem.beta,
-        "normalized": problem.flow.normalized,
-        "strength": problem.flow.strength,
-        "diffusivity": problem.flow.diffusivity,
-        "paper_time_factor": paper_time_factor(problem),
-        "growth_rate_max": growth_rate_max(problem) if has_rates else math.nan,
-        "initial": problem.initial.name,
-        **format_parts(problem),
-    }
-
-
-def _kernel_name(problem: Problem) -> str:
-    """Name of the kernel; "none" of own terms without attention."""
-    if problem.own_terms and problem.attention == STILL:
-        return "none"
-    return "exponential" if problem.attention else problem.own_kernel.name
-
-
-def facts_of(problem: Problem) -> Facts:
-    """Facts of a problem."""
-    return Facts.of(problem_attributes(problem))
-
-
-def format_parts(problem: Problem) -> dict[str, str]:
-    """Parts of the problem besides plain attention, by name."""
-    parts = {
-        "mask": "" if problem.mask == "none" else str(problem.mask),
-        "terms": ", ".join(
-            [name for name in TERMS if getattr(problem, name) is not None]
-            + [each.name for each in problem.own_terms if each.is_users]
-        ),
-        "functions": ", ".join(name for name, _, _ in problem.time_functions),
-        "layers": "" if problem.layers is None else problem.layers.summary,
-        "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
-        "stages": _format_stages(problem.stages)
-        if problem.random is None
-        else problem.random.summary,
-    }
-    return {name: words for name, words in parts.items() if words}
-
-
-def _format_stages(stages: Sequence[Stage]) -> str:
-    """How many stages there are, and what changes in the first of them."""
-    if not stages:
-        return ""
-    text = "; ".join(_ended(stage) for stage in stages[:_MOST_STAGES])
-    return f"{len(stages)} stages: {text}{'; ...' if len(stages) > _MOST_STAGES else ''}"
-
-
-def _ended(stage: Stage) -> str:
-    names = [each.name for each in fields(stage)[1:] if getattr(stage, each.name) is not None]
-    changed = f"{' and '.join(names)} changed" if names else "nothing changed"
-    return changed if stage.end is None else f"{changed} until {stage.end:g}"
-
-
-def growth_rates_in_attributes(problem: Problem) -> FloatArray:
-    """Growth rates that a run stores: by degree, or degree 0 alone where degrees are coupled."""
-    return growth_rates(problem) if problem.is_isotropic else np.zeros(1)
 
 
 def collect(

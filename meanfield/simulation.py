@@ -34,7 +34,8 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
-from meanfield.runs import observed, problem_attributes
+from meanfield.problem_facts import problem_attributes
+from meanfield.runs import observed
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import ended_by

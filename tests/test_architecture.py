@@ -28,7 +28,7 @@ FLOORS = [
     "fields",
     "observables spectrum",
     "carriers stationary",
-    "snapshot",
+    "problem_facts snapshot",
     "runs trajectory",
     "simulation",
     "finite",

@@ -16,7 +16,8 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError, not_written, replace_bytes
-from meanfield.runs import Run, collect, padded, problem_attributes
+from meanfield.problem_facts import problem_attributes
+from meanfield.runs import Run, collect, padded
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
 from meanfield.store import recorder

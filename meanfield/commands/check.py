@@ -24,11 +24,12 @@ from meanfield.finite.covariance import covariance_bytes
 from meanfield.finite.fluctuations import settings_of
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
+from meanfield.problem_facts import format_parts
 from meanfield.recording import evolution_of
 from meanfield.results.report import facts
 from meanfield.results.truncation import truncation_summary
 from meanfield.runfile import Config, load_config
-from meanfield.runs import NO_RATES, format_parts
+from meanfield.runs import NO_RATES
 from meanfield.simulation import evolve
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max
 from meanfield.terms.frequencies import GivenFrequencies

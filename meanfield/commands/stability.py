@@ -15,8 +15,8 @@ from meanfield.arrays import FloatArray
 from meanfield.commands.answers import answer
 from meanfield.commands.problem_options import problem_of
 from meanfield.problem import Problem
+from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
-from meanfield.runs import problem_attributes
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator

@@ -23,7 +23,7 @@ from meanfield.figures.view import look
 from meanfield.figures.view.pack import coded_points, header_of, plain, quantised
 from meanfield.measures import Density
 from meanfield.observables.clusters import visible_counts
-from meanfield.runs import facts_of
+from meanfield.problem_facts import facts_of
 from meanfield.simulation import Evolution
 from meanfield.snapshot import Snapshot
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
-from meanfield.runs import problem_attributes
 from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.spectrum.token_prediction import TokenPrediction
 from meanfield.studies.count_law import CountLaw

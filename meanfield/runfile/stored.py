@@ -17,6 +17,7 @@ from meanfield.carriers import Options
 from meanfield.laws.initial import InitialLaw, from_density, from_labels, from_points
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
+from meanfield.problem_facts import problem_attributes
 from meanfield.runfile.document import stored_document
 from meanfield.runfile.problems import staged_problem, without_files
 from meanfield.runfile.python_file import Folder
@@ -25,7 +26,7 @@ from meanfield.runfile.sections import (
     initial_law,
 )
 from meanfield.runfile.written import written
-from meanfield.runs import Run, problem_attributes
+from meanfield.runs import Run
 from meanfield.spaces import Manifold
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import KERNELS

@@ -29,7 +29,7 @@ from meanfield.laws.initial import from_points
 from meanfield.observables.clusters import Clusters, cluster_radius, clusters
 from meanfield.papers.two_clusters import two_cluster_time
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.simulation import Evolution, evolve
 from meanfield.spaces import MANIFOLDS
 from meanfield.studies.ensemble import run_tokens

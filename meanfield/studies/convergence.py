@@ -31,7 +31,7 @@ from meanfield.files.replacing import OutputError
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.simulation import timing
 from meanfield.spectrum.stability import growth_rate_max, onset_time
 from meanfield.studies.convergence_results import ConvergenceStudy

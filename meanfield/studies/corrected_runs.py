@@ -13,7 +13,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.described import Rows, StudyResult, array, grid_columns, plot_method
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.spectrum.stability import growth_rates
 from meanfield.studies.corrected_law import (
     BLOCK,

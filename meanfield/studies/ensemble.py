@@ -45,7 +45,7 @@ from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.cluster_counts import mean_clusters
 from meanfield.spectrum.stability import onset_time

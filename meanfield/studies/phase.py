@@ -24,7 +24,7 @@ from meanfield.arrays import FloatArray
 from meanfield.described import Array, ResultBase, StudyResult, plot_method
 from meanfield.files.replacing import OutputError
 from meanfield.problem import Problem
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.spaces import named_space
 from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.stationary.bordered import ContinuationError

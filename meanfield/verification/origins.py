@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from meanfield.runs import growth_rates_in_attributes, problem_attributes
+from meanfield.problem_facts import growth_rates_in_attributes, problem_attributes
 from meanfield.store.output_file import seal_of
 from meanfield.store.result_hash import result_hash, run_results
 from meanfield.verification.checked_run import CheckedRun

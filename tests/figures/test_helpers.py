@@ -25,7 +25,7 @@ from meanfield.figures.draw.prediction import _mean
 from meanfield.figures.draw.sphere import place_label, token_style
 from meanfield.figures.draw.style import facts_title, power_of_ten, shades
 from meanfield.figures.view.pack import quantised
-from meanfield.runs import facts_of
+from meanfield.problem_facts import facts_of
 
 EAST, UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 LATE = np.array([0.0, 1.0, 1e60, 1e120])

@@ -11,7 +11,7 @@ import meanfield as mf
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density
-from meanfield.runs import problem_attributes
+from meanfield.problem_facts import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.store import recorder, run_writer
 from meanfield.store.output_file import LostOutputError, OutputFile

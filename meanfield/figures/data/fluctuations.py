@@ -16,7 +16,8 @@ from meanfield.bases.coordinates import coordinates
 from meanfield.figures.data.saved_times import Frame, frame, is_logarithmic, part
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Measure
-from meanfield.runs import Run, facts_of
+from meanfield.problem_facts import facts_of
+from meanfield.runs import Run
 
 USUAL_TOKENS = 1000
 """N where nobody says how many."""

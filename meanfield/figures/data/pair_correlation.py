@@ -10,7 +10,7 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.described import Facts
 from meanfield.papers.pair_correlation import CLOSURES, pair_basis, second_moments_of
 from meanfield.papers.pair_correlation_study import PairCorrelation
-from meanfield.runs import facts_of
+from meanfield.problem_facts import facts_of
 
 _ANGLES = 361
 # Times that have room beside each other, and degrees above which nothing is to be seen.

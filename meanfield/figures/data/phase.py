@@ -8,7 +8,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.described import Facts
-from meanfield.runs import facts_of
+from meanfield.problem_facts import facts_of
 from meanfield.stationary.branches import Branch
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 

@@ -11,7 +11,7 @@ from meanfield.described import Facts
 from meanfield.figures.data.projections import Mollweide, Projection
 from meanfield.figures.data.sphere import pixels
 from meanfield.problem import Problem
-from meanfield.runs import facts_of
+from meanfield.problem_facts import facts_of
 from meanfield.spaces.manifold import Manifold
 from meanfield.spectrum.stability import (
     critical_diffusivity,
