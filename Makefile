@@ -24,6 +24,8 @@ BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
 SLICES := 16
+# Tests start hundreds of processes, each of which would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # The number of commits says which; SLICE=3/16 chooses another one.
 SLICE ?= $(shell expr $$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SLICES))/$(SLICES)
 # Wheels of everything else; the package itself from this folder.
