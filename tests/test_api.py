@@ -76,6 +76,7 @@ def test_file_of_something_else_is_not_gone_on_with(tmp_path):
     assert mf.load(path).problem == warmer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["memory", "file"])
 def test_what_ends_a_run_early_hands_over_the_run_so_far(keep, tmp_path):
     """Hours would be lost with an interrupt."""
@@ -108,6 +109,7 @@ def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path):
     assert mf.load(path).status == failed.value.run.status  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path):
     """A run would go on for ever, or a resumed one step on."""
 
@@ -229,6 +231,7 @@ def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
         assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(tmp_path, caplog):
     """That the run file in it cannot be run would show months later."""
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(2 * s), beta=2.0), mf.USA)

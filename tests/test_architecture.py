@@ -246,6 +246,7 @@ def test_first_names_are_few_and_there():
     assert 50 <= len(listed) <= 65
 
 
+@pytest.mark.slow
 def test_topics_open_at_first_use():
     """`mf.papers` would be there only after something else had imported it."""
     code = (
@@ -286,6 +287,7 @@ def test_all_names_load_nothing_heavy():
     assert not loaded("from meanfield import *") & set(heavy.split())
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_without_flags_for_the_arithmetic():
     """Each copy of a kernel would be contracted or reordered in its own way, in its own process."""
     flags = {"fastmath", "contract", "reassoc", "fast"}

@@ -128,6 +128,7 @@ CASES: dict[str, tuple[mf.Problem, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_resumed_runs_are_the_same_to_the_bit(case, tmp_path):
     """A run that was interrupted inside a stage, or at its end, would go on elsewhere."""

@@ -317,6 +317,7 @@ def test_free_energy_against_the_flow_ends_the_run():
     assert not np.array_equal(plain.moments, stiff.moments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("representation", ["density", "particles"])
 def test_end_out_of_reach_ends_the_run(representation):
     """Strong repulsion takes 1e19 steps to t = 1; the run would go on for minutes, or for ever."""

@@ -123,6 +123,7 @@ def failed(run: Run) -> set[str]:
     return {check.name for check in verify(run).failed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "tokens"])
 def test_what_was_altered_is_found(name, request):
     """Numbers of another run would count as sound."""
@@ -268,6 +269,7 @@ def test_under_resolved_density_fails(density):
     assert failed(replace(density, diagnostics=density.diagnostics | {"tail": tail})) == {"tail"}
 
 
+@pytest.mark.slow
 def test_file_of_a_run_has_its_hash(tmp_path, density):
     """A run that was loaded would be checked less than one in memory, or not against its hash."""
     density.save(tmp_path / "run.h5")
@@ -303,6 +305,7 @@ def edited(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Callable[[A
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "factor", "more"),
     [("clusters/count", 1.0, 1.0), ("order_parameter", 1.01, 0.0), ("entropy", 1.1, 0.0)],
@@ -317,6 +320,7 @@ def test_edited_observables_are_found(edited, name, factor, more):
     assert edited(lambda file: None) == {"seal", "hash"}
 
 
+@pytest.mark.slow
 def test_states_that_do_not_follow_are_found(edited):
     """States that agree with all that is stored of them would pass as an evolution."""
 
@@ -357,6 +361,7 @@ def test_rates_of_motion_are_those_of_sums_over_pairs():
     assert found.torque == pytest.approx(abs(mass @ velocity), **close)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [1.0, -1.0])
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(5)])
 def test_power_grows_no_faster_than_its_rate(space, strength):

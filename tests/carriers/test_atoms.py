@@ -134,6 +134,7 @@ def test_every_merge_of_a_dense_cloud_is_told_once():
     assert sorted(mass.values()) == pytest.approx(sorted(run.measures[-1].mass), abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_meeting_time_is_that_of_a_stiff_reference(flow):
     """Found within a long step, it would be off by a part of it."""

@@ -60,6 +60,7 @@ def test_density_characteristics_atoms_follow_each_other(run):
     ]
 
 
+@pytest.mark.slow
 def test_mass_is_conserved_at_every_hand_over(run):
     """Exactly: weights sum to 1 to rounding."""
     assert np.abs(run.moments[:, 0] - 1.0).max() < 1e-14

@@ -94,6 +94,7 @@ def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask():
     np.testing.assert_allclose(run.moments[-1], alone.moments[-1], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_layers_on_the_sphere_grow_at_half_the_rate():
     """Fields of several layers are made at once, vectors along another axis."""
     law = mf.with_profile(mf.perturbed_uniform([[2, 1, 1e-3]]), 1.0)
@@ -168,6 +169,7 @@ def test_uniform_frequencies_lock_to_the_closed_form():
     assert order == pytest.approx(mf.synchronised_order(spread, 1.0), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_gaussian_tokens_reach_partial_synchrony():
     """Drifting tokens add nothing in the mean over time."""
     spread = mf.Gaussian(0.5)
@@ -193,6 +195,7 @@ def test_tokens_draw_their_frequencies_from_the_law():
     assert (drawn.mean(), drawn.std()) == pytest.approx((1.0, 0.5), abs=0.08)
 
 
+@pytest.mark.slow
 def test_locked_labels_end_the_run_with_what_to_do():
     """Each collapses into a point: no degree resolves that for long."""
     problem = kuramoto(mf.von_mises_fisher(2.0), mf.UniformSpread(0.3))
@@ -324,6 +327,7 @@ def waves(tau: float) -> mf.from_labels:
     return mf.from_labels(lambda label: mf.from_density([1.0, 0.15 * np.exp(1j * tau * label)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [6.702, 9.0])
 def test_waves_between_labels_are_seen(tau):
     """16 labels take waves of 6.702 = 2 pi / h for none, and began with |c_1| = 0.15."""
@@ -336,6 +340,7 @@ def test_waves_between_labels_are_seen(tau):
     assert run.diagnostics["labels"][0] == 144
 
 
+@pytest.mark.slow
 def test_waves_that_meet_the_field_are_those_of_sums():
     """An echo of the start that the kernel pulls at as it comes."""
     problem = kuramoto(waves(6.7), mf.Gaussian(width=1.0))
@@ -381,6 +386,7 @@ def test_numbers_of_labels_in_errors_resolve_the_start():
     assert len(labels.values) == enough
 
 
+@pytest.mark.slow
 def test_more_labels_tell_events_once():
     """A run that begins again would enter its stages twice, or forget one at a saved time."""
     problem = kuramoto(
@@ -455,6 +461,7 @@ def test_advised_frequencies_resolve_waves_until_the_end(until):
     assert errors[count // 5, 1] > allowed
 
 
+@pytest.mark.slow
 def test_advised_number_completes(monkeypatch):
     """Each refusal would advise another number."""
     monkeypatch.setattr("meanfield.carriers.label_counts._MOST_FREQUENCIES", 64)
@@ -467,6 +474,7 @@ def test_advised_number_completes(monkeypatch):
     assert run.observables["order_parameter"][-1] == pytest.approx(exact, abs=6e-3)
 
 
+@pytest.mark.slow
 def test_evaluations_count_what_fewer_labels_took():
     """Work would seem to fall where a run begins again with more labels."""
     problem = kuramoto(mf.perturbed_uniform([[1, 0.3, 0.0]]), mf.Gaussian(width=1.0))

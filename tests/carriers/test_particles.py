@@ -74,6 +74,7 @@ def test_own_kernel_moves_few_tokens_like_the_exponential(d, normalized):
     np.testing.assert_allclose(rates[0], rates[1], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @each("d", [4, 16], normalized=[False, True])
 def test_own_kernels_are_summed_over_pairs_in_any_dimension(d, normalized):
     """Kernels without harmonics were refused; here a sum over all pairs, written out, is solved."""
@@ -122,6 +123,7 @@ def test_steps_stay_within_the_stability_limit(flow, step):
     assert carrier.largest_step(0.0, carrier.state) == pytest.approx(step)
 
 
+@pytest.mark.slow
 def test_tokens_that_have_met_stay_together():
     """On its stability limit the stepper kept them 1e-10 apart at this tolerance."""
     law = mf.from_points([0.0, 1.5])

@@ -145,6 +145,7 @@ def test_three_clusters_stay_for_ever(law):
     assert run.attributes["symmetry"].endswith(": stays so")
 
 
+@pytest.mark.slow
 def test_disturbed_clusters_merge_when_the_theory_says():
     """A disturbance would not break the symmetry, or be of another size."""
     points = mf.from_points(TRIANGLE)
@@ -159,6 +160,7 @@ def test_disturbed_clusters_merge_when_the_theory_says():
     assert abs((times[0] - times[1]) / (np.log(1e3) * lifetime) - 1.0) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("manifold", "points"), [(SPHERE, OCTAHEDRON), (SPHERE, TETRAHEDRON), (mf.Sphere(4), CROSS)]
 )
@@ -193,6 +195,7 @@ def test_uniform_start_of_a_head_stays_antipodal():
     assert np.abs(run.moments[-1, 2]) > 0.1 and np.abs(run.moments[:, 1::2]).max() == 0.0
 
 
+@pytest.mark.slow
 def test_tokens_under_layers_stay_symmetric():
     """Layers would break what their flow keeps."""
     layers = mf.Layers(step=0.5, count=400, placement="pre")
@@ -202,6 +205,7 @@ def test_tokens_under_layers_stay_symmetric():
     assert np.abs(last.points - CROSS).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_resumed_run_is_the_same(tmp_path):
     """What goes on from a file would have lost its symmetry."""
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)

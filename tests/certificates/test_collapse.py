@@ -10,6 +10,7 @@ from meanfield.certificates.collapse import arc_length, least_cosine
 CIRCLE = mf.Circle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_arcs_are_no_longer_than_those_of_two_clusters(flow):
     """Random masses in an arc of 2.5, at saved times and at the time that is proved."""

@@ -79,6 +79,7 @@ def test_check_tells_that_nothing_will_happen(check):
     assert "note" not in check(*uniform, *PARTICLES, "representation.tokens=30")
 
 
+@pytest.mark.slow
 def test_check_tells_what_a_larger_degree_costs(check):
     """One who has not ten times as long would send a density to degree 1,023."""
     auto = ["--set", "problem.manifold=sphere", "--set", "initial.modes=[[1, 0, 0.1]]"]
@@ -110,6 +111,7 @@ def test_check_foresees_a_failure(check, monkeypatch):
     assert told.startswith("the run would fail: under-resolved: spectral tail ")
 
 
+@pytest.mark.slow
 def test_long_runs_are_extrapolated_by_what_is_known(check):
     """A run of hours would look like one of seconds, or atoms that reach any end like days."""
     told = check(*PARTICLES, "representation.tokens=20", "--set", "time.end=1e6")["time"]

@@ -26,6 +26,7 @@ def distances(path):
     return read_result(path, "comparison").distances
 
 
+@pytest.mark.slow
 def test_json_is_one_object_with_the_study(config, tmp_path, cli):
     """A program that reads the output would find other keys, shapes or numbers than promised."""
     figure = tmp_path / "figure.png"

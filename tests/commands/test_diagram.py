@@ -17,6 +17,7 @@ def diagram(path, *options, workers="1"):
     return main(["diagram", *SMALL, "-o", str(path), "--quiet", "--workers", workers, *options])
 
 
+@pytest.mark.slow
 def test_file_and_json_hold_what_python_gives(tmp_path, cli):
     """Times, betas or facts would be lost on the way; a figure and `info` would fail."""
     path, figure = tmp_path / "d.h5", tmp_path / "d.png"
@@ -33,6 +34,7 @@ def test_file_and_json_hold_what_python_gives(tmp_path, cli):
     assert cli.json("info", path)["kind"] == "diagram"
 
 
+@pytest.mark.slow
 def test_resuming_gives_what_is_asked_for_at_once(tmp_path):
     """Replicas would be counted twice, or draw other numbers in other processes."""
     grown, whole = tmp_path / "grown.h5", tmp_path / "whole.h5"

@@ -53,6 +53,7 @@ def test_keys_of_a_run_are_said_to_be_unused(config, cli):
     assert "does not use" not in cli.err
 
 
+@pytest.mark.slow
 def test_resume_runs_only_what_is_missing(config, tmp_path, monkeypatch):
     """An interrupted ensemble would start from the beginning, or lose what it had."""
     monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 1)
@@ -146,6 +147,7 @@ def test_other_commands_still_need_a_time(config, cli):
     assert "[time] is missing" in cli.refused("run", config)
 
 
+@pytest.mark.slow
 def test_plot_is_drawn(config, tmp_path):
     """The figure would be missing, or come only after the runs were paid for."""
     assert ensemble(config, "--plot", str(tmp_path / "figure.txt")) == 2

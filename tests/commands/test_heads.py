@@ -39,6 +39,7 @@ def heads(config, monkeypatch):
     return Path(config.name)
 
 
+@pytest.mark.slow
 def test_run_of_heads_is_told_as_what_it_is(heads, cli):
     """A figure or a table would show a kernel and rates that there are not."""
     told = cli.facts("check", heads)
@@ -62,6 +63,7 @@ def test_run_of_heads_is_told_as_what_it_is(heads, cli):
     assert "the run has no energy" in cli.refused("plot", "small.h5", "--kind", "energy")
 
 
+@pytest.mark.slow
 def test_run_of_heads_goes_on_with_the_same_heads_only(heads, cli):
     """A run would go on with other weights than it began with."""
     cli("run", heads, "--quiet")
@@ -86,6 +88,7 @@ def test_file_of_an_earlier_version_tells_its_normalization(heads, cli):
     assert mf.load("small.h5").problem.flow == mf.SA
 
 
+@pytest.mark.slow
 def test_heads_on_the_sphere_run(heads, cli):
     """The commands would know the circle alone."""
     matrices = "[[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0, 0.5, -0.7]]"
@@ -105,6 +108,7 @@ def test_heads_of_init_work_once_they_are_no_comments(heads, cli):
     assert head == mf.Head(1.0, 1.0, [[0.8, -0.6], [0.6, 0.8]], beta=2.0)
 
 
+@pytest.mark.slow
 def test_compare_and_ensemble(heads, cli):
     """Tokens are compared with a density of any heads; clusters are counted on a known clock."""
     heads.write_text(heads.read_text() + "[compare]\ntokens = [5, 20]\nruns = 2\n")

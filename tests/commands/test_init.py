@@ -16,6 +16,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_init_then_run_works_as_it_is(cli):
     """The first run of a new user would fail."""
     assert cli("init") == "run.toml: now try `meanfield run run.toml`.\n"

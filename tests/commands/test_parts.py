@@ -42,6 +42,7 @@ def words(name, config):
 STUDIES = ("compare", "ensemble", "diagram", "phase", "predict", "sweep")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_parts_collect_to_the_study_of_one_process(config, tmp_path, cli, name):
     """A member would be made twice or never, draw other numbers, or go to another place."""
@@ -63,6 +64,7 @@ def test_parts_collect_to_the_study_of_one_process(config, tmp_path, cli, name):
     assert digest(path) == digest(whole)
 
 
+@pytest.mark.slow
 def test_more_parts_than_members(config, tmp_path, cli):
     """Tasks without a member would fail, or leave a part that nobody can collect."""
     given = (*words("ensemble", config), "--runs", 1, "-o", tmp_path / "x.h5")
@@ -115,6 +117,7 @@ def test_part_that_is_none_is_refused(text, environment, message):
         part_of(text, environment)
 
 
+@pytest.mark.slow
 def test_parts_of_other_studies_are_refused(config, tmp_path, cli):
     """Results of two studies would be mixed, or results would be lost."""
     path = tmp_path / "x.h5"

@@ -139,6 +139,7 @@ def test_grid_through_zero_meets_it():
     assert inverse_temperatures([-0.3, 0.6, 10.0])[3] == 0.0
 
 
+@pytest.mark.slow
 @together(
     ("line", "message"),
     [
@@ -180,6 +181,7 @@ def test_branch_that_cannot_be_followed_is_one_line(cli, monkeypatch):
     assert said == "meanfield: lost at D = 0.1 after 7 points\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("range_of_beta", ["2", "1 3 3"])
 def test_plot_is_a_figure_beside_the_answer(answer, tmp_path, range_of_beta):
     """--plot would write nothing, or change what is printed."""
@@ -188,6 +190,7 @@ def test_plot_is_a_figure_beside_the_answer(answer, tmp_path, range_of_beta):
     assert figure.read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_drawn_branch_goes_beyond_the_transition(answer, monkeypatch, tmp_path):
     """The jump would be marked where the figure has no branch."""
     from meanfield.figures.draw import bifurcation

@@ -27,6 +27,7 @@ def test_list_has_every_kind_and_its_manifold():
         assert lines[place + 1] == f"  {STUDIES[name]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "begin"), [("f.png", b"\x89PNG"), ("f.gif", b"GIF89a")])
 def test_output_is_written_and_named(name, begin, output, cli):
     """A script would not find the file, or find progress in the way."""
@@ -48,6 +49,7 @@ def test_mistakes_are_one_line(words, line, output, cli):
     assert line in cli.refused("plot", output, *words.split())
 
 
+@pytest.mark.slow
 def test_study_is_drawn(tmp_path, cli):
     """Only the command that made an ensemble could draw it."""
     found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=60, runs=2)

@@ -32,6 +32,7 @@ def options(*arguments):
     return parser().parse_args(["compare", "x.toml", *arguments])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("same_threads")
 def test_no_more_processes_than_tasks():
     """Processes would be started for nothing, and get a smaller share of the threads."""
@@ -48,6 +49,7 @@ def test_one_place_is_chosen(config, cli):
     assert "--scheduler: not allowed with argument --workers" in said
 
 
+@pytest.mark.slow
 def test_cluster_that_is_not_there_is_told(config, cli, monkeypatch):
     """The density would be run first, or an output be left behind."""
     pytest.importorskip("distributed")
@@ -112,6 +114,7 @@ def test_interrupt_leaves_a_file_and_one_line(cluster, config):
     assert "interrupted with" in read_result(path, "comparison").attributes["status"]
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_before_processes_start(monkeypatch):
     """Each process would compile them, all at once."""
     from meanfield.commands import compile

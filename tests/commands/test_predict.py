@@ -183,6 +183,7 @@ def test_processes_are_started_where_runs_are_long():
     )
 
 
+@pytest.mark.slow
 def test_file_of_runs_gives_the_same_prediction(cli, tmp_path, monkeypatch):
     """Runs that a file keeps would be others, or grow into others."""
     monkeypatch.undo()

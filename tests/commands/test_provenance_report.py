@@ -75,6 +75,7 @@ def test_sessions_add_up(tmp_path, cli):
     assert f"changed      from t = 0.8 on: threads {before} -> {before + 1}\n" in block
 
 
+@pytest.mark.slow
 def test_run_that_goes_on_has_no_hash(tmp_path, monkeypatch, cli):
     """A file that is being written would be called changed, or keep the hash of its last stop."""
     config, output = tmp_path / "x.toml", tmp_path / "x.h5"

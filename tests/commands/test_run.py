@@ -22,6 +22,7 @@ def run(config, *options):
     return main(["run", str(config), *options])
 
 
+@pytest.mark.slow
 def test_run_writes_beside_the_run_file_and_says_so(config, cli):
     """The user would not find the result."""
     output = config.with_suffix(".h5")
@@ -37,6 +38,7 @@ def test_run_writes_beside_the_run_file_and_says_so(config, cli):
     assert cli.quiet("run", config, "--quiet", "--resume") == ""
 
 
+@pytest.mark.slow
 def test_rule_that_ended_a_run_is_named(config, cli):
     """A run that ends at t = 9 of 20 looks like one that was cut off."""
     rule, output = "stopped: one_cluster", config.with_suffix(".h5")
@@ -99,6 +101,7 @@ def test_mistake_is_status_2_before_anything_is_written(config, line, cli):
     assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
 
+@pytest.mark.slow
 def test_under_resolved_run_fails_and_keeps_what_is_valid(config, cli):
     """A run would go on with garbage, or throw away what was good."""
     output, other = config.with_suffix(".h5"), config.with_name("finer.h5")
@@ -159,6 +162,7 @@ def test_lock_of_a_dead_process_is_no_lock(config):
         pass
 
 
+@pytest.mark.slow
 def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config):
     """A user's kernel would be another one than the file says."""
     (config.parent / "k.py").write_text("def f(s):\n    return 1.0 + 0.8 * s\n")
@@ -170,6 +174,7 @@ def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config):
     assert np.abs(load(first).moments - load(second).moments).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_large_run_file_fits_the_output(config):
     """An attribute of more than 64 KiB would break the file."""
     config.write_text(

@@ -21,6 +21,7 @@ def run(config, *options):
     return main(["run", str(config), "--quiet", *options])
 
 
+@pytest.mark.slow
 def test_file_holds_what_the_function_finds(config):
     """Of the same problem at the same times; read, saved and shown again."""
     assert run(config) == 0
@@ -49,6 +50,7 @@ def test_file_holds_what_the_function_finds(config):
     assert plain.attributes["result_hash"] == made.attributes["result_hash"]
 
 
+@pytest.mark.slow
 def test_python_doors_have_them_too(config, tmp_path):
     """In memory, in a file, and of a run file: the same."""
     made = mf.run(config)
@@ -63,6 +65,7 @@ def test_python_doors_have_them_too(config, tmp_path):
         mf.simulate(made.problem, until=1.0, fluctuations=0)
 
 
+@pytest.mark.slow
 def test_info_and_check_tell_of_them(config, cli):
     """The size before, the numbers after."""
     told = cli("check", config, "--set", "fluctuations.max_degree=50")
@@ -85,6 +88,7 @@ def stored(config):
     return made.fluctuations
 
 
+@pytest.mark.slow
 def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys):
     """--resume finds them, once; of a longer run again; of other tokens without work."""
     shown = command.with_progress
@@ -114,6 +118,7 @@ def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys)
     assert known is not None and known.tokens == 50
 
 
+@pytest.mark.slow
 def test_run_to_clusters_says_up_to_when(config, capsys):
     """Later rows are NaN, and never silently so."""
     options = ["--set", "time.end=4", "--set", "fluctuations.max_degree=40"]

@@ -57,6 +57,7 @@ def test_extremes_are_printed_without_a_warning(answer, cli, line):
     answer(line)
 
 
+@pytest.mark.slow
 @together(
     ("line", "message"),
     [
@@ -105,6 +106,7 @@ def of_heads(folder, value):
     return path
 
 
+@pytest.mark.slow
 def test_heads_that_turn_are_rotating_waves(answer, cli, tmp_path):
     """Complex eigenvalues would be lost between the operator and its reader."""
     path, figure = of_heads(tmp_path, "[[0.8, -0.6], [0.6, 0.8]]"), tmp_path / "x.png"

@@ -67,6 +67,7 @@ def test_closed_streams_are_quiet(folder, line, status, environment):
     assert (done.returncode, done.stderr) == (status, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 # Few characters, which end in the buffer, and many; JSON is as many.
@@ -94,6 +95,7 @@ def test_run_goes_on_without_anyone_listening(folder, streams, tmp_path):
     assert load(output).status == "completed"
 
 
+@pytest.mark.slow
 def test_characters_that_an_encoding_lacks_are_escaped(folder):
     """A title would be a traceback on an old terminal."""
     done = shell(folder, "meanfield info run.h5 | head -1", PYTHONIOENCODING="ascii")

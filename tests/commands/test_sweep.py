@@ -35,6 +35,7 @@ def hashes(folder):
     return [member.result_hash for member in mf.load_sweep(folder).members]
 
 
+@pytest.mark.slow
 def test_members_are_the_runs_of_the_product(config, tmp_path, capsys):
     """A value would go to another member; arrays, table or a figure would not be the runs'."""
     folder, figure = tmp_path / "x", tmp_path / "x.png"
@@ -63,6 +64,7 @@ def test_members_are_the_runs_of_the_product(config, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1].startswith("001.h5,1.0,softmax,2.0,nan,")
 
 
+@pytest.mark.slow
 def test_lazy_dataset_reads_runs_when_they_are_computed(config, tmp_path, monkeypatch):
     """A dataset of thousands of runs would open them all, or hold other numbers."""
     folder, opened = tmp_path / "x", []
@@ -96,6 +98,7 @@ class Elsewhere(Executor):
         return done
 
 
+@pytest.mark.slow
 def test_other_processes_make_the_same(config, tmp_path, monkeypatch):
     """A task would hold the whole product, or what it makes depend on where that is."""
     monkeypatch.chdir(tmp_path)
@@ -136,6 +139,7 @@ def test_resuming_runs_what_is_missing(config, tmp_path):
     assert mf.load_sweep(folder).attributes["sessions"] == 2
 
 
+@pytest.mark.slow
 def test_a_file_of_another_run_is_told(config, tmp_path):
     """A table would give values at parameters that they are not of."""
     folder = tmp_path / "x"
@@ -261,6 +265,7 @@ def test_another_sweep_is_neither_replaced_nor_continued(
     assert (folder / "sweep.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_overwriting_leaves_no_earlier_run(config, tmp_path):
     """Runs of a larger sweep would stay in the folder; what is no sweep would be written into."""
     folder = tmp_path / "x"

@@ -99,6 +99,7 @@ def test_result_hash_of_atoms(tmp_path, manifold, positions):
     assert _said(tmp_path, RUN, "cold.h5") == _said(tmp_path, RUN, "warm.h5")
 
 
+@pytest.mark.slow
 def test_runs_without_the_compiler(tmp_path):
     """NUMBA_DISABLE_JIT=1, to look for an error with a debugger, would end in a traceback."""
     text = TEXT.format(

@@ -34,6 +34,7 @@ def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path):
     assert second.stderr == ""
 
 
+@pytest.mark.slow
 def test_notice_is_silent_for_kernels_of_others(tmp_path):
     """Users compile functions of their own: not ours to announce."""
     code = "import numba, meanfield.engines.compiled; print(numba.njit(lambda x: x + 1)(1))"

@@ -145,6 +145,7 @@ UNFIT: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", UNFIT)
 def test_kernels_that_do_not_fit_are_ignored(installed: Installation, what: str) -> None:
     """Code of another compiler or a damaged file would give wrong numbers, or a crash."""
@@ -153,6 +154,7 @@ def test_kernels_that_do_not_fit_are_ignored(installed: Installation, what: str)
     assert installed.compilations() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "value"), [("CPU_NAME", "generic"), ("BOUNDSCHECK", 1), ("OPT", 0)]
 )
@@ -164,6 +166,7 @@ def test_settings_of_numba_count(
     assert installed.compilations() == 1
 
 
+@pytest.mark.slow
 def test_processor_must_have_the_features(
     installed: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +176,7 @@ def test_processor_must_have_the_features(
     assert installed.compilations() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "old", "new", "value"),
     [
@@ -201,6 +205,7 @@ def test_literals_count_without_the_source() -> None:
     assert texts[0] != texts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["_rebuild", "_reduce"])
 def test_kernels_work_where_numba_pickles_otherwise(
     installed: Installation, monkeypatch: pytest.MonkeyPatch, name: str

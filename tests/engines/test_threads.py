@@ -197,6 +197,7 @@ def test_interrupt_of_a_compiled_function_is_an_interrupt():
         raise SystemError("another")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before, work, printed",
     [

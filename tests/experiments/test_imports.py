@@ -4,6 +4,7 @@ import ast
 from importlib import import_module
 from pathlib import Path
 
+import pytest
 from parameters import together
 
 ROOT = Path(__file__).parents[2]
@@ -13,6 +14,7 @@ SCRIPTS = sorted(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @together("path", SCRIPTS)
 def test_names_that_a_script_imports_are_there(path):
     """A name that has moved would be missed weeks later."""

@@ -92,6 +92,7 @@ def test_distributions_are_those_asked_for():
     assert heights == pytest.approx([0.01, 0.1, 0.9, 0.99, 1.0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_one_point_alone_can_be_drawn(tmp_path):
     """A glance at the first ensemble would fail, or a file of an unknown kind be written."""
     save_law_plot(points()[:1], tmp_path / "law.png", title="one")

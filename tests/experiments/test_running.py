@@ -121,6 +121,7 @@ def test_list_works_from_any_folder(tmp_path):
         assert done.returncode == 0 and not done.stderr
 
 
+@pytest.mark.slow
 @together("name", running().experiments())
 def test_experiment_follows_the_protocol(name):
     """`python experiments --list` or NAME would end in a traceback, weeks later."""

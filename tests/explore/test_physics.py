@@ -31,6 +31,7 @@ def test_rates_are_those_of_theory():
     assert found["critical_diffusivity"] == mf.critical_diffusivity(problem)
 
 
+@pytest.mark.slow
 def test_frames_are_those_of_the_run():
     """The page would show another run, or other tokens, than the package makes."""
     found = messages(Setting(beta=4.0, tokens=30, seed=3))

@@ -39,6 +39,7 @@ def test_many_damaged_files_are_refused_or_right(name, mangler, reader, survived
     survived("damaged files", what, ends.total(), **ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["particles", "comparison"])
 def test_file_cut_at_every_length_near_its_end_is_refused_or_right(name, reader, survived):
     """A copy that stopped just before its end would be read as if it were whole."""

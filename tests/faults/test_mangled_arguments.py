@@ -163,6 +163,7 @@ def test_odd_settings_are_refused(command, commands, files, survived):
     survived("mangled command lines", "--set", cases, refused=cases)
 
 
+@pytest.mark.slow
 @together(
     "words",
     [

@@ -30,6 +30,7 @@ def count(made, some):
     return ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "every"), [("density", 41), ("comparison", 19)])
 def test_wrong_contents_are_never_a_traceback(name, every, reader, survived):
     """A file that another program changed would end in a traceback, or a hang."""
@@ -123,6 +124,7 @@ KINDS = {
 PLACES = ("nothing", "folder", "pipe", "link to nothing", "link to itself", "link to a device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "ensemble"])
 def test_what_is_no_file_of_ours_is_refused(name, reader, survived):
     """A wrong name would be a traceback, a hang, or a foreign file overwritten."""

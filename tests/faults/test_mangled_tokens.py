@@ -157,6 +157,7 @@ def test_tokens_of_any_form_are_taken(what, tmp_path):
     assert load(tmp_path, *TAKEN[what]) == "valid"
 
 
+@pytest.mark.slow
 def test_predict_says_the_same_of_what_holds_no_tokens(commands, tmp_path, survived):
     """The option would show a traceback where the run file does not."""
     file = tmp_path / "tokens.npy"

@@ -97,6 +97,7 @@ def test_mangled_files_end_in_one_line(load, mangler, how, names, survived):
     survived("mangled input", f"run files: {mangler}", load.ends.total(), **load.ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [everyday, pytest.param(thorough, marks=pytest.mark.slow)], ids=["few", "many"]
 )
@@ -207,6 +208,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "check", "compare", "ensemble"])
 def test_what_is_no_run_file_ends_in_one_line(commands, command, tmp_path, survived):
     """A wrong name would be a traceback, or wait for ever."""

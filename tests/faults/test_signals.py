@@ -247,6 +247,7 @@ def failures(run, count, seed):
     return Counter(failed(run, rng.randrange(calls), kinds[i % 3]) for i in range(count))
 
 
+@pytest.mark.slow
 def test_few_failures_leave_a_whole_file(run, survived):
     """A computer that is short of memory would cost what was computed."""
     survived("exceptions", "in any function: noisy particles", 2, **failures(run, 2, 1))

@@ -109,6 +109,7 @@ def test_velocity_and_divergence_are_those_that_move_a_density():
     assert np.abs(change + divergence).max() < 1e-7
 
 
+@pytest.mark.slow
 def test_a_corner_that_no_density_resolves_ends_the_run():
     """The tail of a Lipschitz field falls as k^-2: never silently wrong."""
     corner = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, -0.2))

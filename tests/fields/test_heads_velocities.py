@@ -225,6 +225,7 @@ def test_sharp_scores_that_prefer_directions(shape, normalization, verified):
         verified("independent methods", "sharp anisotropic heads, circle", error, 2e-12)
 
 
+@pytest.mark.slow
 def test_sharp_scores_that_prefer_directions_of_the_sphere(verified):
     """The same on the sphere at beta |B| = 30: a table of rank one, the worst of them."""
     points = np.random.default_rng(9).normal(size=(1000, 3))

@@ -106,6 +106,7 @@ def scaled_run(flow: mf.Flow, scale: float, representation: str, until: float) -
     return mf.simulate(problem, until=until, save=[until], representation=representation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("representation", ["density", "characteristics", "particles", "auto"])
 def test_softmax_flow_does_not_depend_on_the_scale_of_its_kernel(representation):
     """At 1e-15 all of Z was below its floor; powers of two change no bit, but of energies."""
@@ -116,6 +117,7 @@ def test_softmax_flow_does_not_depend_on_the_scale_of_its_kernel(representation)
         assert np.array_equal(dissipation, 2.0**k * ends[0].diagnostics["energy_dissipation"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [-50, 60])
 @pytest.mark.parametrize("representation", ["density", "particles"])
 def test_scale_of_a_kernel_is_a_unit_of_time(representation, exponent):

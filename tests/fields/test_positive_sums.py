@@ -68,6 +68,7 @@ def sphere_order(beta: float, concentration: float, until: float) -> float:
     return float(mass @ np.cos(end.y[:, -1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("representation", ["auto", "characteristics", "density"])
 @pytest.mark.parametrize(("beta", "concentration"), [(-10, 20), (-15, 0.5), (-20, 5), (-40, 20)])
 def test_lost_partition_on_the_circle(beta, concentration, representation):
@@ -84,6 +85,7 @@ def test_lost_partition_on_the_circle(beta, concentration, representation):
     assert (representation, concentration) != ("density", 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "concentration"), [(-10, 5), (-15, 20), (-40, 0.5)])
 def test_lost_partition_on_the_sphere(beta, concentration):
     """As on the circle; nodes are too many for sums over pairs, so that it ends."""

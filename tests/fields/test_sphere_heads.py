@@ -133,6 +133,7 @@ def test_right_hand_side_of_polynomials_is_free_of_aliasing():
     assert np.abs(coarse - packing.resize(fine, 4)).max() < 1e-14
 
 
+@pytest.mark.slow
 def test_row_scale_keeps_digits_where_the_score_is_small():
     """Scaled by e^{-r_1}, all digits of a direction with |S^T x| = 0 would be rounding."""
     points = SPHERE.random_points(100, np.random.default_rng(5))
@@ -150,6 +151,7 @@ def test_row_scale_keeps_digits_where_the_score_is_small():
     assert np.abs(partition - sums).max() < 16 * EPS * np.exp(table.scale.log_peak(*values))
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_a_bit():
     """Runs would not repeat on another machine."""
     points = SPHERE.random_points(40_000, np.random.default_rng(6))

@@ -103,6 +103,7 @@ def test_branch_with_a_loop_is_drawn_as_it_is():
     assert np.array_equal(drawn, np.column_stack([branch.values, branch.order_parameter]))
 
 
+@pytest.mark.slow
 def test_near_marks_have_enough_digits():
     """Critical diffusivity, transition and saddle node would seem to be one number."""
     numbers = []
@@ -165,6 +166,7 @@ def test_words_are_of_the_symmetry_and_the_degree():
     assert "degree 2" in panels((point, branch))[0].get_ylabel()
 
 
+@pytest.mark.slow
 def test_diagram_is_written_and_the_same_every_time(tmp_path):
     """A figure would differ from one run to the next, or be a file that nothing opens."""
     for name in ("one.svg", "other.svg"):

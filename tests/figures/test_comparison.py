@@ -18,6 +18,7 @@ def study(sizes=3, repetitions=5, rate=0.1):
     return ConvergenceStudy(times, tokens, distances, "W1", rate, onsets)
 
 
+@pytest.mark.slow
 def test_figure_shows_every_size(tmp_path):
     """A size would be missing, its curve not be the mean distance, or its onset elsewhere."""
     of = study()
@@ -35,6 +36,7 @@ def test_figure_shows_every_size(tmp_path):
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_legend_names_what_is_drawn_and_covers_nothing():
     """It lay over a band, and named onset times that were later than the end."""
     figure = comparison_figure(study())
@@ -61,6 +63,7 @@ def test_guide_grows_like_the_fastest_mode():
         assert np.log(d1 / d0) / (t1 - t0) == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_hard_studies_can_be_drawn():
     """One size, nothing that grows, and a study that is not finished."""
     unfinished = study()

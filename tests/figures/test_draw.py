@@ -301,6 +301,7 @@ def test_dispersion_says_what_the_thresholds_mean():
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_figures_are_written_in_every_format_and_the_same_every_time(suffix, tmp_path):
     """Many degrees would fail in one of the formats; a date or a random id be in the file."""

@@ -31,6 +31,7 @@ def run_of(manifold, representation="density"):
     return mf.simulate(problem, 4.0, save=3, representation=representation, **tokens)
 
 
+@pytest.mark.slow
 @each("manifold", MANIFOLDS, representation=["density", "particles"])
 def test_film_has_a_frame_a_saved_time(manifold, representation, tmp_path):
     """Times would be missing, or all frames be the same."""
@@ -49,6 +50,7 @@ def test_film_has_a_frame_a_saved_time(manifold, representation, tmp_path):
     assert frames[-1][2, 2].tolist() == [255, 255, 255]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_frames_are_those_of_a_figure_drawn_anew(manifold):
     """What does not move is drawn once: something that moves would be left behind."""
@@ -78,6 +80,7 @@ def test_curve_of_the_circle_is_the_density():
     assert np.all(np.diff(radii[order][::2]) <= 1e-9)
 
 
+@pytest.mark.slow
 def test_globe_ends_with_the_heaviest_place_in_front():
     """The end of the story would happen behind the globe."""
     run = run_of("sphere")
@@ -102,6 +105,7 @@ def test_long_runs_are_thinned():
     assert 75 <= len(frames) <= 150 and frames[0] == 0 and frames[-1] == 399
 
 
+@pytest.mark.slow
 def test_interrupted_film_leaves_nothing(tmp_path):
     """Half a film would replace the one that was there, or stay as litter."""
     target = tmp_path / "film.gif"
@@ -119,6 +123,7 @@ def test_interrupted_film_leaves_nothing(tmp_path):
     assert target.read_bytes() == b"GIF89a, the old one"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "manifold",
     [MANIFOLDS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in MANIFOLDS[1:])],
@@ -152,6 +157,7 @@ def fake_ffmpeg(folder, script):
     program.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_mp4_gets_every_frame(tmp_path, monkeypatch):
     """Frames would be lost on the way to ffmpeg, or be of another shape than it is told."""
     fake_ffmpeg(tmp_path, 'for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
@@ -163,6 +169,7 @@ def test_mp4_gets_every_frame(tmp_path, monkeypatch):
     assert (tmp_path / "film.mp4").stat().st_size == 4 * width * height * len(run_of("circle").time)
 
 
+@pytest.mark.slow
 def test_complaint_of_ffmpeg_is_passed_on(tmp_path, monkeypatch):
     """A codec that is missing would end in a traceback, or in an empty film."""
     fake_ffmpeg(tmp_path, "echo Unknown encoder >&2; exit 1")

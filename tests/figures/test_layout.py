@@ -116,6 +116,7 @@ def test_clusters_are_named_above_their_lines():
         assert text.get_path_effects()
 
 
+@pytest.mark.slow
 def test_curve_strikes_no_name_of_a_level_through():
     """An energy just above that of two equal clusters ran through the words."""
     own = energy_picture(collapse())

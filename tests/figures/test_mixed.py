@@ -70,6 +70,7 @@ def test_film_shows_every_part(mixed):
     assert all((first != second).mean() > 0.001 for first, second in pairs)
 
 
+@pytest.mark.slow
 def test_atoms_are_dashes_where_they_are_and_as_thick_as_they_are_heavy(mixed_circle):
     """Atoms would be drawn elsewhere, or all alike."""
     lines = plot(mixed_circle, "density").axes[0].collections
@@ -97,6 +98,7 @@ def test_no_dash_crosses_the_seam(mixed_circle):
     assert all(np.all(np.abs(path[:, 1]) <= np.pi) for path in paths if len(path) == 2)
 
 
+@pytest.mark.slow
 def test_tokens_are_followed_until_atoms_take_over(mixed_circle, mixed_sphere):
     """An explicit method would follow tokens to 1e60."""
     times, angles = token_paths(mixed_circle, 10)
@@ -164,6 +166,7 @@ def test_light_atoms_of_many_fill_cells(mixed_circle):
     assert column(many, len(run.time) - 1, 240).mean() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_between_densities_colours_are_interpolated_and_atoms_begin_at_once(mixed_circle):
     """A density would seem to fade into the dark over the gap before the atoms."""
     axes = plot(mixed_circle, "density").axes[0]
@@ -214,6 +217,7 @@ def test_hand_overs_are_marked_and_named(kind, mixed_circle):
     assert len(lines) == 1 and lines[0].get_ydata()[1] < 0.98
 
 
+@pytest.mark.slow
 def test_names_of_hand_overs_stay_inside(mixed_circle):
     """A name would leave the figure on the right."""
     late = Event(1e58, "hand-over", "atoms -> characteristics: a joke")
@@ -223,6 +227,7 @@ def test_names_of_hand_overs_stay_inside(mixed_circle):
     assert text.get_ha() == "right"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["density", "energy", "spectrum", "staircase"])
 def test_axes_reach_the_largest_times(kind, mixed_circle, tmp_path):
     """An overflow in the growth times or the ticks would be a warning, hence an error here."""

@@ -1,12 +1,14 @@
 """Figures of pair correlations: what is drawn of the runs, and which closures beside them."""
 
 import numpy as np
+import pytest
 
 import meanfield as mf
 from meanfield.figures.data.pair_correlation import pair_picture
 from meanfield.papers.pair_correlation import CLOSURES
 
 
+@pytest.mark.slow
 def test_a_figure_has_a_column_for_each_time():
     """Closures that are not known for a flow are left out."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)

@@ -76,6 +76,7 @@ def test_drawing_computes_nothing(mixed):
             entry.draw(picture, figure if entry.name == "overview" else figure.subplots())
 
 
+@pytest.mark.slow
 def test_drawing_predictions_computes_nothing():
     """The same, of figures of theory."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
@@ -101,6 +102,7 @@ def test_drawing_studies_computes_nothing():
         draw_ensemble(counted, new_figure((9.0, 8.0)))
 
 
+@pytest.mark.slow
 def test_film_is_drawn_from_frames(mixed_circle):
     """A frame would be computed while it is shown."""
     picture = film_picture(mixed_circle)

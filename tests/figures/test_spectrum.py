@@ -33,6 +33,7 @@ def test_picture_shows_modes_that_turn():
     assert "rotating wave" in first.words
 
 
+@pytest.mark.slow
 def test_figures_of_circle_and_sphere_are_written(tmp_path):
     """A figure would fail where a mode is a map, or where all eigenvalues are real."""
     save_spectrum(mf.linear_operator(turned(mf.Sphere(), 0.5, 1.0), 4), tmp_path / "map.png")

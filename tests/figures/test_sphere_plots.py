@@ -50,6 +50,7 @@ def possible(kind, name):
 SINGLE = ("overview", "map", "globe", "density")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SINGLE)
 def test_every_kind_is_drawn_on_the_sphere(kind):
     """A kind that takes vectors for angles would fail here."""
@@ -76,6 +77,7 @@ def test_maps_are_written_as_vectors(suffix, begin, tmp_path):
     assert path.read_bytes().startswith(begin) and path.stat().st_size < 2e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SINGLE)
 def test_single_state_is_drawn(kind):
     """Large runs keep the last state only."""
@@ -190,6 +192,7 @@ def test_energies_of_solids_are_those_of_runs(count, points):
     assert levels == {count: pytest.approx(run.observables["energy"][0], rel=1e-12)}
 
 
+@pytest.mark.slow
 def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked():
     """Half of the figure would be empty, and rings a riddle."""
     law = mf.von_mises_fisher(20.0, mean=[0.0, 0.6, 0.8])

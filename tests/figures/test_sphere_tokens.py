@@ -52,6 +52,7 @@ def test_tokens_of_a_density_move_with_it(flow):
     assert np.abs(measured - run.measures[0].moments(3)).max() > 0.1
 
 
+@pytest.mark.slow
 def test_tokens_of_maps_at_chosen_times_follow_all_saved_moments():
     """A spline through the moments of three maps would lead them astray, 150 degrees by the end."""
     run = mf.simulate(PROBLEM, until=4.0, save=9)

@@ -16,6 +16,7 @@ PROBLEM = mf.Problem(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "suffix"),
     [
@@ -45,6 +46,7 @@ def test_plateaus_have_names_levels_and_merges(mixed_circle):
     assert np.all(np.diff(dots.get_ydata()) > 0) and dots.get_ydata()[-1] < energy[-1]
 
 
+@pytest.mark.slow
 def test_run_without_atoms_shows_the_stored_clusters():
     """A density or particle run would have a staircase without names."""
     law = mf.from_points(np.repeat([0.0, 2.0, 4.5], [50, 30, 20]))

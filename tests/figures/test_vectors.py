@@ -125,6 +125,7 @@ def test_attention_is_that_of_the_stage():
     np.testing.assert_allclose(np.sort(picture.matrices[0, 1].ravel()), np.sort(later.ravel()))
 
 
+@pytest.mark.slow
 def test_pictures_of_r_d_are_rescaled():
     """Hulls shrink about vertices that rest; lines lie where tokens gather."""
     picture = hulls_picture(run_of("polytope"))

@@ -47,6 +47,7 @@ def summed(data, part, dtype, width=1):
     return frames
 
 
+@pytest.mark.slow
 def test_density_of_the_page_is_that_of_the_run(sphere):
     """To half a step of the logarithmic scale, at the places where the page has it."""
     header, data = opened(sphere.view().html)

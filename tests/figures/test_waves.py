@@ -60,6 +60,7 @@ def test_clusters_are_drawn_on_their_way():
     assert np.abs(np.angle(np.exp(1j * (highest - expected)))).max() < 0.1
 
 
+@pytest.mark.slow
 def test_paths_of_sinkhorn_keep_the_mass_between_them():
     """Weights of the measures that were kept, not of stored moments, move its tokens."""
     # 1e-5: starts are read off cells of width 2 pi / 4096, moments interpolated in time.

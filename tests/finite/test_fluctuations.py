@@ -97,6 +97,7 @@ def test_noise_about_uniform():
     assert of.agreement < 1e-8
 
 
+@pytest.mark.slow
 def test_heads_and_stages_two_ways():
     """No closed form: forward and backward sweeps, through a stage, must agree."""
     head = mf.Head(score=[[0.9, 0.7], [-0.4, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
@@ -143,6 +144,7 @@ def test_a_run_that_outgrows_its_degree_says_so():
         mf.fluctuations(problem, until=20.0, max_degree=48)
 
 
+@pytest.mark.slow
 def test_times_that_are_not_resolved_are_nan_and_say_why():
     """And the others are those of a run that ends there."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)

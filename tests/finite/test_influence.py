@@ -36,6 +36,7 @@ def test_a_little_mass_moved_from_here_to_there(flow):
     np.testing.assert_allclose(grown, slope, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_zonal_moments_of_the_sphere():
     """Of 1 + 0.1 P_3: rings perturbed one by one, a code of its own; 5 digits."""
     law = mf.perturbed_uniform([[3, 0, 0.1 / np.sqrt(7.0)]])

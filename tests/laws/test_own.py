@@ -322,6 +322,7 @@ def test_permission_holds_for_laws(tmp_path, capsys):
     assert 'function = "law.py:f" failed: RuntimeError: executed' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_command_runs_from_a_function(tmp_path):
     """The whole way, with a resume that executes the Python again."""
     (tmp_path / "law.py").write_text("import numpy as np\ndef f(t):\n    return 2 + np.cos(t)\n")

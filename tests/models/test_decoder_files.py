@@ -158,6 +158,7 @@ def _mutated(rng, content, end):
     return content[:place] + new + content[place + len(new) :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_folder", [False, True])
 def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
     """250 damaged headers and settings of each form: no other error is raised."""

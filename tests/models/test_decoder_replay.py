@@ -129,6 +129,7 @@ def test_blocks_of_rows_change_nothing(decoder, replayed, monkeypatch):
         monkeypatch.setattr("meanfield.models.encoder.PAIRS", 2 * len(_TOKENS))
 
 
+@pytest.mark.slow
 def test_command_takes_a_file_and_a_folder(tmp_path, cli, decoder, replayed):
     """The kind of model would have to be named, or a decoder be refused as an encoder."""
     (tmp_path / "one.txt").write_text("the token took the ten")

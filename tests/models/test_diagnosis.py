@@ -61,6 +61,7 @@ def _slope(along, values):
     return np.polyfit(along, values, 1)[0]
 
 
+@pytest.mark.slow
 def test_tokens_after_each_layer(decoder, found):
     """Numbers would be those of tokens before the layer, or of other tokens."""
     states = list(decoder.states(decoder.embedded(_TEXTS[1])))
@@ -162,6 +163,7 @@ def test_uniform_attention_has_exponent_one_and_one_hot_zero(decoder):
     assert np.array_equal(hard.sink_share, np.ones((2, 2, 4)))
 
 
+@pytest.mark.slow
 def test_sampled_means_err_by_the_law_of_samples_without_replacement(decoder, monkeypatch):
     """E |o^(n) - o^(N)|^2 = (1/n - 1/N) s^2: no 1/2 for independent tokens, or another N."""
     # The relative error of a root mean square is about 1 / sqrt(2 * draws * entries), 0.8 %.
@@ -179,6 +181,7 @@ def test_sampled_means_err_by_the_law_of_samples_without_replacement(decoder, mo
     assert np.abs(found.sampling_exponent - 0.5).max() < 0.03
 
 
+@pytest.mark.slow
 def test_sampled_rows_are_renormalised(decoder, found):
     """Attention to a sample would not sum to 1, or rows attend to later tokens."""
     (text,), rng = _TEXTS[1:], np.random.default_rng(0)
@@ -244,6 +247,7 @@ def test_texts_are_averaged(decoder):
     assert both.tokens.tolist() == [70, 150]
 
 
+@pytest.mark.slow
 def test_blocks_of_rows_change_nothing(decoder, found, monkeypatch):
     """Long contexts go in blocks: late rows or octaves would be those of another block."""
     monkeypatch.setattr("meanfield.models.encoder.PAIRS", 7 * 150)
@@ -252,6 +256,7 @@ def test_blocks_of_rows_change_nothing(decoder, found, monkeypatch):
         assert np.allclose(getattr(again, name), getattr(found, name), rtol=1e-10), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "albert"])
 def test_encoders_have_exponents_of_several_lengths(tmp_path, kind):
     """An encoder has one context a text: of one there is no slope; shared weights are one copy."""
@@ -322,6 +327,7 @@ def use(tmp_path):
     return "diagnose", tmp_path / "model", tmp_path / "one.txt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "begin"), [("x.svg", b"<?xml"), ("x.html", b"<!doctype html>")])
 def test_command_writes_figure_or_page(tmp_path, cli, use, name, begin):
     """A suffix would write another kind of file."""
@@ -331,6 +337,7 @@ def test_command_writes_figure_or_page(tmp_path, cli, use, name, begin):
     assert name != "x.html" or b"exponent g of attended tokens" in content
 
 
+@pytest.mark.slow
 def test_command_writes_numbers_of_the_function(tmp_path, cli, use):
     """Report or file would be of another text, or a second call not replace its file."""
     found = mf.diagnose(mf.load_decoder(use[1]), use[2].read_text())

@@ -125,6 +125,7 @@ def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @together(
     "name, content, reason",
     [

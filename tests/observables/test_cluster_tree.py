@@ -118,6 +118,7 @@ def test_merge_of_an_unknown_atom_is_refused():
         cluster_tree([*atoms([1.0]), merge(3.0, 0, 5)])
 
 
+@pytest.mark.slow
 def test_ten_thousand_atoms_in_a_row_are_no_trouble():
     """Each cluster swallows the next atom: a recursion would be too deep."""
     count = 10_000

@@ -239,6 +239,7 @@ def test_run_file_stores_own_observables(folder, capsys):
     assert dataset["late"].dims == ("time", "late_entry")
 
 
+@pytest.mark.slow
 def test_resumed_run_goes_on_with_own_observables(folder):
     """Rows of before and after would not fit: more numbers, and arrays where numbers were."""
     path = str(folder / "run.toml")

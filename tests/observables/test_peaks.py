@@ -33,6 +33,7 @@ def test_flat_valleys_hold_no_peaks(beta):
     assert peaks_of(problem, mf.Measure(mf.Sphere(), vectors)) == 2
 
 
+@pytest.mark.slow
 def test_peaks_agree_with_a_fine_grid():
     """Of random tokens, against signs of differences of the double sum on 20,000 points."""
     theta = np.linspace(0.0, 2 * np.pi, 20_000, endpoint=False)

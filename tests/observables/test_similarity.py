@@ -53,6 +53,7 @@ def test_law_of_cosines_of_densities():
     np.testing.assert_allclose(similarity(sphere), expected, rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_axial_densities_have_the_law_of_their_tokens():
     """In d = 8, of tokens drawn about the axis; in d = 3 that of the same density on the sphere."""
     axial, sphere = (mf.von_mises_fisher(3.0).build(space) for space in (mf.Axial(3), mf.Sphere()))

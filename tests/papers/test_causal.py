@@ -90,6 +90,7 @@ def test_poisson_layers_of_any_value():
     np.testing.assert_allclose(same[0], same[0, 0], rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_centres_are_as_many_as_expected():
     """200 tokens, separation 1/2: 2 pi in the mean; greedy ones cover everything."""
     rng = np.random.default_rng(11)

@@ -120,6 +120,7 @@ def test_bounds_are_certified(d, n, beta, value):
     assert value * (1 - 1e-7) < found.value < value * (1 + 2e-5)
 
 
+@pytest.mark.slow
 def test_bounds_are_attained_by_sharp_configurations():
     """From below, on any sphere, where the degree is that of their proof or more."""
     for d, n in ((2, 7), (3, 6), (3, 12), (8, 240), (22, 275)):

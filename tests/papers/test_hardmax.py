@@ -15,6 +15,7 @@ from meanfield.papers.hardmax import (
 POLES = [1.0, -1.0]
 
 
+@pytest.mark.slow
 def test_moments_of_softmax_runs_approach_those_of_two_poles():
     """c_2 and c_4 as printed; first order in 1 / beta is off by the second."""
     printed = {20.0: (0.4503196582, 0.1862100432), 80.0: (0.4589163361, 0.2056548810)}

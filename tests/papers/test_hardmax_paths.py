@@ -85,6 +85,7 @@ def test_events_and_paths_against_small_steps(space, seed, slides):
         assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
 
 
+@pytest.mark.slow
 def test_paths_are_products_of_matrix_exponentials():
     """R^d between events is linear: 59 of them, at which two scores are equal."""
     x = np.random.default_rng(6).normal(size=(24, 2))
@@ -102,6 +103,7 @@ def test_paths_are_products_of_matrix_exponentials():
     assert run.points[-1] == pytest.approx(x, abs=1e-11) and len(run.events) == 59
 
 
+@pytest.mark.slow
 def test_softmax_tokens_approach_at_first_order():
     """Eight tokens of R^2 over five events: four times the beta, a quarter of the difference."""
     x = np.random.default_rng(6).normal(size=(8, 2))
@@ -117,6 +119,7 @@ def test_softmax_tokens_approach_at_first_order():
     assert np.log(off[0] / off[1]) / np.log(4.0) == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.slow
 def test_tokens_at_equal_angles_have_the_moments_of_their_limit():
     """B = diag(1, -1): token theta sees that at -theta, and c_2 = tanh t to rounding."""
     angles = 2.0 * np.pi / 128 * (np.arange(128) + 0.5)

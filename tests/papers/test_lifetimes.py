@@ -175,6 +175,7 @@ def test_nearest_two_on_the_circle_have_their_law():
     assert found.pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_nearest_two_on_the_sphere_nearly_have_their_law():
     """20 tokens: the mean of 1 - cos is 0.949(15) of 4 / (n (n - 1)); of two the law is exact."""
     space, rng = mf.Sphere(), np.random.default_rng(7)

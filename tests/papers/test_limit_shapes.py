@@ -58,6 +58,7 @@ def test_hull_shrinks_to_a_polytope():
     np.testing.assert_allclose(gaps[1] / gaps[0], np.exp(-5.0), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_tokens_gather_on_hyperplanes():
     """V = diag(1, 0.4): first coordinates meet at two values, second ones stay apart."""
     (found,) = shapes(problem_of([1.0, 0.4]), [16.0])
@@ -164,6 +165,7 @@ def test_limit_shapes_say_what_they_need():
     refused("take an earlier time", mf.limit_shape, problem_of([1.0, -1.0]), tokens, 500.0)
 
 
+@pytest.mark.slow
 def test_runs_end_before_scores_leave_the_range_of_numbers():
     """Squares would overflow, and attention be 0 / 0."""
     with pytest.raises(mf.SimulationError, match=r"tokens are beyond 1e\+140"):

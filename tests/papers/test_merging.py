@@ -65,6 +65,7 @@ def test_layers_are_those_published(normalization):
     assert len(set(counts)) > 2
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_who_computes_them(monkeypatch):
     """Threads, blocks and what was known before: whole numbers are the same."""
     options = DiagramOptions(

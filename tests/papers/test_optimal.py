@@ -27,6 +27,7 @@ def agrees(n: int, beta: float, starts: int) -> None:
     assert found.gradient <= 1e-12 and found.gap > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "starts"), [(5, 4), (8, 4), (12, 3), (17, 4)])
 def test_energies_and_gaps_are_those_of_another_program(n, starts):
     """A local minimum, or an energy that is rounding at beta = 25."""

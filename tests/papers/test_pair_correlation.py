@@ -111,6 +111,7 @@ def test_noise_feeds_every_degree(manifold):
     np.testing.assert_allclose((after - before) / (2 * h), expected, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_kirkwood_says_where_it_ends():
     """Its psi becomes a peak, which no series carries."""
     end = mf.onset_time(USA, 100)

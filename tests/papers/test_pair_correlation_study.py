@@ -72,6 +72,7 @@ def test_fluctuations_about_uniform_grow_as_the_linear_flow(manifold, flow, toke
     assert np.all(np.abs(tokens * made.second_moments[0, 1:6] - expected) < error)
 
 
+@pytest.mark.slow
 def test_few_tokens_feel_the_next_order():
     """Of 16 tokens the linear closure is 15 per cent off; less than a third of that is left."""
     time = [0.25 * np.exp(2.0)]
@@ -142,6 +143,7 @@ def test_tokens_of_any_density_start_independent():
     assert abs(made.energy[0] - energy) < 4.0 * made.energy_error[0]
 
 
+@pytest.mark.slow
 def test_runs_do_not_depend_on_who_computes():
     """Blocks draw their own tokens, and sums are taken in one order."""
     times = [0.0, 0.01, 0.02]

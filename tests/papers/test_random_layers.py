@@ -124,6 +124,7 @@ def test_exponents_are_those_of_the_coefficients(d, beta, rule):
         assert rate == pytest.approx(exponent, abs=10 * e)  # of order e
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_antipodal_probabilities_are_printed(rule):
     """All numbers of the table to 1e-8."""
@@ -250,6 +251,7 @@ def test_lifetimes_are_printed(d, mass, beta, expected, digits):
     assert cluster_lifetime(d, beta, mass) == pytest.approx(expected, rel=digits)
 
 
+@pytest.mark.slow
 def test_lifetime_has_the_limit_of_large_beta():
     """The factor of e^{2 beta} would be another; both rules have the same."""
     for d, mass, overlap in ((2, 0.3, 0.0), (3, 0.1, 0.3), (6, 0.6, -0.5)):
@@ -261,6 +263,7 @@ def test_lifetime_has_the_limit_of_large_beta():
     assert math.isinf(cluster_lifetime(3, 1.0, 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_mean_overlap_agrees_with_differences(rule):
     """Layers would be compared with another limit: backward equation in R, implicit midpoints."""
@@ -280,12 +283,14 @@ def test_mean_overlap_agrees_with_differences(rule):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_mean_overlaps_are_printed():
     """By Chebyshev polynomials in R and by differences of order six in artanh R."""
     assert mean_overlap(2, 1.0, 1.0) == pytest.approx(0.0061436, abs=1e-7)
     assert mean_overlap(3, 2.0, 1.0, -0.5, "stratonovich") == pytest.approx(-0.40524254, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_layers_have_the_mean_overlap():
     """10,000 pairs of 16 layers in R^3: the mean, with an error of some 0.051 / L, and moments."""
     x = np.broadcast_to(pair(3, 0.0), (10_000, 2, 3))
@@ -295,6 +300,7 @@ def test_layers_have_the_mean_overlap():
     assert overlap.mean() == pytest.approx(expected, abs=4 * overlap.std() / 100)
 
 
+@pytest.mark.slow
 @together(
     ("square", "time", "rule", "expected"),
     [
@@ -355,6 +361,7 @@ def test_mean_of_one_token_agrees_with_a_quadrature(d):
     assert layered_mean(d, 10_000) / limit == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_layers_move_a_token_and_a_tight_cluster_by_their_laws():
     """6,000 runs of 50 layers in R^3: moments of the token; ln of distances is normal."""
     rng, time = np.random.default_rng(4), 1.0

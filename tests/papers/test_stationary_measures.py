@@ -39,6 +39,7 @@ def test_formulas_are_the_eigenvalues_of_the_clusters(d, law, kernel):
         np.testing.assert_allclose(each, matrix, rtol=0, atol=1e-13 * np.abs(matrix).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "size", "tokens", "error"), [(3, 2, 40, 1e-14), (4, 2, 40, 1e-14), (4, 3, 10, 3e-5)]
 )

@@ -41,6 +41,7 @@ def entries(monkeypatch):
     monkeypatch.setattr(reproduce, "ENTRIES", {"line": LINE, "plain": plain})
 
 
+@pytest.mark.slow
 def test_files_hold_what_was_computed(tmp_path, capsys):
     """A number would be lost on its way to the files, or a card lead nowhere."""
     folder = tmp_path / "new"
@@ -66,6 +67,7 @@ def test_bars_of_formulas_part_no_cells():
     assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
 
 
+@pytest.mark.slow
 def test_page_of_a_short_form_says_so(tmp_path):
     """A coarse figure would be taken for the whole one."""
     assert main(["reproduce", "line", "--short", "-o", str(tmp_path), "--quiet"]) == 0
@@ -83,6 +85,7 @@ def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(tmp_pa
     assert (tmp_path / "line-published.md").exists() and not (tmp_path / "line.md").exists()
 
 
+@pytest.mark.slow
 def test_files_are_replaced_when_asked_and_ours(tmp_path, cli):
     """Somebody's file would be lost."""
     asked = ["reproduce", "line", "-o", tmp_path, "--quiet"]

@@ -49,6 +49,7 @@ def test_dataset_holds_the_numbers_of_the_run(path):
     assert dataset.representation.values.tolist() == list(run.representation)
 
 
+@pytest.mark.slow
 def test_dataset_says_what_it_is_and_survives_netcdf(path, tmp_path):
     """Rates would stand at a shifted degree, plots lack labels, NetCDF not know a type."""
     dataset = load(path).to_xarray()
@@ -100,6 +101,7 @@ def test_xarray_opens_run_files(path):
         assert np.array_equal(file.steps, run.diagnostics["steps"])
 
 
+@pytest.mark.slow
 def test_resumed_run_files_are_opened_too(path):
     """The checkpoint is replaced when a run goes on: its scale would be left behind."""
     config = path.with_suffix(".toml")

@@ -19,6 +19,7 @@ compare = {tokens = [20, 40], runs = 3}
 """
 
 
+@pytest.mark.slow
 def test_run_prints_what_info_prints(tmp_path, cli):
     """A notebook would show less of a run than a terminal."""
     run = mf.simulate(PROBLEM, until=1.0, save=3, output=tmp_path / "run.h5", fluctuations=2)

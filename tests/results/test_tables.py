@@ -24,6 +24,7 @@ def cells(shown):
     return {row[0]: " | ".join(row[1:]) for row in rows}
 
 
+@pytest.mark.slow
 def test_run_tells_its_unit_its_clusters_and_its_end():
     """Numbers would stand without what they are, as three scalars without a time."""
     run = mf.simulate(PROBLEM, until=1.5, unit="paper", save=16)
@@ -105,6 +106,7 @@ def test_prediction_tells_its_laws():
     assert told["clusters"].startswith("none: uniform is stable")
 
 
+@pytest.mark.slow
 def test_studies_have_a_row_a_size():
     """A table would leave out a size, what was solved, or how it ended."""
     made = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)

@@ -43,6 +43,7 @@ def run_older(*arguments):
         assert main([*arguments, "--quiet"]) == 0
 
 
+@pytest.mark.slow
 def test_older_run_loads_verifies_and_resumes_as_it_was(config, tmp_path, capsys):
     """An older run without softmax would be read as softmax, or go on with it."""
     path, command = tmp_path / "x.h5", ("run", str(config), "--quiet")
@@ -72,6 +73,7 @@ def test_older_study_resumes_as_it_was(command, config, tmp_path, capsys):
     assert len(mf.load(path).tokens) == 3
 
 
+@pytest.mark.slow
 def test_older_sweep_resumes_as_it_was(config, tmp_path, capsys):
     """A folder would hold runs of two normalizations."""
     folder = tmp_path / "x-sweep"

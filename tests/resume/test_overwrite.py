@@ -148,6 +148,7 @@ def test_failed_start_of_a_diagram_leaves_the_earlier_file(folder, cli, monkeypa
 SWEEP = ["sweep", "x.toml", "--over", "problem.beta=1,2,3", "-o", "sw", "--workers", "1", "--quiet"]
 
 
+@pytest.mark.slow
 def test_failed_start_of_a_sweep_leaves_the_earlier_one(folder, cli):
     """All runs of the earlier sweep would be removed before one of the new sweep works."""
     cli(*SWEEP)
@@ -158,6 +159,7 @@ def test_failed_start_of_a_sweep_leaves_the_earlier_one(folder, cli):
     assert contents(Path("sw")) == before
 
 
+@pytest.mark.slow
 def test_interrupted_start_of_a_sweep_leaves_the_earlier_one(folder, monkeypatch, capsys):
     """Ctrl-C in the first run would cost what was there; later it would leave two sweeps mixed."""
     assert main(SWEEP) == 0
@@ -185,6 +187,7 @@ def test_interrupted_start_of_a_sweep_leaves_the_earlier_one(folder, monkeypatch
     assert main([*other, "--resume"]) == 0
 
 
+@pytest.mark.slow
 def test_first_run_that_works_replaces_a_sweep(folder):
     """Earlier runs would stand for members that failed, or a failed member keep an old hash."""
     assert main(SWEEP) == 0
@@ -205,6 +208,7 @@ def test_failed_sweep_of_a_problem_leaves_the_earlier_run_file(folder, monkeypat
     assert contents(Path("sw")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sweep.json", "002.h5"])
 @pytest.mark.parametrize("option", ["--overwrite", "--resume"])
 def test_links_in_the_folder_of_a_sweep_are_not_followed(folder, name, option, cli):

@@ -84,6 +84,7 @@ def test_bad_token_file_is_one_line(tmp_path, content, message):
     assert "run.toml: [initial] " in str(caught.value)
 
 
+@pytest.mark.slow
 def test_mangled_token_files_are_one_line(tmp_path):
     """Damage in the header would show a traceback."""
     rng = np.random.default_rng(1)

@@ -50,6 +50,7 @@ def test_profile_of_a_run_file_is_that_of_python(path):
     assert stored_problem(mf.simulate(problem, 0.1, save=2, labels=3)) == problem
 
 
+@pytest.mark.slow
 def test_laws_of_labels_are_known_from_the_file_of_their_run(tmp_path):
     """Functions are in no file: the first state is."""
     causal = mf.Attention([mf.Head()], beta=0.0, mask="causal")

@@ -73,6 +73,7 @@ def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path):
         assert found.initial_measure().coefficients.tolist() == first.coefficients.tolist()
 
 
+@pytest.mark.slow
 def test_function_of_ones_own_is_not_run(tmp_path):
     """Looking at a file of somebody else would run his Python."""
     (tmp_path / "mine.py").write_text("import numpy\ndef f(s):\n    return numpy.exp(s)\n")

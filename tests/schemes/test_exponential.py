@@ -241,6 +241,7 @@ def test_linear_part_is_exact(dtype: type) -> None:
         np.testing.assert_allclose(stepper.state, start * np.exp(step * rates), rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_small_linear_steps_do_not_add_up_their_rounding() -> None:
     """The rounding of e^{hL} is the same in every step: 1e5 of them would lose five digits."""
     rates, step, count = np.array([-0.3, 0.3, -0.7]), 2.0**-17, 2**15

@@ -222,6 +222,7 @@ def pair_generator() -> np.ndarray:
     return images @ waves.conj().T / count
 
 
+@pytest.mark.slow
 def test_weak_order_is_two_for_two_tokens_on_the_circle(verified: Callable) -> None:
     """E cos k phi of two interacting tokens must err by h^2 at a fixed time."""
     exact = scipy.linalg.expm(TIME * pair_generator())

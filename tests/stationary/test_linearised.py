@@ -90,6 +90,7 @@ def test_rotation_has_rate_zero(manifold, normalized):
     assert rates[manifold.dimension] < -1e-3 * scale
 
 
+@pytest.mark.slow
 @MANIFOLDS
 @NORMALIZED
 def test_leading_rates_agree_with_those_by_azimuthal_number(manifold, normalized):
@@ -105,6 +106,7 @@ def test_leading_rates_agree_with_those_by_azimuthal_number(manifold, normalized
     assert np.abs(found - expected).max() < 1e-9 * scale
 
 
+@pytest.mark.slow
 def test_leading_rates_of_large_matrices_are_those_of_dense_ones(monkeypatch):
     """Arnoldi's method could miss an eigenvalue, or a copy of one, that the dense solver has."""
     problem = noisy(SPHERE, True)

@@ -215,6 +215,7 @@ def test_rates_of_states_without_an_axis_have_no_order():
     np.testing.assert_allclose([found.rate for found in rates], expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_polyhedral_density_refuses_what_does_not_fit(monkeypatch):
     """A density cut off at its highest degrees would be no fixed point."""
     # The package has a function of the module's name.

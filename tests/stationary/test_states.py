@@ -137,6 +137,7 @@ def test_anti_attention_orders_too():
     assert state.residual < 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "manifold, beta, share, name",
     [(mf.Circle(), 3.0, 0.02, None), (mf.Sphere(), 8.0, 0.1, "octahedral")],
@@ -200,6 +201,7 @@ def test_state_is_written_in_one_line():
     assert repr(state).endswith(f"axisymmetric, order_parameter={state.order_parameter:.6g})")
 
 
+@pytest.mark.slow
 def test_no_ordered_state_is_said():
     """Uniform would be taken for the ordered state."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 1.02)

@@ -11,6 +11,7 @@ time = {{end = {end}, save = {save}}}
 """
 
 
+@pytest.mark.slow
 def test_a_run_on_a_sphere_is_resumed_loaded_and_drawn(tmp_path):
     """The file would forget the axis, the cells of its nodes, or the names of its axes."""
     path, file = tmp_path / "run.toml", tmp_path / "run.h5"

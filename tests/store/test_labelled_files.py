@@ -55,6 +55,7 @@ def test_datasets_have_an_axis_of_labels():
     )
 
 
+@pytest.mark.slow
 def test_files_hold_the_mean_over_labels_that_are_not_stored(tmp_path):
     """The mean of the stored densities alone would be taken for the limit; or labels change."""
     problem = mf.Problem(

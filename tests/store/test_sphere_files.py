@@ -71,6 +71,7 @@ def test_centres_are_unit_vectors_or_nan(run):
     np.testing.assert_allclose(lengths[known], 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_last_state_is_the_start_of_the_next_run(file, run, tmp_path):
     """`[initial] name = "file"` would start elsewhere."""
     (tmp_path / "next.toml").write_text(

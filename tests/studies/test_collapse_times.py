@@ -30,6 +30,7 @@ def test_two_tokens_obey_their_law(made):
     assert np.all(made.pair_times[0] == 0.0) and np.all(made.masses[0] == 0.5)
 
 
+@pytest.mark.slow
 def test_last_two_clusters_decide_when_one_is_left(made):
     """The law would be of other clusters, or of another time."""
     # Clusters that are not yet points when two are left: a per cent of their short times.
@@ -38,6 +39,7 @@ def test_last_two_clusters_decide_when_one_is_left(made):
     assert np.all((made.masses > 0.0) & (made.masses <= 0.5))
 
 
+@pytest.mark.slow
 def test_atoms_and_tokens_meet_at_the_same_time():
     """The time would depend on when a run hands over to atoms."""
     points = np.array([0.0, 0.1, 2.0, 2.1])

@@ -181,6 +181,7 @@ def test_another_diagram_is_not_resumed(change, message, tmp_path):
         diagram(output=tmp_path / "d.h5", resume=True, **change)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_changed_is_not_resumed(tmp_path):
     """Two functions of one name would be mixed: a file has only the name."""
 

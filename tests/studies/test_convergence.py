@@ -37,6 +37,7 @@ def synthetic(distances, onset=np.inf):
 GAMMA = np.random.default_rng(0).gamma(5.0, size=(2, 7, 3))
 
 
+@pytest.mark.slow
 def test_mean_distance_falls_like_the_root_of_the_size(verified):
     """Particles would not approach the density at the rate of independent tokens."""
     # 40 systems a size: standard error of the exponent about 0.5 sqrt(2 / 40) / ln 100 = 0.024.
@@ -49,6 +50,7 @@ def test_mean_distance_falls_like_the_root_of_the_size(verified):
     assert low < study.exponent < high < low + 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [3, 50])
 def test_mean_square_w2_of_uniform_tokens_is_exact(tokens, verified):
     """E W_2^2 = pi^2 / (3 n) for n uniform tokens: draws or distances would be biased."""

@@ -23,6 +23,7 @@ def counts(made, tokens, samples, seed=0, **given):
     return np.concatenate([part for _, part in parts]).tolist()
 
 
+@pytest.mark.slow
 def test_samples_depend_on_seed_and_number_alone():
     """Blocks, executors and how many more are asked for must not matter."""
     made = problem(5.0)
@@ -33,6 +34,7 @@ def test_samples_depend_on_seed_and_number_alone():
     assert counts(made, 5000, 25, seed=1) != few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "tokens"), [(7.0, 1_000_000), (20.0, 5000)])
 def test_finer_steps_and_nodes_change_little(beta, tokens, monkeypatch):
     """Half the amplitude, a hundredth of the tolerance, twice the nodes: the same counts."""

@@ -18,6 +18,7 @@ def distance(found, expected):
     return float((off[found.error >= 1e-12] / found.error[found.error >= 1e-12]).max())
 
 
+@pytest.mark.slow
 def test_covariance_and_shift_of_tokens_are_those_of_theory():
     """Of 1,000 tokens the next order is below the errors, which are small beside all numbers."""
     made = mf.ensemble_moments(SOFTMAX, 1000, times=[1.0], runs=100)
@@ -33,6 +34,7 @@ def test_covariance_and_shift_of_tokens_are_those_of_theory():
     assert shift.error[0, 1] < 0.15 * abs(theory.shift[-1, 1]) < 0.05 * plain.error[0, 1]
 
 
+@pytest.mark.slow
 def test_energy_and_pairs_of_tokens_are_those_of_theory():
     """The energy; and the law of two tokens, which is not the square of the limit."""
     # N (rho_2 - f f)_{km} = C_km - (c_{k-m} - c_k conj c_m) + c_k conj eta_m + eta_k conj c_m,
@@ -70,6 +72,7 @@ def test_noise_on_the_way_adds_to_the_covariance():
     assert np.all(noise > 0.08 * np.diag(made.drawn[0]))
 
 
+@pytest.mark.slow
 def test_sphere():
     """Where odd orders of degree 1 have no shift, and most others have one."""
     law = mf.perturbed_uniform([[2, 1, 0.1], [1, 0, 0.1]])
@@ -81,6 +84,7 @@ def test_sphere():
     assert distance(made.shift(), theory.shift[-1:]) < 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [100, 200])
 def test_results_are_the_same_wherever_runs_are_made_and_steps_are_short(tokens):
     """To the bit; and errors of steps are far below what is measured."""

@@ -171,6 +171,7 @@ def test_large_beta_is_reached(d):
     assert point.transition_diffusivity > 3.0 * point.critical_diffusivity
 
 
+@pytest.mark.slow
 def test_own_kernel_that_overhangs_is_discontinuous():
     """With q = w_2/w_1 < 1/2 a branch may leave downwards and yet come back above D_#."""
     # w_1 = 1/4, w_2 = 0.115 and w_3 = 0.19 on the circle: a_{l+1} = a_{l-1} - 2 l w_l.

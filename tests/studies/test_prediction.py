@@ -196,6 +196,7 @@ def test_linear_law_answers_no_number_for_few_tokens(beta: float, tokens: int) -
     assert json.loads(few.report().json())["most_likely"] is None
 
 
+@pytest.mark.slow
 def test_answer_says_when_it_counts_and_how_long_that_lasts() -> None:
     """Half of the fives have merged at twice the time: a plan for five would come too late."""
     steep = Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
@@ -225,6 +226,7 @@ def test_given_tokens_far_from_uniform_have_a_note():
     assert linear(NARROW, even).note == ""
 
 
+@pytest.mark.slow
 def test_corrected_law_lies_below_the_linear_one():
     """Shallow wells merge: measured means at beta = 20 and 1000 tokens are 5.85 and not 6.09."""
     found = predict_clusters(problem("circle", 20.0), 1000, samples=10, runs=60)
@@ -254,6 +256,7 @@ def test_given_tokens_are_answered_first(manifold, beta, told):
     assert own in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_what_cannot_run_has_a_note():
     """A prediction would fail for want of its second half, or not say why it lacks it."""
     noisy = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-3))

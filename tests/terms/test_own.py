@@ -118,6 +118,7 @@ def test_tokens_of_every_space_are_moved(space, masses):
     assert np.abs(one - other).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carrier", ["particles", "density"])
 def test_noise_acts_beside_a_term(carrier):
     """The same noise, and drift by a term: the exponential scheme leaves 1e-11."""
@@ -134,6 +135,7 @@ def test_noise_acts_beside_a_term(carrier):
     assert np.abs(one - other).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_terms_add_to_attention_and_fixed_fields():
     """Twice softmax is once that of the package and once the user's, and a drift stays."""
     turn = mf.LinearDrift([[0.0, -0.5], [0.5, 0.0]])
@@ -167,6 +169,7 @@ def test_pairs_beside_a_term_are_summed_where_z_is_small():
     assert np.abs(one - other).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 def test_linear_attention_is_the_kernel_of_squares(space):
     """sum_j <x, y_j>^2 y_j is USA with a(s) = s^2, in every carrier."""
@@ -361,6 +364,7 @@ def test_a_term_gets_the_positions_of_a_mask(monkeypatch):
     assert np.abs(speeds[0] - speeds[1] - (np.arange(1, 5) / 4 - 0.625)).max() < 1e-15
 
 
+@pytest.mark.slow
 def test_a_term_gets_natural_frequencies():
     """Frequencies would turn tokens and be no label of theirs."""
     law, turning = mf.from_points([0.1, 0.7]), mf.GivenFrequencies([0.3, -0.1])
@@ -455,6 +459,7 @@ def test_the_linearised_flow_is_that_of_the_kernel(space):
     assert mf.growth_rate_max(problem) == pytest.approx((one + other)[1:].max(), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_studies_run_terms_in_other_processes():
     """Terms would not reach the workers, or clusters be counted without them."""
     problem = mf.Problem(mf.Circle(), [mf.exponential(BETA), Linear()], mf.SA)
@@ -508,6 +513,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path, RUN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides", [(), ("representation={name='particles', tokens=20}",), ("problem.beta=2.0",)]
 )
@@ -523,6 +529,7 @@ def test_run_files_name_terms_and_resume_to_the_bit(folder, overrides):
         _ = again.problem
 
 
+@pytest.mark.slow
 def test_python_runs_with_terms_resume_to_the_bit(tmp_path):
     """A file of `simulate` has the term's name alone."""
     problem = mf.Problem(mf.Circle(), [Turning()], initial=LAW)

@@ -218,6 +218,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path, RUN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [

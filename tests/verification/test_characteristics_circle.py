@@ -72,6 +72,7 @@ def spread(measure: mf.Measure, beta: float) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta, normalized", STEEP)
 def test_characteristics_agree_with_the_density(beta, normalized, verified):
     """Two methods without a common line, 1e-11 apart in every stored moment while both resolve."""
@@ -210,6 +211,7 @@ def test_nodes_grow_like_the_logarithm_of_the_steepness():
     assert second < 1.1 * first
 
 
+@pytest.mark.slow
 def test_mean_of_the_unwrapped_angles_is_conserved(verified):
     """USA pulls equally both ways; the masses remember where each node has gone. SA does not."""
     drifts = []
@@ -234,6 +236,7 @@ def test_symmetry_survives_the_collapse(normalized, verified):
     verified("symmetry", "3-fold symmetry of characteristics, circle", found[k % 3 != 0], 1e-11)
 
 
+@pytest.mark.slow
 def test_rotated_start_rotates_the_run(verified):
     """Panels begin at angle 0 whatever the measure: moments must not know it."""
     turn, end = 1.234, [12.0]

@@ -43,6 +43,7 @@ def squared_moments(
     return found[:, :, 1:], growth[:, 1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beta, tokens, seeds, degree, name",
     [
@@ -87,6 +88,7 @@ def arcs(points: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.abs(np.angle(np.exp(1j * (points[:, None] - places)))).min(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "expected"), [(5.0, (14, 2)), (7.0, (10, 6))])
 def test_three_clusters_of_twenty_thousand_tokens(beta, expected):
     """Published runs at beta = 7 show four; other code found three in ten of sixteen runs."""

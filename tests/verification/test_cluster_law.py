@@ -84,6 +84,7 @@ def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
     assert len(columns) == 1 or chi2_contingency(np.array(columns).T).pvalue > 0.0027
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "table", "beta", "runs"),
     [(CIRCLE, ON_CIRCLE, beta, 40) for beta in (2, 5, 20)]
@@ -121,6 +122,7 @@ def test_prediction_is_within_ten_per_cent(space, table, verified):
         verified("statistics", what, found / mean - 1, 0.1)
 
 
+@pytest.mark.slow
 def test_prediction_is_not_the_dominant_degree():
     """At beta = 7 degree 4 grows fastest, and yet three clusters are the more frequent number."""
     problem = exponential(CIRCLE, 7.0)

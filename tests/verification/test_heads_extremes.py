@@ -81,6 +81,7 @@ def test_many_heads_add_up():
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_sharp_heads_of_few_tokens():
     """At beta |B| = 5e3 every token sees one other: v = P_x V y, y the best seen."""
     space = CIRCLE

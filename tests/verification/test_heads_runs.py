@@ -118,6 +118,7 @@ def test_printed_trajectories(name, carrier, verified):
     verified("independent methods", what, error, 2e-12 if carrier == "density" else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
 def test_printed_trajectory_on_the_sphere(carrier, verified):
     """Means of a general head after t = 1, ten decimals known to 3e-9."""
@@ -221,6 +222,7 @@ def run_of(problem: mf.Problem, times: list[float], carrier: str) -> mf.Run:
     )
 
 
+@pytest.mark.slow
 def test_dirac_of_a_density_moves_as_a_token(verified):
     """A narrow density on characteristics: its centre is off by its variance, 1e-8."""
     angle, time = 0.4, 1.0
@@ -292,6 +294,7 @@ RATES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what, allowed, space, beta, normalization, head, modes, order, wanted", RATES
 )
@@ -392,6 +395,7 @@ def test_two_clusters_of_doubly_stochastic_attention(verified):
     verified("exact solutions", "two doubly stochastic clusters", error, 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beta, printed", [(5.0, (0.4182599226, 0.1394751728)), (20.0, (0.4503196582, 0.1862100432))]
 )

@@ -112,6 +112,7 @@ def times_of(problem: mf.Problem, degree: int) -> np.ndarray:
     return np.linspace(0.02, 1.0, 50) * min(6.0 / max(rate, 1e-3), 12.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fold, beta, flow", [(11, 40.0, mf.SA), (13, 12.0, mf.SA), (11, 40.0, mf.USA)]
 )
@@ -122,6 +123,7 @@ def test_repeated_density_is_resolved_on_the_circle(fold, beta, flow):
     assert largest_error(problem, times_of(problem, fold), 512, 1024) < 1e-9
 
 
+@pytest.mark.slow
 def test_repeated_density_hands_over_what_is_resolved():
     """Elevenfold, to clusters: as density and as characteristics, each from the start."""
     law = mf.perturbed_uniform([[11, 0.3, 0.0]])

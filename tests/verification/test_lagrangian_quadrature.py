@@ -56,6 +56,7 @@ def problem_of(beta: float, normalized: bool) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized), law)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "normalized, beta, end",
     [c if c in EVERYDAY else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],

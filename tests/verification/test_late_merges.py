@@ -37,6 +37,7 @@ def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(name, flow, mass,
     assert first_merge(problem, 1.1 * exact, 1e-10) == pytest.approx(exact, rel=allowed)
 
 
+@pytest.mark.slow
 def test_any_balance_is_left_when_it_should_be():
     """Three at equal spacing: no pair of them is opposite, but they hardly move and part."""
     points = np.array([0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0 + 1e-6])

@@ -37,6 +37,7 @@ def of(placement: Placement, step: float) -> Layers:
     return Layers(step=step, placement=placement, alpha=0.5, tau=2.0, radius=1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ALL)
 def test_flows_of_tokens_are_the_reduced_ones(placement):
     """N vectors of R^n with their lengths keep equal angles, on the closed curve."""
@@ -146,6 +147,7 @@ def test_a_layer_that_nodes_do_not_resolve_is_taken_again(placement, step):
     assert np.abs(seen[1] - seen[0]).max() < 1e-11
 
 
+@pytest.mark.slow
 def test_a_layer_that_folds_the_nodes_says_so():
     """Finer nodes do not help where the order of the labels changes."""
     attention = mf.Attention(
@@ -157,6 +159,7 @@ def test_a_layer_that_folds_the_nodes_says_so():
     refused("a layer of step 5 folds the nodes", mf.simulate, problem, error=mf.SimulationError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "placement", "step", "layer"),
     [(2, "peri", 0.1, 0), (3, "peri", 0.1, 0), (1, "pre", 2.0, 1), (0, "ngpt", 0.5, 0)],
@@ -340,6 +343,7 @@ def test_what_layers_cannot_do_says_so():
         mf.simulate(replace(repelled, layers=Layers(step=2.0, placement="pre")), until=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ["pre", "peri"])
 def test_a_length_that_vanishes_ends_the_flow(placement):
     """Steps beyond a length of 0 would lead back, and beyond again, for ever."""

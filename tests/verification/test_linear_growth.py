@@ -130,6 +130,7 @@ def test_default_run_resolves_a_perturbation_below_its_tolerance(flow, mode):
     np.testing.assert_allclose(found, rate, rtol=2e-9)
 
 
+@pytest.mark.slow
 def test_perturbation_below_the_tolerance_grows_at_its_rate_on_the_sphere():
     """The error control does not see it and would take steps of many e-folds."""
     law = mf.perturbed_uniform([[3, 1, 1e-13]])

@@ -72,6 +72,7 @@ def test_two_atoms_reach_cosine_0999_at_the_published_times(beta, start, publish
     verified("exact solutions", what, cosine - 0.999, allowed)
 
 
+@pytest.mark.slow
 def test_kinetic_figure(verified):
     """Pairs merge (cos > 0.999) at the printed times, energies on the way."""
     law = mf.from_points(KINETIC, name="atoms")
@@ -119,6 +120,7 @@ def test_staircase_figure(beta, flow, verified):
 class TestToTheLastMerge:
     """Seven atoms at beta = 25, twelve at 81."""
 
+    @pytest.mark.slow
     def test_one_atom_is_left(self, angles, beta, end, flow):
         """Every pair met, each once."""
         run = run_of(tuple(angles), beta, flow, end)
@@ -158,6 +160,7 @@ class TestToTheLastMerge:
             assert sorted(first.mass) == pytest.approx(sorted(second.mass), abs=1e-14)
 
 
+@pytest.mark.slow
 def test_merge_history_of_tokens_is_that_of_a_stiff_solver(verified):
     """40 tokens, beta = 25, USA: positions of Radau without any merging, at 1e4 and 1e6."""
     angles = np.random.default_rng(5).uniform(0, 2 * np.pi, 40)

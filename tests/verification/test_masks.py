@@ -83,6 +83,7 @@ def test_a_prefix_evolves_as_if_the_rest_did_not_exist(space):
     np.testing.assert_allclose(whole[:7], part, rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_all_tokens_come_to_the_first(seed):
     """V = 1, any score: almost every start ends in x_1(0) (Theorem 4.1 of arXiv:2411.04990)."""
@@ -93,6 +94,7 @@ def test_all_tokens_come_to_the_first(seed):
     np.testing.assert_allclose(found, np.tile(points[0], (6, 1)), rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_strong_centres_stay_where_they_are():
     """Tokens farther than 4 / sqrt(beta) from all before them hardly move, those behind do."""
     # 200 tokens, beta = 64: displacements of 0.003 (mean of largest) by t = 75, at most 0.05.

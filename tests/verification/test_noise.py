@@ -144,6 +144,7 @@ def test_free_energy_never_increases(name, beta, flow, start, verified):
     assert values[0] - values[-1] > 1e-5 * np.abs(values).max()
 
 
+@pytest.mark.slow
 @each("name", MANIFOLDS, flow=FLOWS)
 def test_mass_is_exactly_one_and_the_energy_balances(name, flow, verified):
     """dE/dt from the moments and from the grid agree, and with the difference in time."""
@@ -224,6 +225,7 @@ def test_extremes_need_few_steps(normalized, strength, diffusivity, beta):
     assert last.diagnostics["tail"] < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", "density"])
 def test_narrow_clusters_end_the_run_with_advice(name):
     """Width 1e-3 does not fit into 100 degrees; nothing that the line says may be refused."""

@@ -82,6 +82,7 @@ def posed(beta: float, flow: str, diffusivity: float) -> mf.Problem:
     return mf.Problem(CIRCLE, KERNELS["exponential"](beta), noisy, mf.from_density(ASYMMETRIC))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta, flow, diffusivity, until", CASES)
 def test_density_follows_an_independent_code(beta, flow, diffusivity, until, verified):
     """Complex moments to 1e-9 from an asymmetric law: a conjugated product would show."""
@@ -160,6 +161,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, s
     assert 0.4 < abs(end[1]) < 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta, normalized, share", [(3.0, True, 0.85), (0.0, False, 0.6)])
 def test_stationary_states_are_approached_at_the_leading_rate(beta, normalized, share, verified):
     """What is left of 1 % of another density falls like e^{lambda t}, lambda from an eigenvalue."""
@@ -191,6 +193,7 @@ def test_noisy_kuramoto_settles_at_its_order_parameter(verified):
     assert 0.5 < r < 0.9
 
 
+@pytest.mark.slow
 def test_weak_attraction_settles_at_uniform():
     """Above every transition nothing is left of any law."""
     law = mf.von_mises_fisher(20.0, mean=1.0)

@@ -111,6 +111,7 @@ def test_mean_angle_of_tokens_feels_the_noise_alone(tokens, verified):
     assert np.abs(normalized - plain).max() > 1e-6
 
 
+@pytest.mark.slow
 def test_saving_more_often_does_not_change_the_path():
     """Tokens and densities alike, on both manifolds, to the bit."""
     for name in MANIFOLDS:
@@ -142,6 +143,7 @@ RUNS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_noisy_runs_resume_equal_to_the_bit(tmp_path, name):
     """The same random numbers and the same steps, wherever a run was interrupted."""

@@ -515,6 +515,7 @@ ZONAL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZONAL)
 def test_labelled_densities_with_an_axis_reach_reference_states(name):
     """The sphere would weigh labels otherwise than the circle."""
@@ -546,6 +547,7 @@ SPHERICAL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPHERICAL)
 def test_labelled_densities_of_the_sphere_reach_reference_states(name):
     """Heads with matrices would see another measure than each label does."""
@@ -977,6 +979,7 @@ time = { end = 2.0, save = 5 }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [

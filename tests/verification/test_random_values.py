@@ -53,6 +53,7 @@ def final(problem: mf.Problem, until: float, **options) -> np.ndarray:
     return problem.manifold.vectors(run.measures[-1].points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law, given, last",
     [
@@ -81,6 +82,7 @@ def test_layers_follow_a_given_path(on_path, law, given, last):
     np.testing.assert_allclose(final(problem, 200), last, rtol=0, atol=2e-12)
 
 
+@pytest.mark.slow
 def test_smooth_paths_move_tokens_as_another_code(on_path):
     """Straight lines between 200 points of a path, by Runge-Kutta of order four elsewhere."""
     last = table(
@@ -199,6 +201,7 @@ def test_drift_of_layers_is_that_of_the_fields_of_noise(how, sink):
     np.testing.assert_allclose(along, values.along, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how, sink, own_sink, scale",
     [("none", 0.0, 0.0, np.exp(-2.0)), ("softmax", 0.4, 0.4 * np.exp(2.0), 1.0)],
@@ -235,6 +238,7 @@ def test_both_forms_of_layers_come_nearer_on_finer_steps(on_path):
     assert apart[800][0] < 0.7 * apart[800][1]
 
 
+@pytest.mark.slow
 def test_cross_ratio_is_kept_without_scores(on_path):
     """At beta = 0 smooth paths move the circle by Moebius maps."""
     given = increments(5, 6400, 2.0, 2, 200)
@@ -254,6 +258,7 @@ def ring(interpretation: str) -> mf.Problem:
     return mf.Problem(mf.Circle(), values, initial=RHO2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "interpretation", [pytest.param("ito", marks=pytest.mark.slow), "stratonovich"]
 )
@@ -331,6 +336,7 @@ def test_increments_are_independent_normals_of_variance_h_over_d():
         assert abs((drawn[lag:] * drawn[:-lag]).mean()) < 4 / np.sqrt(n)
 
 
+@pytest.mark.slow
 def test_equal_tokens_stay_equal_and_resumed_runs_equal_others(tmp_path):
     """A run that goes on would be another one."""
     values = mf.RandomValues([HEAD], depth=1.0, step=1 / 16, seed=2)
@@ -378,6 +384,7 @@ class Turn:
         raise AssertionError
 
 
+@pytest.mark.slow
 def test_terms_of_the_user_beside_random_values():
     """They would be taken for steady ones, or be lost in the file."""
     values = mf.RandomValues([mf.Head(value=0.0, beta=1.0)], depth=0.5)
@@ -390,6 +397,7 @@ def test_terms_of_the_user_beside_random_values():
         _ = replace(run, source_problem=None).problem
 
 
+@pytest.mark.slow
 def test_drift_of_layers_is_no_term_of_the_user():
     """Reports, titles and files would name a class of the package."""
     problem = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], depth=0.5), initial=LAW3)
@@ -585,6 +593,7 @@ def test_one_token_after_layers_is_the_exact_mean():
     np.testing.assert_array_equal(fewer, ends[:100])
 
 
+@pytest.mark.slow
 def test_tight_clusters_contract_by_one_normal_factor():
     """Logarithm of mean -(d - 1) t / 2 d and variance t / d."""
     laws, runs, d, time = mf.papers.random_layers, 10_000, 3, 2.0
@@ -596,6 +605,7 @@ def test_tight_clusters_contract_by_one_normal_factor():
     assert abs(logs.var() - time / d) < 4 * time / d * np.sqrt(2 / runs) + 0.005
 
 
+@pytest.mark.slow
 def test_three_tokens_never_end_antipodal():
     """An antipodal end needs a half of the mass."""
     laws = mf.papers.random_layers
@@ -607,6 +617,7 @@ def test_three_tokens_never_end_antipodal():
     assert three["one cluster"] > 0.9
 
 
+@pytest.mark.slow
 def test_layers_tend_to_their_limit_with_order_one():
     """E R after L layers differs from the limit by c / L."""
     laws, runs = mf.papers.random_layers, 2**18

@@ -73,6 +73,7 @@ def test_page_shows_the_worst_case_of_a_check(tmp_path):
     assert "1 checks of 4 cases: 1 fail" in text and "**nan**" in text
 
 
+@pytest.mark.slow
 def test_page_draws_the_curves(tmp_path):
     """A page would show a figure that is not there."""
     curve = [[0.1, 0.2], [1e-9, 0.0]]

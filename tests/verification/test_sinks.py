@@ -133,6 +133,7 @@ def test_running_moments_keep_the_sink(space):
     np.testing.assert_allclose(running, pairs, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("representation", ["density", "characteristics"])
 @pytest.mark.parametrize("space, heads", [(mf.Circle(), [mf.Head()]), (mf.Sphere(), TWO)])
 def test_carriers_of_densities_are_weighted_tokens(space, heads, representation):

@@ -34,6 +34,7 @@ def in_turn(shares: list[tuple[str, float]]) -> np.ndarray:
     return ends(problem, float(times[-1]))
 
 
+@pytest.mark.slow
 def test_splitting_has_its_order():
     """Stages that end elsewhere, or forget a part, would have other constants."""
     # Lie is of order one, 0.290 h, Strang of order two, 0.0372 h^2 (LSODA at 1e-13).

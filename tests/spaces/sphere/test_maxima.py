@@ -136,6 +136,7 @@ def test_maxima_of_odd_fields_are_as_many_as_minima():
     np.testing.assert_array_equal(count_maxima(fields), count_maxima(-fields))
 
 
+@pytest.mark.slow
 def test_maxima_are_those_of_a_search_from_everywhere():
     """A maximum would be missed or made up: quasi-Newton ascents from 120 points."""
     field = mixed(6, 1, seed=5)[0]
@@ -159,6 +160,7 @@ def test_maxima_are_those_of_a_search_from_everywhere():
     assert count_maxima(field[None])[0] == len(summits)
 
 
+@pytest.mark.slow
 def test_euler_relation_of_a_fine_grid():
     """#max - #saddles + #min = 2: maxima by proof, saddles by Newton's iteration from a grid."""
     for field in mixed(5, 10, seed=7):

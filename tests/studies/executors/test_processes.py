@@ -19,12 +19,14 @@ def test_one_worker_is_this_process():
         pass
 
 
+@pytest.mark.slow
 def test_workers_use_the_threads_they_are_given():
     """Two workers on two cores would run four threads."""
     with worker_pool(2, threads=3) as executor:
         assert executor.submit(threads).result() == 3
 
 
+@pytest.mark.slow
 def test_error_ends_the_workers_at_once():
     """An interrupt would wait for systems that take minutes."""
     before = set(multiprocessing.active_children())
@@ -38,6 +40,7 @@ def test_error_ends_the_workers_at_once():
         assert not process.is_alive()
 
 
+@pytest.mark.slow
 def test_lost_worker_is_told():
     """A worker killed for its memory would leave a traceback about broken pools."""
     with (
@@ -58,6 +61,7 @@ def leave_in_the_answer(size):
     return bytes(size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 100_000])
 def test_half_an_answer_is_none(size):
     """The study would wait for the other half for ever, its processes idle."""

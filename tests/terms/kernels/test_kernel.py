@@ -51,6 +51,7 @@ def test_degree_of_the_linear_kernel_is_one():
     assert [linear().degree(m) for m in (1, 2, 7)] == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last, dimension", [(70, 1), (1500, 1)])
 def test_degree_does_not_stop_at_a_gap(last, dimension):
     """Of a kernel of degrees 1 and 70 all but the first 2 were cut, for more than 100 tokens."""
@@ -90,6 +91,7 @@ def test_normalized_multipliers_are_the_quotient(dimension, name):
         np.testing.assert_allclose(found, expected, rtol=2e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_kernel_of_mean_zero_has_a_degree(dimension):
     """For a(s) = s the mean a_0 is 0 and W = (s^2 - 1) / 2: nothing may be divided by a_0."""

@@ -24,6 +24,7 @@ def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension, beta):
     assert own.degree(1) <= expected.degree(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [400.0, 4e4])
 def test_narrow_kernel_keeps_its_potential_and_its_degree(beta):
     """A rule of 64 nodes lost half of W at beta = 4000; noise would pass for high degrees."""
@@ -37,6 +38,7 @@ def test_narrow_kernel_keeps_its_potential_and_its_degree(beta):
         assert own.degree(dimension) <= expected.degree(dimension)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0])
 def test_potential_gives_its_slope(beta):
     """W' was left to the user; of the exponential it is known."""
@@ -86,6 +88,7 @@ def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension):
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-15)
 
 
+@pytest.mark.slow
 def test_kernel_from_multipliers_returns_them_on_the_circle():
     """a(cos t) = a_0 + 2 sum_k a_k cos(k t): a forgotten 2 would halve them."""
     given = [1.0, 0.25, 0.0, -0.125]
@@ -97,6 +100,7 @@ def test_kernel_from_multipliers_returns_them_on_the_circle():
     assert kernel.attention(np.cos(t)) == pytest.approx(value, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_kernel_from_multipliers_equals_the_one_from_its_function():
     """Both roads must lead to the same velocity, on the sphere too."""
     first = zonal(multipliers=[0.5, 0.25])
@@ -110,6 +114,7 @@ def test_kernel_from_multipliers_equals_the_one_from_its_function():
         )
 
 
+@pytest.mark.slow
 def test_multipliers_beyond_the_quadrature_are_zero():
     """Degrees that nothing computed are asked for by refined grids."""
     found = zonal(np.exp).attention_multipliers(1, 3000)

@@ -56,6 +56,7 @@ def test_w2_to_uniform_is_a_sum_over_moments(verified):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 10, 100])
 def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n, verified):
     """E W_2(n iid uniform angles, uniform)^2 = pi^2 / (3 n), within 3 standard errors."""

@@ -68,6 +68,7 @@ def test_general_w2_of_densities_equals_the_closed_form_to_uniform(concentration
     assert w2_densities(uniform, rows) == pytest.approx(expected, abs=1e-13)
 
 
+@pytest.mark.slow
 def test_w2_of_densities_equals_quantile_quadrature():
     """The coordinate x + y must give what the map x -> y gives where that is smooth."""
     # J(alpha) = int (T - x)^2 f dx / 2 pi with G(T) = F(x) + alpha, periodic in x.
@@ -88,6 +89,7 @@ def test_w2_of_densities_equals_quantile_quadrature():
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_w2_of_densities_is_right_where_quantiles_jump():
     """Clusters of unequal masses tear mass apart: both quantile functions jump in the bulk."""
     # The clusters are Gaussians of standard deviation 1e-3, up to 1e-6 of that, on an arc shorter

@@ -58,6 +58,7 @@ def linear_programme(first: mf.Measure, second: mf.Measure, p: int) -> float:
     return float(ot.emd2(first.mass, second.mass, cost, numItermax=10**7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 2])
 def test_distance_of_points_equals_the_linear_programme(p):
     """The cut or the coupling would be wrong, in 500 cases of every awkward kind."""
@@ -73,6 +74,7 @@ def test_distance_of_points_equals_the_linear_programme(p):
             assert found == pytest.approx(expected ** (1 / p), abs=1e-12), case
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures(), st.floats(-10.0, 10.0), st.sampled_from([1.0, -1.0]))
 def test_distance_is_invariant_under_rotation_and_reflection(first, second, angle, sign):
@@ -93,6 +95,7 @@ def test_distance_is_symmetric(first, second):
         assert found == pytest.approx(wasserstein_circle(first, second, p), abs=1e-14)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures(), measures())
 def test_distance_obeys_the_triangle_inequality(first, second, third):

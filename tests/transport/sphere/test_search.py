@@ -54,6 +54,7 @@ def test_nearest_are_those_of_all_pairs(geodesic, p):
     np.testing.assert_array_equal(np.take_along_axis(all_values, index, 1), values)
 
 
+@pytest.mark.slow
 @each("geodesic, p", CASES, levels=LEVELS)
 def test_transform_is_that_of_all_pairs(geodesic, p, levels):
     """Potentials would be called feasible that are not: the lower bound would be none."""

@@ -71,6 +71,7 @@ def test_two_diracs_are_apart_by_their_angle(p, cost):
         assert found.width < 16.0 * tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_uniform_to_dirac_is_in_the_bracket(p, cost):
@@ -115,6 +116,7 @@ def check_brackets(cases: range, count: int) -> None:
         assert found.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
 
 
+@pytest.mark.slow
 def test_brackets_hold_the_exact_distance():
     """A bound would not be one: 8 cases on 500 points, between cells of several."""
     check_brackets(range(0, 40, 5), 500)
@@ -231,6 +233,7 @@ def test_threads_do_not_change_a_bit():
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_densities_that_differ_by_rounding_are_at_distance_zero():
     """The parts of the difference would be empty, or noise be blown up."""
     slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])

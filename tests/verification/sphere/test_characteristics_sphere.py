@@ -147,6 +147,7 @@ def test_turned_start_turns_the_run(verified):
     assert np.abs(found - plain).max() > 0.1
 
 
+@pytest.mark.slow
 def test_mass_is_exact_and_density_positive_through_a_collapse():
     """Cells split and join on the way: no mass is lost, and none is made."""
     problem = problem_of(1.0, mf.SA, [[1, 0, 0.3], [2, 1, 0.1]])

@@ -35,6 +35,7 @@ RUNS += [("repulsion", "USA", "generic", 0.55, [1.0, 4.0], 1e-13, 5e-13)]
 LATE = [("moments until r = 0.79", f, "generic", 0.1, [3.5, 4.0], 1e-11, 5e-11) for f in FLOWS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what, flow, axis, start, times, tolerance, allowed",
     RUNS + [pytest.param(*case, marks=pytest.mark.slow) for case in LATE],

@@ -78,6 +78,7 @@ def problem_of(beta: float, normalized: bool) -> mf.Problem:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "normalized, beta, end",
     [c if c in EVERYDAY else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],

@@ -96,6 +96,7 @@ def axial() -> np.ndarray:
     return 0.5 * legendre(t)[0] @ (weights * sum(shapes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta, flow, diffusivity, until, axis", CASES)
 def test_axisymmetric_density_follows_an_independent_code(
     beta, flow, diffusivity, until, axis, verified

@@ -46,6 +46,7 @@ def assert_equals_table(flow: mf.Flow, table: dict, axis: np.ndarray, verified: 
     verified("exact solutions", what, np.subtract(found, expected), 4e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow, times", [("USA", [0.1, 0.2]), ("SA", [2.0, 4.0])])
 def test_axisymmetric_run_equals_the_table(flow, times, axis, verified):

@@ -81,6 +81,7 @@ def test_density_moves_with_its_velocity(flow, beta, verified):
     assert found[0] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [-4.0, 25.0])
 def test_full_spectrum_moves_without_aliasing(beta, verified):
     """Unnormalised: every coefficient that is kept is exact, though all degrees are full."""
