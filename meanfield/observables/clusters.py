@@ -29,6 +29,10 @@ _LEAST_TOKENS, _TOKENS_PER_LEAST = 3, 50
 _DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
 # Cells of polar angles instead: groups end within r / 24.
 _CELLS_PER_RADIUS = 24
+# Share of the even density above which, at all nodes, a density is one group. It is three times
+# the rule's tenth: sums over nodes near r differ, and at the ends of polar angles half of [0, r]
+# is missing.
+_FILLED = 3.0 * _SPARSE
 # Largest degree of such a grid on the sphere: some 2 million nodes, a fraction of a second.
 _GRID_DEGREE = 666
 
@@ -118,22 +122,27 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     space = measure.manifold
     least = _LEAST_MASS
     mass: FloatArray | None
+    filled = False
     if isinstance(measure, Density):
-        points, mass, radius = _nodes(measure, radius)
+        points, mass, radius, filled = _nodes(measure, radius)
     else:
         points, mass = measure.points, measure.weights
         tokens = len(points) if mass is None else tokens
     if tokens is not None:
         least = max(_LEAST_MASS, least_tokens(tokens) / tokens)
-    threshold = _SPARSE * _uniform_mass(space, radius)
-    dense = neighbourhoods.dense(space, points, mass, radius, threshold)
     weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
-    points, weights = points[dense], weights[dense]
+    if not filled:
+        threshold = _SPARSE * _uniform_mass(space, radius)
+        dense = neighbourhoods.dense(space, points, mass, radius, threshold)
+        points, weights = points[dense], weights[dense]
+        del dense
     # A density has many nodes: nothing is kept twice while they are linked.
-    del mass, dense
+    del mass
     if len(points) == 0:
         return Clusters(np.zeros(0), np.zeros((0, *points.shape[1:])))
-    group = neighbourhoods.linked(space, points, radius)
+    group = (
+        np.zeros(len(points), np.int64) if filled else neighbourhoods.linked(space, points, radius)
+    )
     total = np.asarray(np.bincount(group, weights), dtype=np.float64)
     # The last comparison allows the rounding of a sum of equal weights.
     heavy = np.flatnonzero(total >= least * (1.0 - 1e-12))
@@ -157,20 +166,24 @@ def _uniform_mass(space: Geometry, radius: float) -> float:
     return 0.5 * float(betainc(0.5 * space.dimension, 0.5, math.sin(radius) ** 2))
 
 
-def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, float]:
-    """Grid that resolves the density and the radius, with its masses, and the radius used.
+def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, float, bool]:
+    """Grid that resolves density and radius, masses, the radius used, and if all is one group.
 
     Where that would be too many nodes, the radius is that of a few nodes instead.
     """
     space = density.manifold
     if space.has_rings:
-        return (*_polar_cells(density, radius), radius)
+        points, mass = _polar_cells(density, radius)
+        return points, mass, radius, bool(mass.min() >= _FILLED / len(mass))
     degree = grid_degree(space.dimension, density.max_degree, radius)
     if space.dimension > 1:
         radius = max(radius, _DEGREES_PER_RADIUS[space.dimension] / degree)
     grid = space.grid(degree)
-    mass = np.maximum(grid.to_nodal(density.coefficients), 0.0) * grid.weights
-    return grid.points, mass / mass.sum(), radius
+    values = grid.to_nodal(density.coefficients)
+    mass = np.maximum(values, 0.0) * grid.weights
+    total = mass.sum()
+    filled = bool(values.min() >= _FILLED * total)
+    return grid.points, mass / total, radius, filled
 
 
 def _polar_cells(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:
