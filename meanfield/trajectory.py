@@ -249,7 +249,6 @@ class _Evolution:
             self._halvings, self._taken = 0, stepper
             events, last = carrier.events(stepper), self._stage_end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
-            self._repeats = False
             return True
         # The step left what this representation resolves: take it again, with the next one
         # or refined, or shorter where nothing else is left, to come close to the limit.
@@ -270,6 +269,9 @@ class _Evolution:
 
     def _dense_state(self, time: float) -> State:
         stepper = self._taken
+        stepper.interpolate()
+        # From here on a resumed run does what was not yet counted.
+        self._repeats = False
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
         return stepper.dense_output(clock)
@@ -284,10 +286,12 @@ class _Evolution:
         """Stand behind the step ahead."""
         stepper, here = self._taken, self.here
         cut = self.ahead >= self._stage_end
+        state = self._dense_state(self._stage_end) if cut else stepper.state
+        self._repeats = False
         self.here = here = replace(
             here,
             clock=stepper.time,
-            state=self._dense_state(self._stage_end) if cut else stepper.state,
+            state=state,
             step=stepper.step_size,
             steps=here.steps + 1,
             rejected=here.rejected + stepper.attempts - 1,

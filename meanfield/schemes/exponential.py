@@ -109,6 +109,9 @@ class ExponentialStepper:
                     tried = rung(tried * max(_factor(error), _SMALLEST_FACTOR))
         return False
 
+    def interpolate(self) -> None:
+        pass
+
     def dense_output(self, time: float) -> State:
         if time == self.time:
             return self.state

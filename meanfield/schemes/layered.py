@@ -29,6 +29,9 @@ class LayerStepper:
         self.time = self.previous_time + 1.0
         return True
 
+    def interpolate(self) -> None:
+        pass
+
     def dense_output(self, time: float) -> State:
         if time == self.previous_time:
             return self._before

@@ -69,8 +69,12 @@ class Stepper(Protocol):
         """Take one step, not longer than `largest`; False if it fell below rounding."""
         ...
 
+    def interpolate(self) -> None:
+        """Prepare states inside the last step, where one preparation serves all of them."""
+        ...
+
     def dense_output(self, time: float) -> State:
-        """State inside the last step: a shorter step of its own, from where that one began.
+        """State inside the last step, which began at `previous_time`.
 
         StepTooLong where its error is above `INNER_ERROR` tolerances.
         """

@@ -62,6 +62,9 @@ class StochasticStepper:
         self.steps += 1
         return True
 
+    def interpolate(self) -> None:
+        pass
+
     def dense_output(self, time: float) -> State:
         """State inside the last step: a shorter step, on the same Brownian path.
 

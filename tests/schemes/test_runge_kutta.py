@@ -1,6 +1,7 @@
 """Steppers: measured order on a nonlinear solution, counting, interpolation, restarting."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from exact_solutions import poisson_radius
 from parameters import each
 
 import meanfield as mf
-from meanfield.carriers import DensityRepresentation
+from meanfield.carriers import DensityRepresentation, Options, represent
 from meanfield.schemes import INTEGRATORS, Start, StepTooLong, dop853, rk45, runge_kutta
 
 ANGLE = 0.8
@@ -76,6 +77,66 @@ def test_interpolation_is_nearly_as_good_as_the_step(method: str) -> None:
             worst = max(worst, np.abs(stepper.dense_output(time)[:13] - exact).max())
         before = stepper.time
     assert worst < 5e-9
+
+
+def random_carrier(seed: int) -> Any:
+    """Tokens or a density of a random problem, to a random tolerance."""
+    rng = np.random.default_rng([31, seed])
+    space = [mf.Circle(), mf.Sphere(), mf.Sphere(5)][rng.integers(3)]
+    flow = [mf.USA, mf.SA][rng.integers(2)]
+    modes = [3, 0.2, 0.5] if space.name == "circle" else [2, 0, 0.2]
+    tokens = space.name == "sphere:5" or rng.random() < 0.5
+    law = mf.uniform() if tokens else mf.perturbed_uniform([modes])
+    problem = mf.Problem(space, mf.exponential(10 ** rng.uniform(-0.5, 1.3)), flow, law)
+    name = "particles" if tokens else "density"
+    tolerance = 10 ** rng.uniform(-11, -4)
+    count = int(rng.integers(3, 80)) if tokens else None
+    options = Options(name=name, tokens=count, seed=seed, tolerance=tolerance)
+    return represent(problem, options)
+
+
+@pytest.mark.slow
+def test_states_inside_steps_are_as_good_as_the_tolerance(verified: Callable[..., None]) -> None:
+    """200 random problems: against a much sharper stepper from the start of the same step."""
+    worst = []
+    for seed in range(200):
+        carrier = random_carrier(seed)
+        rhs, tolerance = carrier.rhs, carrier.tolerance
+        stepper = runge_kutta(rhs, 0.0, carrier.state, tolerance=tolerance)
+        # The first step is chosen short: interpolants of later ones err more.
+        for _ in range(6):
+            before = stepper.state
+            stepper.step(carrier.largest_step(stepper.time, before))
+        for share in (0.15, 0.35, 0.6, 0.85):
+            time = stepper.previous_time + share * (stepper.time - stepper.previous_time)
+            sharp = runge_kutta(
+                rhs, stepper.previous_time, before, tolerance=max(1e-4 * tolerance, 1e-13)
+            )
+            while sharp.time < time:
+                sharp.step(largest=time - sharp.time)
+            error = (stepper.dense_output(time) - sharp.state).view(np.float64)
+            size = 1.0 + np.abs(np.ascontiguousarray(before).view(np.float64))
+            worst.append(np.sqrt(np.mean((error / size) ** 2)) / tolerance)
+    verified("order in time", "states inside steps, in tolerances", np.array(worst), 1.0)
+
+
+def test_states_inside_a_step_take_few_evaluations() -> None:
+    """Three for any number of them; where that is not accurate enough those of two steps more."""
+    for seed in range(8):
+        carrier, taken = random_carrier(seed), 0
+
+        def counted(time: float, state: np.ndarray, carrier: Any = carrier) -> np.ndarray:
+            nonlocal taken
+            taken += 1
+            return np.asarray(carrier.rhs(time, state))
+
+        stepper = runge_kutta(counted, 0.0, carrier.state, tolerance=carrier.tolerance)
+        for _ in range(4):
+            stepper.step()
+            taken = 0
+            for time in np.linspace(stepper.previous_time, stepper.time, 41):
+                stepper.dense_output(time)
+            assert taken in (3, 3 + 2 * (12 + 3) + 1), taken
 
 
 def test_interpolation_at_the_end_is_the_state_itself() -> None:
@@ -216,7 +277,7 @@ def test_a_step_inside_that_meets_a_pulse_is_refused() -> None:
     def pulse(t: float, state: np.ndarray) -> np.ndarray:
         return np.full(1, 1e3 * (abs(t - 0.5) < 1e-3))
 
-    stepper = runge_kutta(pulse, 0.0, np.zeros(1), tolerance=1e-6, step=1.0)
+    stepper = runge_kutta(pulse, 0.0, np.zeros(1), tolerance=1e-6, step=1.0, end=9.0)
     assert stepper.step() and stepper.time == 1.0 and stepper.state == 0.0
     assert stepper.dense_output(0.1) == 0.0
     # Half of it is where the last stage but one of eight is.

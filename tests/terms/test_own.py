@@ -74,10 +74,11 @@ def ends(problems: list[mf.Problem], **options: Any) -> list[FloatArray]:
     return [run.moments[-1, :count] for run in runs]
 
 
-# Sums over nodes against series: rounding, of characteristics the tolerance of their cells.
+# Sums over nodes against series: rounding, of characteristics the tolerance of their cells. The end
+# lies inside a step, and is read from an interpolant only where nothing depends on time.
 @pytest.mark.parametrize(
     ("carrier", "allowed"),
-    [("auto", 1e-12), ("density", 1e-12), ("characteristics", 1e-11), ("particles", 1e-12)],
+    [("auto", 3e-11), ("density", 3e-11), ("characteristics", 3e-11), ("particles", 1e-11)],
 )
 def test_softmax_of_the_user_is_that_of_the_package(carrier, allowed):
     """A carrier would ask a term for another measure, place or divergence."""
