@@ -1,5 +1,7 @@
 """The cluster rule on tokens, weighted points and densities."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,30 @@ def test_order_of_points_does_not_matter():
 def test_uniform_is_one_group():
     """Everything is linked to its neighbour, across the cut too."""
     assert clusters(mf.Density(CIRCLE, [1.0]), BETA).mass == pytest.approx([1.0], abs=1e-12)
+
+
+# Lowest at 0.35 and 0.25 of uniform: above and below 0.3, where the rule is left out.
+@pytest.mark.parametrize("depth", [0.65, 0.75])
+@pytest.mark.parametrize(
+    ("space", "mode"),
+    [(mf.Circle(), [3, 0.5, 0.3]), (mf.Sphere(), [1, 0, 0.5]), (mf.Axial(5), [1, 0.5])],
+    ids=["circle", "sphere", "axial"],
+)
+def test_a_filled_density_is_the_one_group_of_the_rule(space, mode, depth, monkeypatch):
+    module = importlib.import_module("meanfield.observables.clusters")
+    law = mf.perturbed_uniform([mode]).build(space)
+    shape = space.grid(64).to_nodal(law.coefficients) - 1.0
+    scaled = law.coefficients * (-depth / shape.min())
+    scaled[0] = law.coefficients[0]
+    density = mf.Density(space, scaled)
+    for beta in (1.0, 9.0, 40.0):
+        short = clusters(density, beta)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_FILLED", np.inf)
+            by_rule = clusters(density, beta)
+        assert short.count == by_rule.count == 1
+        np.testing.assert_array_equal(short.mass, by_rule.mass)
+        np.testing.assert_array_equal(short.centre, by_rule.centre)
 
 
 def test_density_and_its_tokens_have_the_same_clusters():
