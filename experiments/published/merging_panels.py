@@ -20,8 +20,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.data.merging import MergingPicture
-from meanfield.figures.draw.merging import draw_merging
+from meanfield.figures.draw.merging import MergingPicture, draw_merging
 from meanfield.papers.merging_results import MergingDiagram
 from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.studies.executors.processes import worker_pool

@@ -18,7 +18,6 @@ import numpy as np
 from claims import Claim, near_zero
 
 import meanfield as mf
-from meanfield.figures.data.replay import replay_picture, token_limit_picture
 from meanfield.figures.draw.figures import new_figure, write_figure
 from meanfield.figures.draw.replay import (
     draw_betas,
@@ -26,6 +25,8 @@ from meanfield.figures.draw.replay import (
     draw_similarity,
     draw_token_limit,
     draw_values,
+    replay_picture,
+    token_limit_picture,
 )
 from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style
 from meanfield.models.encoder import Encoder

@@ -16,12 +16,12 @@ from parameters import together
 import meanfield as mf
 from meanfield.api import simulate
 from meanfield.commands.main import main
-from meanfield.figures.data.prediction import dispersion_picture, facts
 from meanfield.figures.data.series import equal_clusters, linear_prediction, visible_degrees
 from meanfield.figures.draw import PLOTS, plot, save_plot
 from meanfield.figures.draw.axes import label_ends
 from meanfield.figures.draw.dispersion import on_axes, save_dispersion
 from meanfield.figures.draw.figures import SUFFIXES, write_figure
+from meanfield.figures.draw.prediction import dispersion_picture, facts
 from meanfield.runs import collect
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])

@@ -7,8 +7,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.figures.data.fluctuations import linearised_picture
 from meanfield.figures.draw import plot
+from meanfield.figures.draw.fluctuations import linearised_picture
 
 LAW = mf.from_density(np.array([1.0, 0.0, 0.2j]))
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, LAW)

@@ -7,23 +7,23 @@ from parameters import together
 
 import meanfield as mf
 from meanfield.figures.data.circle import quantiles
-from meanfield.figures.data.clusters import _middle
 from meanfield.figures.data.colours import colour_range
 from meanfield.figures.data.projections import Mollweide, Orthographic, PlateCarree, directions
 from meanfield.figures.data.saved_times import edges_between, is_logarithmic, spread_evenly
-from meanfield.figures.data.spectrum import subtitle
-from meanfield.figures.data.sweep import _has_ratios
 from meanfield.figures.data.tokens import evenly_chosen, refined
 from meanfield.figures.data.vectors import alike_order, ends_and_between, principal_axes
 from meanfield.figures.data.view import _telling_frame
 from meanfield.figures.draw import animate
 from meanfield.figures.draw.axes import colour_ticks, number_label, spread
+from meanfield.figures.draw.clusters import _middle
 from meanfield.figures.draw.figures import check_empty, check_figure, check_suffix
 from meanfield.figures.draw.fluctuations import panel_grid
 from meanfield.figures.draw.over_time import plateau_words
 from meanfield.figures.draw.prediction import _mean
+from meanfield.figures.draw.spectrum import subtitle
 from meanfield.figures.draw.sphere import place_label, token_style
 from meanfield.figures.draw.style import facts_title, power_of_ten, shades
+from meanfield.figures.draw.sweep import _has_ratios
 from meanfield.figures.view.pack import quantised
 from meanfield.problem_facts import facts_of
 

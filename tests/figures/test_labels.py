@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.figures.data.labels import label_order_picture, labels_picture
+from meanfield.figures.draw.labels import label_order_picture, labels_picture
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.figures.data.clusters import clusters_picture
 from meanfield.figures.data.series import energy_picture, spectrum_picture
 from meanfield.figures.data.vectors import cosine_shares, similarity_picture
 from meanfield.figures.draw import plot
+from meanfield.figures.draw.clusters import clusters_picture
 from meanfield.figures.draw.over_time import draw_energy
 from meanfield.observables.cosines import similarity
 

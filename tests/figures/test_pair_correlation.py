@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.figures.data.pair_correlation import pair_picture
+from meanfield.figures.draw.pair_correlation import pair_picture
 from meanfield.papers.pair_correlation import CLOSURES
 
 

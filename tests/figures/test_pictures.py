@@ -10,8 +10,6 @@ import pytest
 
 import meanfield as mf
 from meanfield.described import Facts
-from meanfield.figures.data.overview import film_picture
-from meanfield.figures.data.prediction import dispersion_picture, prediction_picture
 from meanfield.figures.data.saved_times import Frame
 from meanfield.figures.data.series import EnergyPicture
 from meanfield.figures.data.studies import (
@@ -28,7 +26,12 @@ from meanfield.figures.draw.ensemble import draw_ensemble
 from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.over_time import draw_energy
-from meanfield.figures.draw.prediction import draw_prediction
+from meanfield.figures.draw.overview import film_picture
+from meanfield.figures.draw.prediction import (
+    dispersion_picture,
+    draw_prediction,
+    prediction_picture,
+)
 from meanfield.figures.draw.style import style
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
@@ -84,7 +87,7 @@ def test_drawing_predictions_computes_nothing():
     prediction = mf.predict_clusters(problem, tokens, samples=50, corrected=False)
     rates, picture = dispersion_picture(problem), prediction_picture(prediction)
     # On which manifold it is.
-    with nothing_computed("figures/data/prediction.py"):
+    with nothing_computed("figures/draw/prediction.py"):
         on_axes(rates, new_figure((9.0, 8.0)).subplots())
         draw_prediction(picture)
 
@@ -151,8 +154,8 @@ def test_pictures_do_without_matplotlib():
         "    importlib.import_module(f'meanfield.figures.data.{m.name}')\n"
         "law = mf.perturbed_uniform([[2, 0.1, 0.0]])\n"
         "run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), 1.0, save=3)\n"
-        "from meanfield.figures.data.overview import overview_picture\n"
-        "assert overview_picture(run).picture.paths\n"
+        "from meanfield.figures.data.density import circle_picture\n"
+        "assert circle_picture(run).paths\n"
         "assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

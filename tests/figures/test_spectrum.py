@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.figures.data.spectrum import spectrum_picture
-from meanfield.figures.draw.spectrum import save_spectrum
+from meanfield.figures.draw.spectrum import save_spectrum, spectrum_picture
 
 
 def turned(space, angle, beta):

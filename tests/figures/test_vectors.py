@@ -9,7 +9,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.figures.data.hulls import hulls_picture
 from meanfield.figures.data.vectors import (
     attention_picture,
     axes_picture,
@@ -18,6 +17,7 @@ from meanfield.figures.data.vectors import (
     similarity_picture,
 )
 from meanfield.figures.draw import PLOTS, animate, plot
+from meanfield.figures.draw.hulls import hulls_picture
 from meanfield.observables import similarity
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import pytest
 import meanfield as mf
 from meanfield.figures.data.circle import cell_edges, cell_means
 from meanfield.figures.data.projections import Mollweide
-from meanfield.figures.data.velocity import LONGEST, velocities, velocity_picture
+from meanfield.figures.draw.velocity import LONGEST, velocities, velocity_picture
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
@@ -119,7 +119,7 @@ def test_very_many_points_move_as_few(monkeypatch):
     problem = mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0), initial=law)
     places = np.linspace(-3.0, 3.0, 7)
     pairs = velocities(problem, law.build(CIRCLE), places)
-    monkeypatch.setattr("meanfield.figures.data.velocity._MOST_PAIRS", 0)
+    monkeypatch.setattr("meanfield.figures.draw.velocity._MOST_PAIRS", 0)
     assert velocities(problem, law.build(CIRCLE), places) == pytest.approx(pairs, abs=1e-13)
 
 

@@ -122,6 +122,7 @@ def test_uniform_is_one_group():
     ids=["circle", "sphere", "axial"],
 )
 def test_a_filled_density_is_the_one_group_of_the_rule(space, mode, depth, monkeypatch):
+    """Where it is left out, sums over nodes would find the same to the bit."""
     module = importlib.import_module("meanfield.observables.clusters")
     law = mf.perturbed_uniform([mode]).build(space)
     shape = space.grid(64).to_nodal(law.coefficients) - 1.0

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.figures.data.sweep import sweep_picture
-from meanfield.figures.draw.sweep import sweep_figure
+from meanfield.figures.draw.sweep import sweep_figure, sweep_picture
 from meanfield.store.reading import FormatError
 from meanfield.store.sweep_file import load_sweep, write_sweep
 from meanfield.studies.sweep_results import Member, Parameter, Sweep

@@ -80,88 +80,91 @@ PLOTS: dict[str, PlotKind] = {
     name: PlotKind(
         name,
         title,
-        _function(f"meanfield.figures.data.{room}", f"{name}_picture"),
+        _function(f"meanfield.figures.{data}", f"{name}_picture"),
         _function(f"{__name__}.{file}", f"draw_{name}"),
         (9.0, height),
         manifolds,
     )
-    for name, room, file, height, manifolds, title in [
+    for name, data, file, height, manifolds, title in [
         (
-            "overview", "overview", "overview", 8.4, _ALL,
+            "overview", "draw.overview", "overview", 8.4, _ALL,
             "what happened at a glance: density or tokens, energy, spectrum or cosines",
         ),
         (
-            "density", "overview", "overview", 4.6, _DENSITIES,
+            "density", "draw.overview", "overview", 4.6, _DENSITIES,
             "density in space and time, with tokens; on the sphere, maps",
         ),
         (
-            "velocity", "velocity", "velocity", 4.4, ("circle", "sphere"),
+            "velocity", "draw.velocity", "velocity", 4.4, ("circle", "sphere"),
             "velocity at a few times over the density; heads one by one on the circle",
         ),
         (
-            "energy", "series", "over_time", 4.0, _SPHERES,
+            "energy", "data.series", "over_time", 4.0, _SPHERES,
             "interaction energy and number of clusters",
         ),
-        ("order_parameter", "series", "over_time", 4.0, _ALL, "length of the mean vector"),
+        ("order_parameter", "data.series", "over_time", 4.0, _ALL, "length of the mean vector"),
         (
-            "spectrum", "series", "over_time", 4.6, _DENSITIES,
+            "spectrum", "data.series", "over_time", 4.6, _DENSITIES,
             "moments by degree, with the growth that linear theory predicts",
         ),
-        ("clusters", "clusters", "clusters", 4.6, _DENSITIES, "centres of the clusters, by mass"),
         (
-            "resolution", "series", "over_time", 4.0, _DENSITIES,
+            "clusters", "draw.clusters", "clusters", 4.6, _DENSITIES,
+            "centres of the clusters, by mass",
+        ),
+        (
+            "resolution", "data.series", "over_time", 4.0, _DENSITIES,
             "spectral tail and degree of the density",
         ),
         (
-            "staircase", "series", "over_time", 4.4, _SPHERES,
+            "staircase", "data.series", "over_time", 4.4, _SPHERES,
             "energy against log time, with the clusters of each plateau",
         ),
         (
-            "tree", "series", "tree", 5.0, _DENSITIES,
+            "tree", "data.series", "tree", 5.0, _DENSITIES,
             "who merged with whom, and when, once a run is atoms",
         ),
         (
-            "map", "sphere", "sphere", 4.1, ("sphere",),
+            "map", "data.sphere", "sphere", 4.1, ("sphere",),
             "density at a few times as equal-area maps, with tokens",
         ),
         (
-            "globe", "sphere", "sphere", 5.0, ("sphere",),
+            "globe", "data.sphere", "sphere", 5.0, ("sphere",),
             "density at the last time from in front and from behind",
         ),
         (
-            "axes", "vectors", "vectors", 5.6, _TOKENS,
+            "axes", "data.vectors", "vectors", 5.6, _TOKENS,
             "paths of tokens on their two leading principal axes",
         ),
         (
-            "cosines", "vectors", "vectors", 4.2, _TOKENS,
+            "cosines", "data.vectors", "vectors", 4.2, _TOKENS,
             "histogram of the cosines of pairs over time, with equal angles",
         ),
         (
-            "histogram", "vectors", "vectors", 3.4, _ALL,
+            "histogram", "data.vectors", "vectors", 3.4, _ALL,
             "histograms of the cosines of pairs at a few times",
         ),
         (
-            "similarity", "vectors", "vectors", 3.0, _TOKENS,
+            "similarity", "data.vectors", "vectors", 3.0, _TOKENS,
             "cosines of all pairs at a few times, tokens by cluster",
         ),
         (
-            "attention", "vectors", "vectors", 3.6, _TOKENS,
+            "attention", "data.vectors", "vectors", 3.6, _TOKENS,
             "attention matrices at a few times, a row a head",
         ),
         (
-            "hulls", "hulls", "hulls", 6.0, ("space",),
+            "hulls", "draw.hulls", "hulls", 6.0, ("space",),
             "rescaled tokens with their convex hulls, or the hyperplanes that they reach",
         ),
         (
-            "label_order", "labels", "labels", 4.4, ("circle", "sphere"),
+            "label_order", "draw.labels", "labels", 4.4, ("circle", "sphere"),
             "order parameter of each position or frequency against time",
         ),
         (
-            "fluctuations", "fluctuations", "fluctuations", 3.5, ("circle", "sphere"),
+            "fluctuations", "draw.fluctuations", "fluctuations", 3.5, ("circle", "sphere"),
             "moments of N tokens beside their limit, of a run file with [fluctuations]",
         ),
         (
-            "labels", "labels", "labels", 4.2, ("circle",),
+            "labels", "draw.labels", "labels", 4.2, ("circle",),
             "densities of all positions or frequencies at a few times",
         ),
     ]
@@ -353,8 +356,8 @@ def animate(
 
     Returns the file, or the film itself.
     """
-    from meanfield.figures.data.overview import film_picture
     from meanfield.figures.draw.film import check_film, draw_film, inline_film, write_film
+    from meanfield.figures.draw.overview import film_picture
     from meanfield.figures.draw.style import style
 
     if path is not None:

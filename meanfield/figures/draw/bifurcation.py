@@ -11,16 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.figures.data.phase import (
-    ENERGY,
-    ORDER,
-    VALUE,
+from meanfield.figures.draw.figures import check_empty, check_suffix, new_figure, write_figure
+from meanfield.figures.draw.phase import (
+    AT_ENERGY,
+    AT_ORDER,
+    AT_VALUE,
+    BOTH,
+    CRITICAL,
+    SADDLE_NODE,
+    TRANSITION,
     BifurcationPicture,
     Pieces,
     bifurcation_picture,
 )
-from meanfield.figures.draw.figures import check_empty, check_suffix, new_figure, write_figure
-from meanfield.figures.draw.phase import BOTH, CRITICAL, SADDLE_NODE, TRANSITION
 from meanfield.figures.draw.style import INK, MUTED, facts_title, style, title_above
 from meanfield.stationary.branches import Branch
 from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagram
@@ -154,7 +157,7 @@ def _states(axes: Axes, point: PhasePoint, pieces: Pieces, window: tuple[float, 
     """Uniform and the branch, full lines where stable and dashed where not."""
     _shade(axes, point)
     _uniform(axes, point, window)
-    top = _HEADROOM * _draw(axes, pieces, ORDER, window)[1]
+    top = _HEADROOM * _draw(axes, pieces, AT_ORDER, window)[1]
     axes.set_xlim(*window)
     axes.set_ylim(-0.04 * top, top)
     # The headroom holds words; there is nothing above 1.
@@ -173,7 +176,7 @@ def _free_energy(
     """Free energy of the branch over that of uniform: the lower one wins."""
     _shade(axes, point)
     _uniform(axes, point, window)
-    least, most = _draw(axes, pieces, ENERGY, window)
+    least, most = _draw(axes, pieces, AT_ENERGY, window)
     margin = 0.1 * (most - least)
     axes.set_xlim(*window)
     axes.set_ylim(least - margin, most + margin)
@@ -205,7 +208,7 @@ def _draw(
     """Branch in pieces of one stability; least and largest height in the window, 0 included."""
     named, betas = set(), [np.zeros(1)]
     for stable, points in pieces:
-        values, heights = points[:, VALUE], points[:, height]
+        values, heights = points[:, AT_VALUE], points[:, height]
         axes.plot(
             values, heights, color=_ORDERED, linestyle="-" if stable else _DASHES,
             label="_" if stable in named else f"order, {'stable' if stable else 'unstable'}",

@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.figures.data.prediction import RatesPicture, dispersion_picture
 from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
+from meanfield.figures.draw.prediction import RatesPicture, dispersion_picture
 from meanfield.figures.draw.style import (
     ENERGY,
     INK,

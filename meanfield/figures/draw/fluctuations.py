@@ -1,21 +1,155 @@
-"""Kind "fluctuations": sizes of moments in the limit, with the band of N tokens."""
+"""Kind "fluctuations": sizes of moments in the limit, with the band of N tokens.
+
+To first order in 1/N moments are normal, with the mean limit + shift / N and the covariance over N.
+Sizes of a degree are not normal near 0: their mean and quantiles come from points of that law.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.figures.data.fluctuations import FluctuationsPicture, linearised_picture
+from meanfield.arrays import FloatArray
+from meanfield.bases.coordinates import coordinates
+from meanfield.figures.data.saved_times import Frame, frame, is_logarithmic, part
 from meanfield.figures.draw.axes import set_time_axis
 from meanfield.figures.draw.figures import draw_on, new_figure
 from meanfield.figures.draw.style import DEGREE_COLOURS, INK, MUTED, set_note, set_title, style
 from meanfield.finite.results import Fluctuations
+from meanfield.measures import Measure
+from meanfield.problem_facts import facts_of
 from meanfield.runs import Run
+
+USUAL_TOKENS = 1000
+"""N where nobody says how many."""
+
+# 95 % of tokens' moments lie between these.
+_LEVELS = (0.025, 0.975)
+_POINTS = 4096
+# Rounding of times.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class FluctuationsPicture:
+    """Sizes of moments of N tokens over time: mean, and what 95 % lie between, (n_times, K)."""
+
+    frame: Frame  # of the times that are resolved
+    tokens: int  # N
+    limit: FloatArray  # (n_times, K): sizes of degrees 1 to K in the limit
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    # For each run of particles its times, and sizes (n, K).
+    samples: tuple[tuple[FloatArray, FloatArray], ...]
+    note: str  # up to when they are resolved, if that is not the end; N of runs of another number
+
+
+def fluctuations_picture(
+    run: Run, particles: Sequence[Run] = (), tokens: int | None = None
+) -> FluctuationsPicture:
+    """Picture of a run with fluctuations, and of runs of particles beside it."""
+    result = run.fluctuations
+    if result is None:
+        raise ValueError(
+            "the run has no fluctuations: with [fluctuations] in its run file meanfield run "
+            "--resume finds them; or mf.fluctuations(...).plot()."
+        )
+    length = run.unit_length
+    _check(result)
+    saves = np.flatnonzero(run.scaled_time <= result.resolved_until * (1 + _SAME))
+    if not len(saves):
+        raise ValueError(f"no time that is shown is resolved: {result.note}")
+    own = [run] if run.representation[0] == "particles" else []
+    around = frame(part(run, saves))
+    return _picture(result, around, length, [*own, *particles], tokens)
+
+
+def linearised_picture(
+    fluctuations: Fluctuations, particles: Sequence[Run] = (), tokens: int | None = None
+) -> FluctuationsPicture:
+    """Picture of fluctuations without a run; raises as `fluctuations_picture`."""
+    _check(fluctuations)
+    facts = facts_of(fluctuations.problem)
+    times = fluctuations.times[fluctuations.resolved]
+    around = Frame("", facts, times, is_logarithmic(times), facts.growth_rate_max, ())
+    return _picture(fluctuations, around, 1.0, particles, tokens)
+
+
+def _check(fluctuations: Fluctuations) -> None:
+    if fluctuations.resolved.sum() < 2:
+        raise ValueError(f"this figure needs at least 2 resolved times: {fluctuations.note}")
+
+
+def _picture(
+    fluctuations: Fluctuations,
+    around: Frame,
+    length: float,
+    particles: Sequence[Run],
+    tokens: int | None,
+) -> FluctuationsPicture:
+    samples = [_sample(fluctuations, run, length) for run in particles]
+    last = [run.measures[-1] for run in particles]
+    counts = [len(each.points) for each in last if isinstance(each, Measure)]
+    token_counts = [each for each in (tokens, fluctuations.tokens, *counts) if each is not None]
+    number = token_counts[0] if token_counts else USUAL_TOKENS
+    low, high = around.times[0] * length, around.times[-1] * length
+    inside = (fluctuations.times >= low * (1 - _SAME)) & (fluctuations.times <= high * (1 + _SAME))
+    saves = np.flatnonzero(fluctuations.resolved & inside)
+    around = replace(around, times=fluctuations.times[saves] / length)
+    rows = np.array([_sizes(fluctuations, int(n), number) for n in saves])
+    limit, mean, low, high = rows.transpose(1, 0, 2)
+    ended = (
+        ""
+        if not fluctuations.note
+        else f"resolved up to t = {fluctuations.resolved_until / length:.4g}"
+    )
+    # A band of N tokens does not hold runs of another number.
+    others = ", ".join(f"{each}" for each in sorted({*counts} - {number}))
+    notes = [ended, f"particles have N = {others}" if others else ""]
+    return FluctuationsPicture(
+        around,
+        number,
+        limit=limit,
+        mean=mean,
+        low=low,
+        high=high,
+        samples=tuple(samples),
+        note="; ".join(filter(None, notes)),
+    )
+
+
+def _sample(fluctuations: Fluctuations, run: Run, length: float) -> tuple[FloatArray, FloatArray]:
+    """Times and sizes of a run of particles, as far as fluctuations are resolved."""
+    if run.manifold.name != fluctuations.space.name:
+        raise ValueError(
+            f"particles on {run.manifold} beside fluctuations on {fluctuations.space}."
+        )
+    inside = run.scaled_time <= fluctuations.resolved_until * (1 + _SAME)
+    return run.scaled_time[inside] / length, run.sizes_by_degree()[
+        inside, 1 : fluctuations.degree + 1
+    ]
+
+
+def _sizes(fluctuations: Fluctuations, n: int, tokens: int) -> FloatArray:
+    """Limit, mean and ends of the band of the sizes of all degrees, (4, K)."""
+    of = coordinates(fluctuations.space.dimension, fluctuations.degree)
+    sizes, directions = np.linalg.eigh(fluctuations.real_covariance[n])
+    # A symmetric root, whose signs do not depend on those of directions.
+    root = (directions * np.sqrt(np.maximum(sizes, 0.0) / tokens)) @ directions.T
+    half = np.random.default_rng(0).standard_normal((_POINTS // 2, of.size))
+    around = of.to_vector(fluctuations.limit[n]) + fluctuations.real_shift[n] / tokens
+    drawn = around + np.concatenate([half, -half]) @ root
+    moduli = np.sqrt(drawn**2 @ fluctuations.size_factors[:, 1:])
+    limit = fluctuations.space.sizes_by_degree(fluctuations.limit[n])[1:]
+    return np.array([limit, moduli.mean(axis=0), *np.quantile(moduli, _LEVELS, axis=0)])
+
 
 _COLUMNS = 4
 _GAP, _ROW_GAP = 0.075, 0.16

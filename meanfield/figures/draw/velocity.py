@@ -1,13 +1,30 @@
-"""Kind "velocity": what moves tokens at a few times, over the density."""
+"""Kind "velocity": what moves tokens at a few times, over the density.
+
+    v(x) = sum_h v_h(x),    v_h(x) = P_x V_h int e^{beta x^T B_h y} y mu(dy) / z_h(x)
+
+summed over pairs of places and points of the measure, or nodes of a grid with its masses: sums of
+positive weights, so that v is right also where next to no mass is near. On the circle zeros of v
+are where tokens rest: stable where v goes from + to -.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
+from numpy.typing import NDArray
 
-from meanfield.figures.data.circle import cell_edges
-from meanfield.figures.data.velocity import CirclePanel, MapPanel, VelocityPicture
+from meanfield.arrays import FloatArray
+from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.interactions import fixed_field, interaction_of
+from meanfield.figures.data.circle import cell_edges, cell_means, wrapped
+from meanfield.figures.data.colours import colour_range
+from meanfield.figures.data.projections import Mollweide, directions
+from meanfield.figures.data.saved_times import Frame, frame, is_smooth
+from meanfield.figures.data.sphere import SpherePanel, chosen_times, missing, values_on
+from meanfield.figures.data.tokens import some_tokens
 from meanfield.figures.draw.axes import (
     add_colour_bar,
     label_ends,
@@ -26,9 +43,235 @@ from meanfield.figures.draw.style import (
     set_title,
     write_below,
 )
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.runs import Run
+
+_ANGLES, _ARROWS = 720, 260
+# Places of the circle where v is asked: no symmetry puts a zero there.
+_SHIFT = 0.381966
+_PANELS, _MAPS, _PIXELS = 3, 2, 600
+# Pairs of a place and a point that are summed; of more points the series of moments is taken.
+_MOST_PAIRS = 20_000_000
+# Speeds below this share of the largest that the values allow are rounding: nothing moves.
+_AT_REST = 1e-10
+_HALVINGS = 40
+_FEW_TOKENS = 60
+# Cells of a density; histograms of tokens have about so many in each cell.
+_CELLS, _FEWEST_CELLS, _TOKENS_PER_CELL = 720, 40, 8
+# Places near the seam and the poles of a map, where arrows would be torn or turned.
+_SEAM, _POLE = np.deg2rad(174.0), 0.985
+_STEP = 1e-4
+LONGEST = 0.36
+"""Length of an arrow of the largest speed, on a map whose half width is 2 sqrt(2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class CirclePanel:
+    """Velocity on the circle at a saved time, over the density, or over tokens if few."""
+
+    time: float  # in the unit of the run
+    density: FloatArray  # (cells,): mean density in equal cells from -pi on
+    tokens: FloatArray
+    masses: FloatArray
+    angles: FloatArray  # (n,): increasing, within [-pi, pi]
+    velocity: FloatArray  # (n,): d theta / dt there, scaled time
+    heads: FloatArray  # (heads, n): what each head adds to it; no rows where there is one alone
+    zeros: FloatArray  # (k,): angles where v changes its sign; none where nothing moves
+    stable: NDArray[np.bool_]  # (k,): whether tokens are drawn there
+    largest_speed: float  # largest |v|, 0 where nothing moves
+
+
+@dataclass(frozen=True, eq=False)
+class MapPanel:
+    """Velocity on the sphere at a saved time, as arrows (n, 2) on a map of the density."""
+
+    panel: SpherePanel  # the map
+    places: FloatArray
+    arrows: FloatArray
+    largest_speed: float  # largest |v| at the places, scaled time; 0 where nothing moves
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityPicture:
+    """Velocity at a few saved times; a note tells what else moves the measure."""
+
+    frame: Frame
+    panels: tuple[CirclePanel, ...] | tuple[MapPanel, ...]
+    colours: tuple[float, float]  # densities at the ends of the colours of maps
+    note: str = ""
+
+
+def velocity_picture(run: Run) -> VelocityPicture:
+    """Picture of the velocity at up to three saved times, on the sphere at two by default."""
+    reason = missing(run)
+    if reason is not None:
+        raise ValueError(reason)
+    problem = run.problem
+    if problem.has_labels:
+        raise ValueError(
+            "tokens with positions under a mask, or with frequencies, move at velocities of their "
+            'own in one place: no figure shows them; "labels" has the densities of each.'
+        )
+    note = "drift alone, without diffusion" if problem.flow.diffusivity > 0 else ""
+    if run.manifold.dimension == 1:
+        chosen = chosen_times(run, _PANELS)
+        panels = tuple(_circle_panel(run, run.problem_at(int(i)), int(i)) for i in chosen)
+        return VelocityPicture(frame(run), panels, (0.0, 1.0), note)
+    # Three are drawn only if they were asked for.
+    chosen = chosen_times(run, _PANELS if len(run.time) == _PANELS else _MAPS)
+    maps = tuple(_map_panel(run, run.problem_at(int(i)), int(i)) for i in chosen)
+    colours = colour_range(np.array([each.panel.values for each in maps]))
+    return VelocityPicture(frame(run), maps, colours, note)
+
+
+def velocities(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
+    """Velocity of each head, (heads, n) or (heads, n, 3), in the field of a measure.
+
+    Fixed fields are the last entry. Kernels of a user's own, and very many points, go by series.
+    """
+    if problem.terms:
+        seen = (
+            _points(measure, problem.moment_degree) if problem.is_time_dependent else (places, None)
+        )
+        fixed = fixed_field(problem).seeing(*seen).velocity(places)
+        return np.concatenate([velocities(problem.undriven, measure, places), fixed[None]])
+    heads = problem.matrices
+    points, masses = _points(measure, problem.moment_degree)
+    if heads is None or len(points) * len(places) > _MOST_PAIRS:
+        return _series(problem, measure, places)
+    interaction = heads_interaction(problem)
+    each = [replace(interaction, heads=(head,)) for head in heads]
+    return np.array([one.pair_velocity(points, masses, places) for one in each])
+
+
+def _series(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
+    interaction = interaction_of(problem)
+    alone = [interaction]
+    if isinstance(interaction, HeadsInteraction):
+        alone = [replace(interaction, heads=(head,)) for head in interaction.heads]
+    fields = []
+    for each in alone:
+        if isinstance(measure, Density):
+            field = each.of_density(measure.coefficients)
+        else:
+            field = each.of_points(measure.points, measure.mass)
+        fields.append(field.velocity(places))
+    return np.array(fields)
+
+
+def _points(measure: Density | Measure, degree: int) -> tuple[FloatArray, FloatArray]:
+    """Points and masses of a measure; of a density the nodes of a grid that resolves scores."""
+    if isinstance(measure, Measure):
+        return measure.points, measure.mass
+    space = measure.manifold
+    degree = max(degree, measure.max_degree)
+    grid = space.grid(degree)
+    nodal = grid.to_nodal(space.resize(measure.coefficients, degree))
+    return grid.points, np.maximum(nodal, 0.0) * grid.weights
+
+
+def _at_rest(problem: Problem, total: FloatArray) -> bool:
+    """True if nothing moves but by rounding."""
+    heads = problem.matrices
+    allowed = 1.0 if heads is None else sum(np.linalg.norm(head.value, 2) for head in heads)
+    return bool(np.abs(total).max() <= _AT_REST * allowed)
+
+
+def _circle_panel(run: Run, problem: Problem, index: int) -> CirclePanel:
+    measure = run.measures[index]
+    assert measure is not None
+    angles = np.pi * (2.0 * (np.arange(_ANGLES) + _SHIFT) / _ANGLES - 1.0)
+    heads = velocities(problem, measure, angles)
+    total = heads.sum(axis=0)
+    if problem.terms:
+        heads = heads[:-1]
+    zeros, stable = np.zeros(0), np.zeros(0, dtype=bool)
+    if _at_rest(problem, total):
+        heads, total = 0.0 * heads, 0.0 * total
+    else:
+        zeros, stable = _zeros_of(problem, measure, angles, total)
+    tokens, masses, cells = np.zeros(0), np.zeros(0), _CELLS
+    if isinstance(measure, Measure) and not is_smooth(run, index):
+        if len(measure.points) <= _FEW_TOKENS:
+            tokens, masses = wrapped(measure.points), measure.mass
+        of_one = len(measure.points) / _TOKENS_PER_CELL
+        cells = 2 * int(np.clip(of_one, _FEWEST_CELLS, _CELLS) // 2)
+    return CirclePanel(
+        float(run.time[index]),
+        np.maximum(cell_means(measure, cells), 0.0),
+        tokens,
+        masses,
+        angles,
+        total,
+        heads if len(heads) > 1 else heads[:0],
+        zeros,
+        stable,
+        float(np.abs(total).max()),
+    )
+
+
+def _zeros_of(
+    problem: Problem, measure: Density | Measure, angles: FloatArray, velocity: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Where v changes its sign, by halving, and whether from + to -."""
+    ahead = velocity > 0.0
+    changes = np.flatnonzero(ahead != np.roll(ahead, -1))
+    low = angles[changes]
+    high = low + 2.0 * np.pi / len(angles)
+    leaving = ahead[changes]
+    for _ in range(_HALVINGS if len(low) else 0):
+        middle = 0.5 * (low + high)
+        before = (velocities(problem, measure, middle).sum(axis=0) > 0.0) == leaving
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    return wrapped(0.5 * (low + high)), leaving
+
+
+def _map_panel(run: Run, problem: Problem, index: int) -> MapPanel:
+    measure, projection = run.measures[index], Mollweide()
+    assert measure is not None
+    points = _lattice(_ARROWS)
+    total = velocities(problem, measure, points).sum(axis=0)
+    speed = np.sqrt((total * total).sum(axis=-1))
+    largest = 0.0 if _at_rest(problem, total) else float(speed.max())
+    inside = (np.abs(np.arctan2(points[:, 1], points[:, 0])) < _SEAM) & (
+        np.abs(points[:, 2]) < _POLE
+    )
+    points, total, speed = points[inside], total[inside], speed[inside]
+    places = projection.to_plane(points)
+    moved = points + _STEP * total / np.maximum(speed, np.finfo(float).tiny)[:, None]
+    moved /= np.sqrt((moved * moved).sum(axis=-1))[:, None]
+    along = projection.to_plane(moved) - places
+    # Directions as the map shows them, lengths as they are on the sphere.
+    along /= np.maximum(np.hypot(*along.T), np.finfo(float).tiny)[:, None]
+    arrows = along * (speed / largest)[:, None] if largest else 0.0 * along
+    # None leaves the map.
+    within = (((places + LONGEST * arrows) / projection.half_axes) ** 2).sum(axis=1) < 1.0
+    places, arrows = places[within], LONGEST * arrows[within]
+    bare = isinstance(measure, Measure) and not is_smooth(run, index)
+    tokens = some_tokens(measure) if bare and isinstance(measure, Measure) else np.zeros((0, 3))
+    panel = SpherePanel(
+        float(run.time[index]),
+        projection,
+        values_on(measure, projection, _PIXELS),
+        not isinstance(measure, Density),
+        projection.to_plane(tokens),
+        None,
+        np.zeros((0, 2)),
+        np.zeros(0),
+    )
+    return MapPanel(panel, places, arrows, largest)
+
+
+def _lattice(count: int) -> FloatArray:
+    """Points of a Fibonacci lattice, (count, 3): each has the same area to itself."""
+    i = np.arange(count) + 0.5
+    turn = np.pi * (1.0 + np.sqrt(5.0)) * i
+    return directions(turn, np.arcsin(1.0 - 2.0 * i / count))
+
 
 # From below, as shares of the axes: the velocity, arrows around the circle, the density.
-_VELOCITY, _ARROWS, _DENSITY = (0.0, 0.54), (0.56, 0.07), (0.66, 0.28)
+_VELOCITY, _ARROW_ROW, _DENSITY = (0.0, 0.54), (0.56, 0.07), (0.66, 0.28)
 _GAP = 0.09
 _ARROW_COUNT, _ARROW_SHARE = 18, 0.85
 # Heads up to which each has a colour and a name.
@@ -63,7 +306,7 @@ def _draw_circles(picture: VelocityPicture, axes: Axes) -> None:
         left = k * (wide + _GAP)
         above = axes.inset_axes((left, _DENSITY[0], wide, _DENSITY[1]))
         _density(above, panel, label=k == 0)
-        _arrows(axes.inset_axes((left, _ARROWS[0], wide, _ARROWS[1])), panel)
+        _arrows(axes.inset_axes((left, _ARROW_ROW[0], wide, _ARROW_ROW[1])), panel)
         below = axes.inset_axes((left, _VELOCITY[0], wide, _VELOCITY[1]))
         _curves(below, panel, names=k == len(panels) - 1)
         if k == 0:
