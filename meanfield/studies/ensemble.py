@@ -3,7 +3,7 @@
 N tokens are drawn from the initial law and carried to multiples of the onset time
 T = ln N / (2 lambda_max), as they are or through their moments alone:
 
-    particles   the tokens move
+    particles   the tokens move; few of them, of many runs at once, by sums over pairs
     density     the density f = sum_l m_l Y_l with the tokens' moments up to the degree that is
                 felt moves, on weighted nodes x_j of mass f(x_j) w_j, w_j the quadrature weights
 
@@ -68,6 +68,7 @@ from meanfield.studies.study import (
     initial_density,
     rng_of,
 )
+from meanfield.studies.token_runs import moved_together, moves_together
 from meanfield.trajectory import trajectory
 
 ENSEMBLE_TOLERANCE = 1e-6
@@ -238,6 +239,8 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         """Clusters of some runs, indexed by run and time."""
         problem, options = self.problem, self.options
         times = np.array(options.times) * self.onset_times[options.tokens.index(runs.size)]
+        if self._together(runs.size):
+            return table_of(self._moved_together(runs, times), point_shape(problem.manifold))
         carrier = CARRIERS[options.representation]
         starts = (
             carrier(problem, run_tokens(problem, runs.size, run, options.seed), self.tolerance)
@@ -250,6 +253,26 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
                 for start in starts
             ]
         return table_of(groups, point_shape(problem.manifold))
+
+    def _together(self, tokens: int) -> bool:
+        """True if runs of so many tokens move together: few of them, under constant attention."""
+        problem = self.problem
+        changes = problem.has_labels or problem.is_time_dependent or problem.stages
+        particles = self.options.representation == "particles"
+        return particles and not changes and moves_together(problem, tokens)
+
+    def _moved_together(self, runs: Runs, times: FloatArray) -> list[list[Clusters]]:
+        """Clusters of each run at every time."""
+        problem, space = self.problem, self.problem.manifold
+        starts = [run_tokens(problem, runs.size, run, self.options.seed) for run in runs.numbers]
+        vectors = np.array([space.vectors(points) for points in starts])
+        groups = np.empty((len(starts), len(times)), dtype=object)
+        moved = moved_together(problem, vectors, times, self.tolerance)
+        for numbers, indices, states in moved:
+            for number, index, x in zip(numbers, indices, states, strict=True):
+                measure = Measure(space, space.points_of(x))
+                groups[number, index] = clusters(measure, problem.beta, tokens=runs.size)
+        return groups.tolist()
 
     def placed(self, table: ClusterTable, runs: Runs, part: ClusterTable) -> ClusterTable:
         """The table itself, filled, or a wider one."""
@@ -293,6 +316,8 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
 
     def block_length(self, size: int) -> int:
         """Number of runs that take a few tenths of a second."""
+        if self._together(size):
+            return _MOST_BLOCKED
         share = _BLOCK_TOKENS[min(self.problem.manifold.dimension, 2)] // (size + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)
 

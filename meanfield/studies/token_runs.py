@@ -72,7 +72,7 @@ class TokenRuns:
     @property
     def together(self) -> bool:
         """True if runs are moved together."""
-        return self.tokens <= _FEW_TOKENS and not self.problem.terms
+        return moves_together(self.problem, self.tokens)
 
     def blocks(self, runs: int) -> list[range]:
         """Numbers of so many runs, a task each."""
@@ -110,23 +110,13 @@ class TokenRuns:
         self, start: FloatArray, rng: np.random.Generator
     ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
         """Runs, the times that they have reached, and their tokens (m, n, d) there."""
-        velocity = pair_velocity(self.problem)
-        try:
+        if self.step is not None:
             with one_blas_thread():
-                if self.step is not None:
-                    yield from self._noisy(velocity, start, rng)
-                elif self.times[-1] == 0.0:
-                    yield np.arange(len(start)), np.zeros(len(start), dtype=np.int64), start
-                else:
-                    yield from replicas_at(
-                        lambda _, x: velocity(x),
-                        start,
-                        self.times,
-                        tolerance=self.tolerance,
-                        retract=unit_vectors,
-                    )
-        except FloatingPointError as error:
-            raise SimulationError(0.0, 0, str(error)) from None
+                yield from self._noisy(pair_velocity(self.problem), start, rng)
+        elif self.times[-1] == 0.0:
+            yield np.arange(len(start)), np.zeros(len(start), dtype=np.int64), start
+        else:
+            yield from moved_together(self.problem, start, self.times, self.tolerance)
 
     def _noisy(
         self, velocity: Velocity, start: FloatArray, rng: np.random.Generator
@@ -154,6 +144,11 @@ class TokenRuns:
                     x = diffused(x, 0.5 * h)
             yield numbers, np.full(len(start), index), x
             reached = float(time)
+
+
+def moves_together(problem: Problem, tokens: int) -> bool:
+    """True if runs of so few tokens move together, each with adaptive steps of its own."""
+    return tokens <= _FEW_TOKENS and not problem.terms
 
 
 def token_runs(
@@ -193,6 +188,20 @@ def token_runs(
     density = initial_density(problem)
     check_movable(problem)
     return TokenRuns(problem, density, tokens, wanted, seed, tolerance, step)
+
+
+def moved_together(
+    problem: Problem, start: FloatArray, times: FloatArray, tolerance: float
+) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
+    """Tokens (R, n, d) of many runs under their own attention, see `replicas_at`."""
+    velocity = pair_velocity(problem)
+    try:
+        with one_blas_thread():
+            yield from replicas_at(
+                lambda _, x: velocity(x), start, times, tolerance=tolerance, retract=unit_vectors
+            )
+    except FloatingPointError as error:
+        raise SimulationError(0.0, 0, str(error)) from None
 
 
 def moved_by_moments(

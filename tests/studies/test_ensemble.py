@@ -48,6 +48,32 @@ def test_order_and_resuming_do_not_matter(order):
     assert_equal(larger.results(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5))
 
 
+HEADS = mf.Attention([mf.Head(beta=4.0), mf.Head(value=0.5 * np.eye(2), beta=6.0)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problem", "tokens"),
+    [
+        (PROBLEM, 90),
+        (mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.SA), 60),
+        (mf.Problem(mf.Sphere(12), mf.exponential(3.0), mf.SA), 24),
+        (mf.Problem(mf.Circle(), HEADS), 40),
+    ],
+    ids=["circle", "sphere", "S^11", "heads"],
+)
+def test_runs_that_move_together_count_as_those_that_move_alone(problem, tokens, monkeypatch):
+    """Another method, and sums over pairs for moments: clusters are the same to the tolerance."""
+    # Three times, 1, 1.5 and 2 onset times, while clusters form; a sharper run for the masses.
+    options = {"tokens": tokens, "runs": 12, "times": (1.0, 1.5, 2.0), "tolerance": 1e-9}
+    together = mf.ensemble(problem, **options)
+    monkeypatch.setattr("meanfield.studies.token_runs._FEW_TOKENS", 0)
+    alone = mf.ensemble(problem, **options)
+    np.testing.assert_array_equal(together.counts, alone.counts)
+    np.testing.assert_array_equal(together.mass, alone.mass)
+    np.testing.assert_allclose(together.centre, alone.centre, atol=1e-6)
+
+
 def test_an_interrupt_leaves_balanced_sizes():
     """All runs of one size would be done before the next size begins."""
     asked = plan((20, 60), 640)
