@@ -117,12 +117,13 @@ def test_states_inside_steps_are_as_good_as_the_tolerance(verified: Callable[...
             error = (stepper.dense_output(time) - sharp.state).view(np.float64)
             size = 1.0 + np.abs(np.ascontiguousarray(before).view(np.float64))
             worst.append(np.sqrt(np.mean((error / size) ** 2)) / tolerance)
-    verified("order in time", "states inside steps, in tolerances", np.array(worst), 1.0)
+    verified("order in time", "states inside steps, in tolerances", np.array(worst), 0.5)
 
 
 def test_states_inside_a_step_take_few_evaluations() -> None:
-    """Three for any number of them; where that is not accurate enough those of two steps more."""
-    for seed in range(8):
+    """Three for any number of them, eight where that is not accurate enough, else steps of 13."""
+    spent = []
+    for seed in range(20):
         carrier, taken = random_carrier(seed), 0
 
         def counted(time: float, state: np.ndarray, carrier: Any = carrier) -> np.ndarray:
@@ -136,7 +137,10 @@ def test_states_inside_a_step_take_few_evaluations() -> None:
             taken = 0
             for time in np.linspace(stepper.previous_time, stepper.time, 41):
                 stepper.dense_output(time)
-            assert taken in (3, 3 + 2 * (12 + 3) + 1), taken
+            spent.append(taken)
+    assert set(spent) <= {3, 8, 8 + 39 * 13}
+    assert spent.count(3) > 20 and spent.count(8) > 20
+    assert len(spent) - spent.count(3) - spent.count(8) <= 12
 
 
 def test_interpolation_at_the_end_is_the_state_itself() -> None:
