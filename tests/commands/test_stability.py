@@ -141,7 +141,7 @@ POSITIONS = '[problem]\nmanifold = "circle"\n{}\n[time]\nend = 1.0\n'
 @pytest.mark.parametrize(
     "more, expected",
     [
-        # lambda_3 times the eigenvalues of a window of a fifth, extrapolated from 200 and 400 cells.
+        # lambda_3 times the eigenvalues of a window, extrapolated from 200 and 400 cells.
         (
             'beta = 5.0\nmask = "window"\nwindow = 0.2',
             0.682678333617 * np.array([1.0, 0.92138141, 0.71439060]),

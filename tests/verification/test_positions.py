@@ -977,6 +977,55 @@ def test_modes_are_refused_where_there_are_none(problem, message):
         mf.position_modes(problem, 1, 8)
 
 
+def test_profiles_about_a_stationary_measure_grow_as_the_operator_has_it():
+    """Rates about clusters would be those of uniform: L = T + kappa N, another one for each kappa.
+
+    Runs of labels from f + 1e-7 p(s) g obey it.
+    """
+    flow = {"beta": 3.0, "diffusivity": 0.12}
+    alone = mf.Problem(mf.Circle(), mf.Attention(**flow))
+    about = mf.stationary_state(alone).density()
+    assert abs(about.coefficients[1]) > 0.1
+    mask = mf.Bias(gaussian(0.4))
+    problem = mf.Problem(mf.Circle(), mf.Attention(mask=mask, **flow))
+    labels = problem.labels(12)
+    kappa, profiles = np.linalg.eig(labels.matrix)
+    order = np.argsort(-kappa.real)
+    rates = []
+    for number in (0, 1):
+        share, profile = kappa.real[order[number]], profiles[:, order[number]].real
+        found = mf.linear_operator(problem, about=about, position_average=share)
+        rates.append(found.growth_rate_max)
+        mode = found.modes[0, 0]
+        space, degree = problem.manifold, found.degree
+        f = space.resize(about.coefficients, degree)
+        parts = f + 1e-7 * profile[:, None] * space.resize(mode, degree) / np.abs(mode).max()
+        run = mf.simulate(
+            replace(problem, initial=mf.from_labels(parts)), 1.0, save=2, tolerance=1e-13
+        )
+        start, end = (
+            np.array([space.resize(part, degree) for part in m.parts]) - f for m in run.measures
+        )
+        grown = np.vdot(start, end).real / np.vdot(start, start).real
+        assert np.log(grown) == pytest.approx(found.growth_rate_max, abs=1e-5)
+    # A rotation of all positions together is neutral; one that differs between them decays.
+    assert abs(rates[0]) < 1e-7 and rates[1] < -0.01
+
+
+def test_operators_of_profiles_about_uniform_are_modes_of_positions():
+    """Both would have their own eigenvalues of a mask."""
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2)))
+    modes = mf.position_modes(problem, 3, 40)
+    kappa = np.sort(np.linalg.eigvals(problem.labels(40).matrix).real)[::-1]
+    for number in range(3):
+        found = mf.linear_operator(problem, position_average=kappa[number])
+        assert np.abs(found.eigenvalues - modes.eigenvalues[number]).min() < 1e-10
+    with pytest.raises(ValueError, match="position_average is of attention with a mask"):
+        mf.linear_operator(mf.Problem(mf.Circle(), mf.Attention(beta=5.0)), position_average=0.5)
+    with pytest.raises(ValueError, match="mf.position_modes has growth by mode of position"):
+        mf.linear_operator(rotary())
+
+
 def test_rotary_embeddings_conserve_and_climb():
     """Without normalisation pairs have equal and opposite forces: sums of K v, and U, would err."""
     angles = np.array([0.3, 1.1, 2.0, 2.7, 3.5, 4.4, 5.1, 5.9])
