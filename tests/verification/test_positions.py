@@ -13,6 +13,7 @@ from head_oracle import B3, V3
 from run_folder import Folder
 from scipy.interpolate import CubicSpline
 from scipy.linalg import expm
+from scipy.special import gammaln
 
 import meanfield as mf
 from meanfield.carriers import Options
@@ -361,6 +362,35 @@ def test_labels_of_causal_alibi_are_those_of_the_bias():
     for name in ("values", "weights", "matrix"):
         one, other = (getattr(each, name) for each in labels)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+
+
+def test_influence_on_the_last_position_loses_its_middle_at_the_published_time():
+    """arXiv:2605.09213, beta = 1: the slope at the last position vanishes at 2.45748898."""
+    degrees = np.arange(1, 21)
+    weights = np.exp(-0.5 * (np.pi * degrees / 8.0) ** 2)
+    flow = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA)
+    rates = mf.growth_rates(flow, 20)[1:] * np.e  # e^{beta} without the scale of weights
+    critical = 2.0 * (1.0 - np.exp(-1.0)) * (weights @ rates) / (weights @ rates**2)
+    assert critical == pytest.approx(2.45748898, abs=5e-9)
+    # The average of labels: int S(s) f(s) ds = sum w_n (e^{b_n t C} f - f) at s = 1, by S's series.
+    mask = mf.Bias(lambda u: -u, causal=True)
+    labels = mf.Problem(mf.Circle(), mf.Attention(beta=1.0, mask=mask)).labels(48)
+    wave = np.cos(3.0 * labels.values)
+    moved = sum(w * (expm(b * critical * labels.matrix) @ wave - wave)
+                for w, b in zip(weights, rates, strict=True))  # fmt: skip
+    at, mass = np.polynomial.legendre.leggauss(200)
+    # s = e^{-z} clusters nodes at 0, where S has a logarithm.
+    s = np.exp(-20.0 * (at + 1.0))
+    y = np.log(np.expm1(1.0) / np.expm1(s))
+    terms = np.arange(60)
+    logs = gammaln(terms + 1.0) + gammaln(terms + 2.0)
+    series = sum(
+        w * (c ** (terms + 1.0) * y[:, None] ** terms / np.exp(logs)).sum(axis=1)
+        for w, c in zip(weights, rates * critical, strict=True)
+    )
+    density = np.exp(s) / np.expm1(1.0) * series
+    expected = 20.0 * mass @ (s * density * np.cos(3.0 * s))
+    assert labels.panels.interpolation(np.ones(1))[0] @ moved == pytest.approx(expected, rel=1e-9)
 
 
 def test_profiles_under_causal_biases_grow_at_their_rates():
@@ -1161,6 +1191,38 @@ def test_runs_that_stop_half_way_resume_to_the_bit(tmp_path, overrides):
 @pytest.mark.parametrize(
     "options",
     [
+        {"mask": mf.Bias(lambda u: -8.0 * u**2)},
+        {"mask": mf.Window(0.3)},
+        {"rotary": mf.Rotary(3.0)},
+    ],
+    ids=str,
+)
+def test_runs_under_masks_have_a_page(tmp_path, options):
+    """Pages of labels that are not equidistant would fail."""
+    problem = mf.Problem(
+        mf.Circle(),
+        mf.Attention(beta=4.0, **options),
+        initial=mf.perturbed_uniform([[1, 0.1, 0.0]]),
+    )
+    run = mf.simulate(problem, 0.5, save=3, labels=8)
+    run.view().save(tmp_path / "run.html")
+    assert "<html" in (tmp_path / "run.html").read_text("utf-8")
+    assert len(run.plot("labels").axes) > 0
+
+
+def test_ensembles_have_masks():
+    """Tokens of an ensemble would attend to all: windows that narrow keep more clusters."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    counts = [
+        mf.ensemble(masked(mask, initial=law), tokens=12, runs=4, times=[2.0], workers=1).counts
+        for mask in (mf.Window(0.999), mf.Window(0.1))
+    ]
+    assert counts[1].mean() > counts[0].mean() + 1.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
         {"mask": mf.Window(0.3)},
         {"mask": mf.Window(0.2, causal=True, globals=0.1)},
         {"mask": np.array([[1.0, 0.0], [0.25, 2.0]])},
@@ -1365,6 +1427,10 @@ def masked(mask, space=None, **options) -> mf.Problem:
             "positions",
         ),
         (lambda: mf.fluctuations(masked(mf.Window(0.5)), until=1.0), "masks"),
+        (
+            lambda: mf.convergence_study(masked(mf.Window(0.5)), tokens=[9], until=1.0),
+            "each position or frequency has its own",
+        ),
     ],
 )
 def test_masks_are_refused_where_they_are_not_supported(make, message):
