@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,23 +22,13 @@ from meanfield.fields.lost_digits import partition_cancels, relative_errors
 from meanfield.labels import Labels
 from meanfield.problem import Problem
 
-
-class LabelAttention(Protocol):
-    """Mean fields that densities of labels create together for each label."""
-
-    @property
-    def interaction(self) -> AttentionInteraction: ...
-
-    def velocities(self, parts: ModalArray, time: float, grid: Grid) -> FloatArray: ...
-
-    def fields(self, parts: ModalArray, time: float) -> Sequence[Field]: ...
-
-    def phased(self, parts: ModalArray) -> ModalArray: ...
+if TYPE_CHECKING:
+    from meanfield.fields.circle.rotary import CircleRotary
 
 
 @dataclass(frozen=True, eq=False)
 class _Averages:
-    """Mean fields of nu_i, an average of densities."""
+    """Mean fields of nu_i, an average of densities; `CircleRotary` has the same methods."""
 
     interaction: AttentionInteraction
     labels: Labels
@@ -65,7 +55,7 @@ class LabelledField:
     grid: Grid
 
     @cached_property
-    def attention(self) -> LabelAttention:
+    def attention(self) -> _Averages | CircleRotary:
         """Mean fields of attention, one a label."""
         of = self.problem.attention
         if of is None or of.rotary is None:
