@@ -7,13 +7,12 @@ Measures mu_j, one a label, with weights w_j that add up to 1. Rows of C add up 
     frequencies    C_ij = w_j, a quadrature over their law: all see all
     "causal"       positions s in (0, 1): nu(s) = (1 / s) int_0^s mu(s') ds'
     "alibi"        nu(s) = int_0^s e^{-lambda (s - s')} mu(s') ds', over the same of 1
-    other masks    shares of M equal cells in what their middles see, see `terms.masks`
+    other masks    the same of their weights, on panels; a matrix as it is (`position_rules`)
 
 Labels stand at u_j = (j + 1/2) / M of a variable u of their own. Positions of the former two are
 s = x^2 with 2 x = 1 - cos(pi u): C integrates the polynomial in x of degree M - 1 through the mu_j,
-so that smooth profiles converge faster than any power of 1 / M. Positions of cells are u itself.
-`Frequencies` gives frequencies, a midpoint rule in u. An odd number q of times as many labels
-contains them.
+so that smooth profiles converge faster than any power of 1 / M. `Frequencies` gives frequencies, a
+midpoint rule in u. An odd number q of times as many labels contains them.
 
 Finitely many frequencies recur. Let them be equidistant, h apart. Moments of degree k are accurate
 while the densities in their turning frames have no waves e^{i tau omega} with |tau| > pi / h. Their
@@ -21,8 +20,8 @@ mean is the sum where k t <= pi / h, and 0 beyond. Elsewhere the sum itself is t
 densities at rest have no such waves.
 
 The error is watched. Of frequencies it is the wave of every second label, tau = pi / h; of
-positions the last tenth of the Chebyshev coefficients in x. Of cells it is not: their error falls
-like 1 / M^2, and M labels are compared with 2 M.
+positions the last tenth of the Chebyshev coefficients in x, of each panel. A matrix of weights has
+the labels of its rows and no error.
 
 References: Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990 (causal attention); Strogatz,
 Physica D 143 (2000), 1-20 (frequencies); Trefethen, SIAM Review 50 (2008), 67-87 (quadrature).
@@ -31,7 +30,6 @@ Physica D 143 (2000), 1-20 (frequencies); Trefethen, SIAM Review 50 (2008), 67-8
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -39,18 +37,13 @@ import numpy as np
 from meanfield.arguments import at_least, at_most
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.terms.frequencies import Frequencies, Gaussian, GivenFrequencies
-from meanfield.terms.masks import EVERYONE, Mask, NamedMask, row_averages
-from meanfield.terms.rotary import Turning
+from meanfield.terms.masks import Mask
+from meanfield.terms.position_rules import Panels
 
 MOST_LABELS = 100_000
 USUAL_LABELS = 64
 MOST_POSITIONS = 2_000
 """Positions at most: each sees all, by a matrix."""
-
-# e^{-40} is below rounding: how far back "alibi" looks, in units of 1 / lambda.
-_FADED = 40.0
-# Gauss's nodes that integrate e^{-40 y} times half a wave to rounding.
-_SHORT_RULE = 45
 
 LabelName = Literal["position", "frequency"]
 """What labels are."""
@@ -72,6 +65,7 @@ class Labels:
     residual: ModalArray = field(default_factory=lambda: np.zeros((0, 0)))
     refinement: int = 1  # how many times as many there are as are saved, odd
     stored_weights: FloatArray | None = None  # weights of those alone; None where all are saved
+    panels: Panels | None = None  # on which moments are polynomials between labels
     # Means of degree k are 0 from k t = band on; infinite where sums are the means.
     band: float = np.inf
     # (M,): angular velocities of the labels, all 0 for positions.
@@ -134,9 +128,10 @@ def positions(count: int, mask: Mask, refinement: int = 1) -> Labels:
     refinement: how many times as many there are, odd.
     """
     at_most(MOST_POSITIONS, labels=count * refinement)
-    values, weights, matrix, residual = _rule(_checked(count, refinement), mask)
-    labels = Labels("position", values, weights, matrix, residual, refinement)
-    return labels if refinement == 1 else _storing(labels, *_rule(count, mask)[:2])
+    _checked(count, refinement)
+    values, weights, matrix, residual, panels = mask.rule(count, refinement)
+    labels = Labels("position", values, weights, matrix, residual, refinement, panels=panels)
+    return labels if refinement == 1 else _storing(labels, *mask.rule(count)[:2])
 
 
 def position_samples(count: int) -> Labels:
@@ -153,7 +148,7 @@ def frequency_labels(law: Frequencies, count: int, refinement: int = 1) -> Label
     # Half the rule minus the rule: weights of alternating sign.
     residual = weights * np.exp(2j * np.pi * (total // 2) / total * np.arange(total))
     band = np.pi / (values[1] - values[0]) if isinstance(law, Gaussian) else np.inf
-    labels = Labels("frequency", values, weights, None, residual[None], refinement, None, band)
+    labels = Labels("frequency", values, weights, None, residual[None], refinement, band=band)
     return labels if refinement == 1 else _storing(labels, *law.nodes(count))
 
 
@@ -171,52 +166,3 @@ def _storing(labels: Labels, values: FloatArray, weights: FloatArray) -> Labels:
 
 def _position_nodes(count: int) -> FloatArray:
     return np.asarray(np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 4)
-
-
-def _rule(count: int, mask: Mask) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]:
-    """Values, weights, matrix C and residual; without a rule of high order, none: cells."""
-    of = mask.mask if isinstance(mask, Turning) else mask
-    if isinstance(of, NamedMask) and of.causal:
-        return _position_rule(count, of.rate)
-    middles, weights = (np.arange(count) + 0.5) / count, np.full(count, 1.0 / count)
-    # All see the mean, to the bit, where only angles differ.
-    matrix = None if of == EVERYONE else row_averages(of, count)
-    return middles, weights, matrix, np.zeros((0, 0))
-
-
-@lru_cache(maxsize=8)
-def _position_rule(
-    count: int, rate: float
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Values, weights, matrix C and residual of positions.
-
-    Row i of C is int K(s_i - s') l_j(s') ds' over int K(s_i - s') ds', l_j = 1 at s_j, 0 at others.
-    """
-    degrees = np.arange(count)
-    angles = np.pi * (degrees + 0.5) / count
-    # Polynomials cos(n theta) of x = (1 - cos theta) / 2 from values at the nodes.
-    analysis = 2.0 / count * np.cos(np.outer(degrees, angles))
-    analysis[0] *= 0.5
-
-    def integrals(first: float, last: float, rate: float, rule: FloatArray) -> FloatArray:
-        """Integrals int e^{-rate (s - s')} cos(n theta') ds' from x = first to last, s = last^2."""
-        if rate:
-            first = max(first, np.sqrt(max(last**2 - _FADED / rate, 0.0)))
-        x = first + 0.5 * (last - first) * (rule[0] + 1.0)
-        mass = rule[1] * (last - first) * x * np.exp(-rate * (last - x) * (last + x))
-        return np.asarray(mass @ np.cos(np.outer(np.arccos(1.0 - 2.0 * x), degrees)))
-
-    nodes, short = np.sin(0.5 * angles) ** 2, np.array(np.polynomial.legendre.leggauss(_SHORT_RULE))
-    rows, begin = np.zeros((count, count)), 0.0
-    for i, end in enumerate(nodes):
-        # Polynomials of degree below M have half a wave at most between neighbours.
-        rows[i] = rows[i - 1] * np.exp(-rate * (end - begin) * (end + begin))
-        rows[i] += integrals(begin, end, rate, short)
-        begin = end
-    matrix = (rows / rows[:, :1]) @ analysis
-    whole = np.array(np.polynomial.legendre.leggauss(count // 2 + 2))
-    weights = integrals(0.0, 1.0, 0.0, whole) @ analysis
-    rule = nodes**2, weights, matrix, analysis[-max(count // 10, 1) :]
-    for array in rule:
-        array.setflags(write=False)
-    return rule

@@ -613,7 +613,7 @@ class Problem:
             raise ValueError(
                 "under a rotary embedding uniform is not at rest, each position drifts at a "
                 "velocity of its own: there is no growth rate, and no growth or onset time. Times "
-                "of runs may be scaled or paper."
+                "of runs may be scaled or paper; mf.position_modes has growth by mode of position."
             )
 
     @property

@@ -83,13 +83,31 @@ RINGS = (
 )
 FREQUENCIES = (0.0, 2.0 * np.pi, 4.0 * np.pi)
 INTERVALS = (
-    ("Gaussian 0.25", mf.Bias(lambda u: -8.0 * u**2)),
-    ("ALiBi of both sides, 4", mf.Bias(lambda u: -4.0 * np.abs(u))),
-    ("window 0.3", mf.Window(0.3)),
+    ("Gaussian 0.25", lambda u: np.exp(-8.0 * u**2)),
+    ("ALiBi of both sides, 4", lambda u: np.exp(-4.0 * np.abs(u))),
+    ("window 0.3", lambda u: np.clip((0.3 - np.abs(u)) * len(u) + 0.5, 0.0, 1.0)),
 )
+# Masks of labels with their name, and numbers of labels.
+ERRORS = {
+    "Gaussian 0.25": (mf.Bias(lambda u: -8.0 * u**2), (16, 64)),
+    "window 0.3": (mf.Window(0.3), (32, 64)),
+    "window 0.07": (mf.Window(0.07), (64,)),
+}
 
 
-def influence(mask: object, labels: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def label_errors(mask: mf.Bias | mf.Window, counts: tuple[int, ...]) -> list[tuple[float, float]]:
+    """Estimated error of each number of labels, and that of the mean against 192."""
+    law = mf.from_labels(
+        lambda s: mf.from_density([1.0, 0.15 * np.exp(-1.5j * s), -0.1j * s, 0.05 * np.exp(0.5j)])
+    )
+    problem = mf.Problem(mf.Circle(), mf.Attention(beta=4.0, mask=mask), initial=law)
+    many = mf.simulate(problem, 0.6, save=2, labels=192).moments[-1, 1:9]
+    runs = [mf.simulate(problem, 0.6, save=2, labels=n, tolerance=1e-2) for n in counts]
+    errors = [np.abs(run.moments[-1, 1:9] - many).max() for run in runs]
+    return [(run.diagnostics["label_error"].max(), e) for run, e in zip(runs, errors, strict=True)]
+
+
+def influence(mask: np.ndarray, labels: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Positions, and the last row of e^{3 C}, C without its unit rate."""
     problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mask))
     modes = mf.position_modes(problem, 3, labels)
@@ -218,6 +236,10 @@ def main(short: bool) -> list[Claim]:
     # The tolerance over the amplitude.
     checks = {f"rates of {name} on a ring": (error, 5e-7) for name, error in worst.items()}
     checks["rates of collapse"] = (collapsed, 5e-6)
+    for name, (mask, counts) in ERRORS.items():
+        for count, (estimate, error) in zip(counts, label_errors(mask, counts), strict=True):
+            print(f"{name}, {count} labels: estimate {estimate:.1e}, error of the mean {error:.1e}")
+            checks[f"mean of {count} labels, {name}"] = (error, max(estimate, 1e-12))
     return [
         *near_zero(checks),
         Claim("influence of the first position on the last", 0.26557529, row[0], 1e-8),
@@ -248,7 +270,8 @@ def draw(lines: list, helices: list, dots: dict) -> None:
         left.set_title(r"$\beta=5$, degree 3")
         middle.set_title(r"rotary, $\beta=4$, degree 2, Gaussian 0.1")
         for (label, mask), colour in zip(INTERVALS, (ORDER, ENERGY, COUNT), strict=True):
-            positions, row = influence(mask, 64)
+            s = (np.arange(64) + 0.5) / 64
+            positions, row = influence(mask(s[:, None] - s))
             row[-1] -= 1.0  # a perturbation stays where it is, too
             right.plot(positions, 64.0 * row, color=colour, label=label)
         right.set(xlabel="position of the cause", ylabel="density of $e^{3C} - 1$, last position")

@@ -250,8 +250,8 @@ def _check_later_stage(
         labels = stage.labels(options.labels, first.labels.refinement).values
         if not np.array_equal(labels, first.labels.values):
             raise ValueError(
-                'labels stand elsewhere than before: those of "causal" and "alibi" are no middles '
-                "of cells, which other masks have. Use representation 'particles'."
+                "labels stand elsewhere than before, as the mask asks for: use representation "
+                "'particles'."
             )
         check_turning(stage, len(labels))
     if carrier == "particles":

@@ -7,6 +7,8 @@ in common: both take a wave that is too fast for a slower one, but not for the s
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
@@ -15,6 +17,7 @@ from meanfield.labels import MOST_LABELS, MOST_POSITIONS, Labels, position_sampl
 from meanfield.laws.initial import from_labels
 from meanfield.problem import Problem
 from meanfield.terms.frequencies import Lorentzian
+from meanfield.terms.position_rules import Panels
 
 # Labels that a run takes by itself; it may be asked to store more.
 _MOST_FREQUENCIES = 4096
@@ -55,7 +58,10 @@ def resolving_labels(
             return labels, parts
         samples = _samples(problem, len(labels.values))
         spectrum = _spectrum(problem, law, samples)
-        error = _difference(problem, labels.name, labels.spectrum(parts), spectrum)
+        if labels.panels is None:
+            error = _difference(problem, labels.name, labels.spectrum(parts), spectrum)
+        else:
+            error = _between(problem, law, labels, parts)
         if error <= tolerance:
             return labels, parts
         more = next_refinement(problem, labels)
@@ -134,6 +140,16 @@ def _difference(problem: Problem, name: str, few: ModalArray, many: ModalArray) 
     waves = np.arange(len(few)) - (len(few) // 2 if name == "frequency" else 0)
     differences = space.resize(few, degree)[waves] - space.resize(many, degree)[waves]
     return float(np.abs(differences).max())
+
+
+def _between(problem: Problem, law: from_labels, labels: Labels, parts: ModalArray) -> float:
+    """Largest difference between a law and the polynomials through its moments at labels."""
+    space, panels = problem.manifold, cast(Panels, labels.panels)
+    values = _samples(problem, len(labels.values)).values
+    exact = law.parts(space, values)
+    degree = max(space.degree_of(parts), space.degree_of(exact))
+    found = panels.interpolation(values) @ space.resize(parts, degree)
+    return float(np.abs(space.resize(exact, degree) - found).max())
 
 
 def _waves(name: str, sizes: FloatArray, tolerance: float) -> int:

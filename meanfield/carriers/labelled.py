@@ -246,18 +246,17 @@ class LabelledRepresentation(Representation):
                 beyond = self.field.divergence(parts, velocities, degree + (degree + 1) // 2)
                 lost = np.array([space.sizes_by_degree(row)[degree + 1 :] for row in beyond])
                 degrees = np.arange(degree + 1, degree + 1 + lost.shape[1])
-                noise = self.field.interaction.rounding * degrees
+                noise = self.field.attention.interaction.rounding * degrees
                 tail = float(np.max((lost - noise) / (fastest * degrees), initial=tail))
             largest = float((sizes / space.largest_sizes(degree)).max())
             lowest = float(grid.to_nodal(parts).min())
             return _Seen(tail, fastest, lowest, largest, *self._label_errors(state, parts))
 
     def _label_errors(self, state: State, parts: ModalArray) -> tuple[float, float]:
-        def largest(moments: ModalArray) -> float:
-            return float(self.problem.manifold.sizes_by_degree(self.labels.error(moments)).max())
-
-        of_sum = largest(parts)
-        return (largest(self._frames(state)) if np.isfinite(self.labels.band) else of_sum), of_sum
+        of_sum = self.field.label_error(parts)
+        if not np.isfinite(self.labels.band):
+            return of_sum, of_sum
+        return self.field.label_error(self._frames(state)), of_sum
 
     @cached_property
     def _turn_limit(self) -> float:

@@ -27,6 +27,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class _Averages:
+    """Mean fields of nu_i, an average of densities; `CircleRotary` has the same methods."""
+
+    interaction: AttentionInteraction
+    labels: Labels
+
+    def velocities(self, parts: ModalArray, time: float, grid: Grid) -> FloatArray:
+        return self.interaction.nodal_velocities(self._seen(parts, time), grid)
+
+    def fields(self, parts: ModalArray, time: float) -> Sequence[Field]:
+        return [self.interaction.of_density(each) for each in self._seen(parts, time)]
+
+    def phased(self, parts: ModalArray) -> ModalArray:
+        return parts[:, :0]
+
+    def _seen(self, parts: ModalArray, time: float) -> ModalArray:
+        return self.labels.seen(self.interaction.relevant(parts), time)
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledField:
     """Velocities of all labels at the nodes of a grid."""
 
@@ -35,11 +55,15 @@ class LabelledField:
     grid: Grid
 
     @cached_property
-    def interaction(self) -> AttentionInteraction:
-        """Mean field of attention, which each label applies to the measure that it attends to."""
-        return (
-            attended(self.problem.unlabelled) if self._rotary is None else self._rotary.interaction
-        )
+    def attention(self) -> _Averages | CircleRotary:
+        """Mean fields of attention, one a label."""
+        of = self.problem.attention
+        if of is None or of.rotary is None:
+            return _Averages(attended(self.problem.unlabelled), self.labels)
+        from meanfield.fields.circle.rotary import CircleRotary
+
+        interaction = heads_interaction(self.problem.unlabelled)
+        return CircleRotary(interaction, of.rotary.length, self.labels)
 
     def velocities(self, parts: ModalArray, time: float = 0.0) -> FloatArray:
         """Velocities at the nodes in the fields that densities create together.
@@ -50,11 +74,7 @@ class LabelledField:
         Returns (M, ..., n): of one row where all labels see the same; natural frequencies are not
         in it.
         """
-        if self._rotary is not None:
-            fields = self._rotary.fields(parts)
-            velocity = np.array([each.on_nodes(self.grid)[0] for each in fields])
-        else:
-            velocity = self.interaction.nodal_velocities(self._seen(parts, time), self.grid)
+        velocity = self.attention.velocities(parts, time, self.grid)
         return velocity if self._fixed is None else velocity + self._fixed
 
     def divergence(
@@ -70,29 +90,18 @@ class LabelledField:
         """Mean relative error of velocities by the rounding of Z, of the label that has most."""
         if not partition_cancels(self.problem.unlabelled):
             return 0.0
-        worst = 0.0
-        if self._rotary is not None:
-            fields: Sequence[Field] = self._rotary.fields(parts)
-        else:
-            fields = [self.interaction.of_density(each) for each in self._seen(parts, time)]
+        worst, fields = 0.0, self.attention.fields(parts, time)
         for i, part in enumerate(parts):
             field = fields[min(i, len(fields) - 1)]
             masses = np.maximum(self.grid.to_nodal(part) * self.grid.weights, 0.0)
             worst = max(worst, float(masses @ relative_errors(field, self.grid.to_nodal)))
         return worst
 
-    def _seen(self, parts: ModalArray, time: float) -> ModalArray:
-        return self.labels.seen(self.interaction.relevant(parts), time)
-
-    @cached_property
-    def _rotary(self) -> CircleRotary | None:
-        of = self.problem.attention
-        if of is None or of.rotary is None:
-            return None
-        from meanfield.fields.circle.rotary import CircleRotary
-
-        interaction = heads_interaction(self.problem.unlabelled)
-        return CircleRotary(interaction, of.rotary.length, self.labels)
+    def label_error(self, moments: ModalArray) -> float:
+        """Largest estimated error of integrals over labels, of moments and of what C averages."""
+        of_moments = self.problem.manifold.sizes_by_degree(self.labels.error(moments))
+        of_phases = np.abs(self.labels.error(self.attention.phased(moments)))
+        return max(float(of_moments.max()), float(of_phases.max(initial=0.0)))
 
     @cached_property
     def _fixed(self) -> FloatArray | None:

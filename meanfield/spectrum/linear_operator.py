@@ -283,10 +283,11 @@ def linear_operator(
     about: Density | None = None,
     *,
     tolerance: float = _TOLERANCE,
+    position_average: float = 1.0,
 ) -> LinearOperator:
     """The flow linearised about uniform, or about any stationary density: rates and modes.
 
-        d_t g = diffusivity Laplacian g - div(g v[f] + f v'[g])
+        d_t g = diffusivity Laplacian g - div(g v[f] + kappa f v'[g])
 
     For kernels, and for attention with heads, matrices and any normalisation. Matrices that are
     not symmetric have complex eigenvalues: perturbations that rotate or oscillate as they grow.
@@ -304,6 +305,10 @@ def linear_operator(
     tolerance : float
         How far `about` may be from stationary, as a share of the largest speed that the weights
         allow. Uniform is known exactly: there it is 1e-12.
+    position_average : float
+        kappa. Under a mask all positions have the density f, and perturbations p(s) g with C p =
+        kappa p, C the average over positions, `problem.labels(M).matrix`. By default p = 1 and
+        kappa = 1. Under "causal" s^p has 1 / (p + 1).
 
     Returns
     -------
@@ -317,13 +322,15 @@ def linear_operator(
     ------
     ValueError
         If the degree is below 1, tables would not fit in memory, the density lives on another
-        manifold, or doubly stochastic weights are not found.
+        manifold, or doubly stochastic weights are not found. Under a rotary embedding, where
+        `position_modes` has growth rates; of `position_average` if there is no mask.
     RuntimeError
         If the leading eigenvalue does not converge up to the largest degree.
 
     See Also
     --------
     growth_rates : about uniform in closed form, where no direction is preferred.
+    position_modes : about uniform under a mask or a rotary embedding, with profiles.
     StationaryState.growth_rates : about states of a kernel with diffusivity, by order.
 
     References
@@ -358,6 +365,8 @@ def linear_operator(
         )
     problem.check_one_stage()
     problem.check_rates()
+    if position_average != 1.0 and problem.mask == "none":
+        raise ValueError("position_average is of attention with a mask: leave it out.")
     if problem.frequencies is not None:
         raise ValueError(
             "tokens that turn at frequencies of their own have growth rates about incoherence: "
@@ -380,19 +389,19 @@ def linear_operator(
     density = about or Density(space, space.from_modes([]))
     tolerance = UNIFORM if about is None else tolerance
     with one_blas_thread():
-        return _resolved(problem, density, degree, tolerance)
+        return _resolved(problem, density, degree, tolerance, position_average)
 
 
 def _resolved(
-    problem: Problem, density: Density, degree: int | None, tolerance: float
+    problem: Problem, density: Density, degree: int | None, tolerance: float, kappa: float
 ) -> LinearOperator:
     """The operator at a degree, or at the first one that the leading eigenvalue agrees with."""
     fixed = degree is not None
-    now = linear_system(problem, density, degree or _first_degree(problem, density))
+    now = linear_system(problem, density, degree or _first_degree(problem, density), kappa)
     while True:
         if not now.flux <= tolerance * now.speed:
             return _result(problem, density, now, None)
-        finer = linear_system(problem, density, _next_degree(problem, now.degree))
+        finer = linear_system(problem, density, _next_degree(problem, now.degree), kappa)
         spectrum = _spectrum(now.matrix, _eigenvalues(finer.matrix))
         wanted = spectrum.errors <= _AGREEMENT * now.scale
         if fixed:

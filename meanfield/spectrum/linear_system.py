@@ -89,8 +89,10 @@ def attended_degree(problem: Problem) -> int:
     )
 
 
-def linear_system(problem: Problem, density: Density, degree: int) -> LinearSystem:
-    """L for perturbations up to a degree, tested against fields up to it."""
+def linear_system(
+    problem: Problem, density: Density, degree: int, kappa: float = 1.0
+) -> LinearSystem:
+    """L for perturbations up to a degree, tested against fields up to it; v'[g] is kappa times."""
     space, heads, normalization = problem.manifold, _heads(problem), problem.normalization
     diffusivity = problem.isotropic_bound.diffusivity
     of = coordinates(space.dimension, degree)
@@ -142,7 +144,7 @@ def linear_system(problem: Problem, density: Density, degree: int) -> LinearSyst
         bound += np.linalg.norm(fixed, axis=1)
         mass, sigma = outside.density[at], outside.grid.weights[at]
         for c in range(dimension):
-            flux = mass[:, None] * change[c]
+            flux = mass[:, None] * (kappa * change[c])
             flux += (sigma * velocity[c])[:, None] * outside.basis[at]
             matrix += gradients[c, at].T @ flux
             moved += gradients[c, at].T @ (mass * velocity[c])

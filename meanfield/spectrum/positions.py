@@ -24,9 +24,8 @@ from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import couplings
-from meanfield.terms.masks import NamedMask
+from meanfield.terms.masks import mask_of
 from meanfield.terms.matrices import turns_alone
-from meanfield.terms.rotary import Turning
 
 
 @checked
@@ -85,7 +84,7 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2)))
     >>> mf.position_modes(problem, 3, labels=40).eigenvalues[:3].real.round(6)
-    array([0.682678, 0.628612, 0.486503])
+    array([0.682678, 0.629007, 0.487699])
     >>> mf.growth_rates(problem, 3)[3].round(6)
     np.float64(0.682678)
     """
@@ -96,11 +95,9 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
     problem.check_one_stage()
     if problem.terms or problem.layers is not None or problem.frequencies is not None:
         raise ValueError("modes of positions are of attention alone: leave the rest out.")
-    mask = attention.masking
-    of = mask.mask if isinstance(mask, Turning) else mask
     rule = problem.labels(labels)
     matrix = np.tile(rule.weights, (len(rule.values), 1)) if rule.matrix is None else rule.matrix
-    causal = isinstance(of, NamedMask) and of.causal
+    causal = mask_of(attention.mask, None).causal
     if causal or len(matrix) > 1 and not np.triu(matrix, 1).any():
         raise ValueError(
             "a causal mask has no modes of positions: profiles s^p grow at lambda_l / (p + 1), "
@@ -109,7 +106,7 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
     dimension, diffusivity = problem.manifold.dimension, problem.isotropic_bound.diffusivity
     if dimension == 1 and problem.manifold.is_sphere:
         interaction = heads_interaction(problem.unlabelled)
-        frequency = mask.rotary.length if isinstance(mask, Turning) else 0.0
+        frequency = attention.rotary.length if attention.rotary else 0.0
         phases = np.exp(1j * frequency * (rule.values[:, None] - rule.values))
         operator = _on_circle(interaction, matrix, phases, degree)
     else:

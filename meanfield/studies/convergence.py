@@ -355,6 +355,11 @@ def density_reference(
     >>> density_reference(problem, [1.0], tolerance=1e-10, max_degree=64).times
     array([0., 1.])
     """
+    if problem.has_labels:
+        raise ValueError(
+            "a comparison is with one density, and here each position or frequency has its own: "
+            "compare runs of representation 'labelled' and 'particles'."
+        )
     measure = initial_density(problem)
     times = np.asarray(times, dtype=np.float64)
     if times[0] > 0:

@@ -3,11 +3,11 @@
     w(s, s') >= 0,    C(s, s') = w(s, s') / int w(s, s'') ds'',    0 < s, s' < 1
 
 Rows of C add up to 1 under every normalisation. Token i of n stands at s_i = (i - 1/2) / n, and its
-own weight is in its row. A label is the middle of one of M cells: C_ij is the share of cell j in
-what s_i attends to, an integral over the cell. It is of second order in 1 / M.
+own weight is in its row. Labels of densities are the nodes of a rule that integrates what a mask
+shows, see `position_rules`.
 
-Every mask has a method `of_tokens`. What falls off exponentially with time has running sums too
-(`NamedMask`); of all others pairs are summed.
+Every mask has a method `of_tokens`, and a `rule` of labels. What falls off exponentially with time
+has running sums too (`NamedMask`); of all others pairs are summed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ import numpy.typing as npt
 from meanfield.arguments import at_most, checked
 from meanfield.arrays import FloatArray, same_value, value_of
 from meanfield.terms.matrices import printed
+from meanfield.terms.position_rules import PositionRule, causal_rule, panel_rule
 
 MaskName = Literal["none", "causal", "alibi"]
 
 MASKS: tuple[MaskName, ...] = ("none", "causal", "alibi")
 """Whom a token sees: all; those before it and itself; those, the farther the less."""
 
-# Nodes of Gauss for a cell, or half of one's own: rounding for slopes of b up to 10 M.
-_RULE = 16
+# A bias is smooth on a piece if two halves have the integral of e^b as the whole has, by 16 nodes.
+# Pieces end at its jumps and corners, to a length; of two such places that are near one counts.
+_SMOOTH, _SMOOTH_NODES, _SHORTEST, _APART = 1e-13, 16, 1e-14, 1e-6
+_FIRST = 0.5 * (math.sqrt(5.0) - 1.0)
+_MOST_PIECES = 10_000
 # Rows of a matrix that is given: n^2 numbers are kept.
 _MOST_ROWS = 4_096
 
@@ -77,13 +81,36 @@ class PairWeights:
 class Mask(ABC):
     """Weights of positions; see the module."""
 
+    causal: bool = False
+    """True if nothing later is seen."""
+    globals: float = 0.0
+    """Share of the list, from its beginning, that all see."""
+
     @abstractmethod
     def of_tokens(self, n: int) -> PairWeights:
         """Weights of pairs of n tokens."""
 
-    @abstractmethod
-    def of_cells(self, count: int) -> FloatArray:
-        """Weights (M, M) of cells for their middles, each row up to a factor."""
+    def rule(self, count: int, refinement: int = 1) -> PositionRule:
+        """Labels, `refinement` times as many, between which profiles are polynomials.
+
+        ValueError if a label sees none.
+        """
+        rule = panel_rule(self, count, refinement)
+        _check_rows(self, ~np.isnan(cast(FloatArray, rule.matrix)[:, 0]), "label")
+        return rule
+
+    def logarithms(self, s: float, others: FloatArray) -> FloatArray:
+        """Logarithms of w(s, s') at positions s'; that all are seen, if not overridden."""
+        return np.zeros(len(others))
+
+    def cuts(self, s: float) -> FloatArray:
+        """Positions s' between which w(s, s') is smooth."""
+        return np.zeros(0)
+
+    @property
+    def corners(self) -> FloatArray:
+        """Differences s - s', other than 0, at which w is not smooth."""
+        return np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -96,8 +123,10 @@ class NamedMask(Mask):
     def of_tokens(self, n: int) -> PairWeights:
         return PairWeights(self.causal, self.rate / n)
 
-    def of_cells(self, count: int) -> FloatArray:
-        return _cells(lambda u: -self.rate * u, self.causal, count)
+    def rule(self, count: int, refinement: int = 1) -> PositionRule:
+        if self.causal:
+            return causal_rule(count * refinement, self.rate)
+        return panel_rule(self, count, refinement, mean=True)
 
 
 EVERYONE = NamedMask(False)
@@ -137,7 +166,7 @@ class Bias(Mask):
     >>> import meanfield as mf
     >>> near = mf.Bias(lambda u: -8.0 * u**2)
     >>> mf.Problem(mf.Sphere(), mf.Attention(beta=3.0, mask=near)).labels(4).matrix[0].round(4)
-    array([0.554 , 0.3497, 0.0877, 0.0086])
+    array([0.3856, 0.597 , 0.0067, 0.0107])
     """
 
     function: Callable[[FloatArray], FloatArray]
@@ -171,8 +200,57 @@ class Bias(Mask):
         logs[seen] = self._values(u[seen])
         return PairWeights(self.causal, logs=_toeplitz(logs))
 
-    def of_cells(self, count: int) -> FloatArray:
-        return _cells(self._values, self.causal, count)
+    def logarithms(self, s: float, others: FloatArray) -> FloatArray:
+        u = s - others
+        seen = u >= 0.0 if self.causal else np.full(len(u), True)
+        logs = np.full(len(u), -np.inf)
+        logs[seen] = self._values(u[seen])
+        return logs
+
+    def cuts(self, s: float) -> FloatArray:
+        return s - self._pieces
+
+    @cached_property
+    def corners(self) -> FloatArray:
+        # Where pieces become short, at the shortest; not of halves, whose ends may be jumps.
+        ends = self._smooth_pieces(np.array([-1.0, -_FIRST, 0.0, _FIRST, 1.0]))
+        u, lengths = ends[:-1], np.diff(ends)
+        short = (lengths < 0.1 * _APART) & (np.abs(u) > _APART) & (np.abs(u) < 1.0 - _APART)
+        u, lengths = u[short], lengths[short]
+        place = np.cumsum(np.diff(u, prepend=-2.0) > _APART)
+        order = np.lexsort((lengths, place))
+        return np.asarray(u[order][np.unique(place[order], return_index=True)[1]])
+
+    @cached_property
+    def _pieces(self) -> FloatArray:
+        return self._smooth_pieces(np.unique(np.concatenate([[-1.0, 0.0, 1.0], self.corners])))
+
+    def _smooth_pieces(self, first: FloatArray) -> FloatArray:
+        """Ends of intervals of u on which e^b is smooth, halves of those that are given."""
+        at, weights = np.polynomial.legendre.leggauss(_SMOOTH_NODES)
+        # Integrals over a whole, and over its halves, of e^b and of u e^b.
+        nodes = np.concatenate([at, 0.5 * (at - 1.0), 0.5 * (at + 1.0)])
+        rule = np.concatenate([weights, -0.5 * weights, -0.5 * weights])
+        first = first[first >= 0.0] if self.causal else first
+        low, length, ends = first[:-1], np.diff(first), [first]
+        while len(low) and length.max() > _SHORTEST:
+            if sum(map(len, ends)) > _MOST_PIECES:
+                raise ValueError(
+                    f"{self!r} jumps or bends more than {_MOST_PIECES} times: labels need a "
+                    'smoother bias. Use representation "particles".'
+                )
+            u = low[:, None] + 0.5 * length[:, None] * (nodes + 1.0)
+            values = self._values(u.ravel()).reshape(u.shape)
+            largest = values.max(axis=1, keepdims=True)
+            finite = np.where(largest > -np.inf, largest, 0.0)
+            sizes = np.exp(values - finite)
+            errors = np.abs(sizes @ np.stack([rule, rule * nodes]).T).max(axis=1)
+            rounding = _SMOOTH + 4.0 * np.finfo(float).eps * np.abs(finite[:, 0])
+            rough = errors > rounding * (sizes @ np.abs(rule))
+            length = np.tile(0.5 * length[rough], 2)
+            low = np.tile(low[rough], 2) + np.repeat([0.0, 1.0], rough.sum()) * length
+            ends.append(low)
+        return np.unique(np.concatenate(ends))
 
     def __repr__(self) -> str:
         return f"Bias({printed(self.function)}{', causal=True' if self.causal else ''})"
@@ -237,22 +315,16 @@ class Window(Mask):
             self.causal, logs=_toeplitz(logs), globals=math.floor(self.globals * n + 0.5)
         )
 
-    def of_cells(self, count: int) -> FloatArray:
-        """Lengths of the parts of cells that are seen, in units of a cell."""
-        left: FloatArray = np.arange(float(count))
-        middles = left[:, None] + 0.5
-        latest = middles if self.causal else np.full_like(middles, count)
-        first, last = middles - self.width * count, np.minimum(middles + self.width * count, latest)
-        shared = np.minimum(self.globals * count, latest)
+    def logarithms(self, s: float, others: FloatArray) -> FloatArray:
+        seen = (np.abs(s - others) < self.width) | (others < self.globals)
+        return np.where(seen & ((others <= s) | (not self.causal)), 0.0, -np.inf)
 
-        def length(start: FloatArray, end: FloatArray) -> FloatArray:
-            return np.asarray(
-                np.maximum(np.minimum(end, left + 1.0) - np.maximum(start, left), 0.0)
-            )
+    def cuts(self, s: float) -> FloatArray:
+        return np.array([s - self.width, s, s + self.width, self.globals])
 
-        # A union: what both window and globals show counts once.
-        both = length(first, np.minimum(last, shared))
-        return length(first, last) + length(np.zeros(1), shared) - both
+    @property
+    def corners(self) -> FloatArray:
+        return np.array([self.width] if self.causal else [self.width, -self.width])
 
     def __repr__(self) -> str:
         causal = ", causal=True" if self.causal else ""
@@ -290,8 +362,14 @@ class WeightMatrix(Mask):
         with np.errstate(divide="ignore"):
             return PairWeights(logs=np.log(self._sized(n, "tokens")))
 
-    def of_cells(self, count: int) -> FloatArray:
-        return self._sized(count, "labels")
+    def rule(self, count: int, refinement: int = 1) -> PositionRule:
+        """Labels are those of the matrix, at middles of equal cells."""
+        n = count * refinement
+        rows = self._sized(n, "labels")
+        return PositionRule(
+            (np.arange(n) + 0.5) / n, np.full(n, 1.0 / n), rows / rows.sum(axis=1, keepdims=True),
+            np.zeros((0, 0)),
+        )  # fmt: skip
 
     def _sized(self, n: int, what: str) -> FloatArray:
         if n != len(self.weights):
@@ -334,17 +412,6 @@ def pair_weights(mask: Mask, n: int) -> PairWeights:
     return pairs
 
 
-def row_averages(mask: Mask, count: int) -> FloatArray:
-    """C of the middles of so many cells: rows add up to 1.
-
-    ValueError if a label sees none.
-    """
-    weights = mask.of_cells(count)
-    sums = weights.sum(axis=1)
-    _check_rows(mask, sums > 0.0, "label")
-    return np.asarray(weights / sums[:, None])
-
-
 def _check_rows(mask: Mask, seeing: npt.NDArray[np.bool_], what: str) -> None:
     blind = np.flatnonzero(~seeing)
     if len(blind):
@@ -358,35 +425,3 @@ def _toeplitz(table: FloatArray) -> FloatArray:
     """Matrix (n, n) of numbers t_{i-j} from those of i - j = 1 - n, ..., n - 1: a view."""
     n = (len(table) + 1) // 2
     return np.lib.stride_tricks.sliding_window_view(table[::-1], n)[::-1]
-
-
-def _cells(b: Callable[[FloatArray], FloatArray], causal: bool, count: int) -> FloatArray:
-    """Integrals of e^{b(s_i - s')} over cells, each row up to a factor.
-
-    The own cell is split at s' = s_i, where b may have a corner. Of a causal mask it ends there.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(_RULE)
-    back: FloatArray = np.arange(1.0 - count, count)
-
-    def logarithms(low: FloatArray, high: FloatArray) -> FloatArray:
-        """Logarithms of integrals over differences between low and high, in units of a cell."""
-        half = 0.5 * (high - low)[:, None]
-        u = (low[:, None] + half * (1.0 + nodes)) / count
-        values = b(np.ravel(u)).reshape(u.shape)
-        largest = values.max(axis=1)
-        finite = np.where(largest > -np.inf, largest, 0.0)
-        with np.errstate(divide="ignore"):
-            return np.asarray(
-                np.log((half * weights * np.exp(values - finite[:, None])).sum(axis=1)) + finite
-            )
-
-    logs = np.full(len(back), -np.inf)
-    seen = back > 0 if causal else back != 0
-    logs[seen] = logarithms(back[seen] - 0.5, back[seen] + 0.5)
-    own = logarithms(np.array([0.0]), np.array([0.5]))
-    if not causal:
-        own = np.logaddexp(own, logarithms(np.array([-0.5]), np.array([0.0])))
-    logs[count - 1] = own[0]
-    matrix = _toeplitz(logs)
-    largest = matrix.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(matrix - np.where(largest > -np.inf, largest, 0.0)))

@@ -17,6 +17,7 @@ import numpy as np
 from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.terms.masks import EVERYONE, Mask, PairWeights
+from meanfield.terms.position_rules import PositionRule
 
 
 @checked
@@ -92,8 +93,8 @@ class Turning(Mask):
     def of_tokens(self, n: int) -> PairWeights:
         return replace(self.mask.of_tokens(n), turn=partial(self._queries_and_keys, n))
 
-    def of_cells(self, count: int) -> FloatArray:
-        return self.mask.of_cells(count)
+    def rule(self, count: int, refinement: int = 1) -> PositionRule:
+        return self.mask.rule(count, refinement)
 
     def _queries_and_keys(
         self, n: int, number: int, x: FloatArray

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, IntArray
+from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
+from meanfield.bases.grid import Grid
 from meanfield.fields.circle.heads import resized
 from meanfield.fields.head_series import HeadField
 from meanfield.fields.heads import HeadsField, HeadsInteraction
@@ -31,18 +32,35 @@ class CircleRotary:
     frequency: float  # Omega
     labels: Labels
 
-    def fields(self, parts: ComplexArray) -> list[HeadsField]:
+    def velocities(self, parts: ModalArray, time: float, grid: Grid) -> FloatArray:
+        """Velocities at the nodes, (M, n); positions do not turn with time."""
+        return np.array([each.on_nodes(grid)[0] for each in self.fields(parts, time)])
+
+    def fields(self, parts: ModalArray, time: float) -> list[HeadsField]:
         """Field at each label, of densities (M, degree + 1)."""
-        of, degree = self.interaction, self.interaction.degree
+        of, seen = self.interaction, self.labels.seen
+        k, turns, sources = self._turned(parts)
+        sums = [turns * seen(each) for each in sources]
+        by_head = [self._head(number, k, *sums) for number in range(len(of.heads))]
+        return [HeadsField(of.manifold, fields) for fields in zip(*by_head, strict=True)]
+
+    def phased(self, parts: ModalArray) -> ComplexArray:
+        """Moments as C averages them, turned back, times I_k / I_0 of the sharpest head."""
+        from scipy.special import ive
+
+        k, _, sources = self._turned(parts)
+        sharpest = max(abs(complex(*score[:, 0])) for score, _ in self.interaction.heads)
+        return np.asarray(np.hstack(sources) * np.tile(ive(k, sharpest) / ive(0, sharpest), 2))
+
+    def _turned(self, parts: ModalArray) -> tuple[IntArray, ComplexArray, list[ComplexArray]]:
+        """k, phases e^{ik Omega s}, and c_k and c_{k-1} without them, (M, 2 K + 1) each."""
+        degree = self.interaction.degree
         k = np.arange(-degree, degree + 1)
         # c_k for k = -K-1, ..., K, so that both c_k and c_{k-1} are there.
         one_sided = np.array([resized(part, degree + 1) for part in parts])
         c = np.concatenate([np.conj(one_sided[:, :0:-1]), one_sided[:, :-1]], axis=1)
         turns = np.exp(1j * self.frequency * np.outer(self.labels.values, k))
-        back, seen = np.conj(turns), self.labels.seen
-        sums = [turns * seen(back * each) for each in (c[:, 1:], c[:, :-1])]
-        by_head = [self._head(number, k, *sums) for number in range(len(of.heads))]
-        return [HeadsField(of.manifold, fields) for fields in zip(*by_head, strict=True)]
+        return k, turns, [np.conj(turns) * each for each in (c[:, 1:], c[:, :-1])]
 
     def _head(
         self, number: int, k: IntArray, moments: ComplexArray, means: ComplexArray
