@@ -179,13 +179,13 @@ def simulate(
     start above is three-fold symmetric, and its three clusters stay for ever; this one is not:
 
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.01, 0.5]])
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, law)
     >>> def c3(measure):
     ...     return abs(measure.moments(3)[3])
     >>> run = mf.simulate(problem, until=1e6, save=31, spacing="log", first=1.0,
     ...     stop="one_cluster", observables={"c3": c3})
-    >>> run.observables["c3"][-1].round(6), run.observables["clusters/count"][-1]
-    (np.float64(1.0), np.float64(1.0))
+    >>> run.observables["c3"][-1].round(3), run.observables["clusters/count"][-1]
+    (np.float64(0.994), np.float64(1.0))
     """
     evolution, record, linearised = planned(**locals())
     return _run(

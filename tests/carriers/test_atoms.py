@@ -229,6 +229,7 @@ def test_steps_are_bounded_where_the_attention_underflows(beta):
     assert 0.0 < carrier.largest_step(0.0, carrier.state) < 10.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_times_of_meetings_do_not_depend_on_the_steps(flow):
     """Three near each other: whether a step ended between two meetings decided when they met."""

@@ -69,6 +69,7 @@ def test_mass_is_conserved_at_every_hand_over(run):
             assert measure.mass.sum() == pytest.approx(1.0, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_energy_never_falls_across_hand_overs(run):
     """A hand-over that lost accuracy would show as a drop."""
     assert np.diff(run.observables["energy"]).min() > -1e-11

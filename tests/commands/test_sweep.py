@@ -180,6 +180,7 @@ def test_killed_at_any_moment_loses_nothing(config, tmp_path):
     assert hashes(folder) == hashes(whole)
 
 
+@pytest.mark.slow
 def test_members_that_end_early_stop_no_others(config, tmp_path, capsys):
     """A sweep would end at the first that fails, or call it done; its values would hide it."""
     folder = tmp_path / "x"

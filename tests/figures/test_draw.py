@@ -191,6 +191,7 @@ def test_any_title_can_be_drawn(title):
     plot(told, "energy", dpi=30).canvas.draw()
 
 
+@pytest.mark.slow
 def test_single_saved_time_is_drawn_as_points():
     """A curve through one point is invisible."""
     run = simulate(PROBLEM, until=2.0, save=[2.0])

@@ -91,6 +91,7 @@ def paths_of(axes):
     return [path for c in lines for path in c.get_segments()]
 
 
+@pytest.mark.slow
 def test_no_dash_crosses_the_seam(mixed_circle):
     """An atom that passes from pi to -pi would be a line across the picture."""
     paths = paths_of(plot(mixed_circle, "density").axes[0])
@@ -185,6 +186,7 @@ def test_nodes_for_equal_masses():
     assert chosen.tolist() == points[[0, 0, 1, 2]].tolist()
 
 
+@pytest.mark.slow
 def test_areas_of_atoms_are_their_masses(mixed_sphere):
     """A heavy atom would look as light as the others."""
     run = mixed_sphere

@@ -169,6 +169,7 @@ def test_measures_of_tokens_are_drawn_and_are_no_densities():
         mf.simulate(run_of("sphere").problem, 1.0, representation="atoms")
 
 
+@pytest.mark.slow
 def test_limit_shapes_have_a_figure():
     """Beside what they print."""
     for name in ("polytope", "hyperplanes", "solid", "line"):

@@ -90,6 +90,7 @@ def test_differences_are_undone_where_numbers_of_points_change():
         assert frame.ravel().tolist() == back.tolist()
 
 
+@pytest.mark.slow
 def test_page_of_a_file_says_where_it_is_from_and_asks_for_nothing(sphere, tmp_path, capsys):
     """Name and hash of the file; no address in it; and its size."""
     sphere.save(tmp_path / "run.h5")

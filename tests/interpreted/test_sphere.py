@@ -100,6 +100,7 @@ def _field(degree: int, seed: int) -> np.ndarray:
     return gaussian_fields(variances, 1, np.random.default_rng(seed))[0]
 
 
+@pytest.mark.slow
 def test_maxima(agree):
     """A cell would be written beyond the last, or a summit be counted twice."""
     field = _field(2, 0)

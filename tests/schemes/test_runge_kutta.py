@@ -120,6 +120,7 @@ def test_states_inside_steps_are_as_good_as_the_tolerance(verified: Callable[...
     verified("order in time", "states inside steps, in tolerances", np.array(worst), 0.5)
 
 
+@pytest.mark.slow
 def test_states_inside_a_step_take_few_evaluations() -> None:
     """Three for any number of them, eight where that is not accurate enough, else steps of 13."""
     spent = []

@@ -86,6 +86,7 @@ def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
         mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e6, output=path, resume=True)
 
 
+@pytest.mark.slow
 def test_report_says_what_was_measured_and_what_the_law_says(made):
     """A table would leave out the law, or a size."""
     header, *rows = [line.split() for line in str(made).splitlines()]

@@ -127,6 +127,7 @@ class TestToTheLastMerge:
         assert len(merges(run)) == len(angles) - 1
         assert len(run.measures[-1].points) == 1
 
+    @pytest.mark.slow
     def test_energy_never_falls(self, angles, beta, end, flow):
         """dE/dt is a mean square velocity; the rounding of E is 1e-15."""
         assert np.diff(run_of(tuple(angles), beta, flow, end).observables["energy"]).min() > -2e-15

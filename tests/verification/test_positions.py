@@ -636,6 +636,7 @@ LIMITS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIMITS)
 def test_labels_reach_their_limit(name):
     """The limit is of 20 labels at Gauss nodes, by two other codes."""
@@ -650,6 +651,7 @@ def varied(s: float) -> mf.Law:
     return mf.from_density(np.array(c))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "count", "most"),
     [
@@ -682,6 +684,7 @@ def test_estimated_errors_of_labels_bound_the_errors(options, count, most):
     assert np.abs(few.moments[-1, :8] - many.moments[-1, :8]).max() < estimate
 
 
+@pytest.mark.slow
 def test_runs_take_as_many_labels_as_their_tolerance_asks_for():
     """A run with too few labels would end well: it begins again with more, or says when to stop."""
     problem = masked(mf.Window(0.3), initial=mf.from_labels(varied))
@@ -696,6 +699,7 @@ def test_runs_take_as_many_labels_as_their_tolerance_asks_for():
         mf.simulate(problem, 1.0, save=2)
 
 
+@pytest.mark.slow
 def test_laws_that_vary_between_positions_are_refused():
     """A law would be taken at labels that miss how it varies."""
     law = mf.from_labels(lambda s: mf.from_density([1.0, 0.2 * np.sin(4000.0 * s)]))

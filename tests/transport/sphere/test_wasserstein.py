@@ -284,6 +284,7 @@ def test_what_has_no_distance_is_refused(call, kind, message):
     refused(message, call, error=kind)
 
 
+@pytest.mark.slow
 def test_cells_of_a_density_are_made_once(monkeypatch):
     """Every system of a study would partition the density it is compared with again."""
     made = []

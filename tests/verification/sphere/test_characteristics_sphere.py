@@ -91,6 +91,7 @@ def test_poisson_density_at_the_nodes_is_exact(verified):
     assert expected.max() > 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flow, beta, modes, end, tolerance",
     [
