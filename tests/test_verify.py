@@ -196,6 +196,7 @@ def test_mirrored_half_way_is_found(name, request):
     assert failed(bare) == {"path of moments"}
 
 
+@pytest.mark.slow
 def test_tokens_that_pass_each_other_are_found():
     """Heads with matrices have no energy: mirrored states of softmax would look sound."""
     drawn = {"representation": "particles", "tokens": 12}
@@ -235,6 +236,7 @@ def test_disturbed_start_passes():
     assert found.passed and found["integrated again"].result == "pass"
 
 
+@pytest.mark.slow
 def test_large_runs_are_checked_at_a_sample_of_their_saves(tokens, monkeypatch):
     """Sums over the pairs of many tokens at many saves would take minutes, unsaid."""
     # 40 tokens have 1,600 pairs: room for five of 21 saves.

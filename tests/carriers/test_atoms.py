@@ -58,6 +58,7 @@ def test_mean_point_is_kept_when_atoms_become_one():
     assert run.measures[-1].points == pytest.approx([0.7], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_atoms_do_not_meet_while_others_pull_them_apart():
     """Two light atoms astride the midpoint of two heavy ones part, however near they are."""
     extent = 0.4 * reach(problem_of(PAIR, 4.0), 1e-10)
@@ -199,6 +200,7 @@ def test_atoms_refuse_diffusion():
         begun(problem_of(PAIR, flow=mf.Flow("none", diffusivity=0.1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("manifold", "flow", "beta"),
     [

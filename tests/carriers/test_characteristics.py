@@ -257,6 +257,7 @@ def test_failure_says_how_much_is_unresolved():
     assert reason is not None and reason.startswith(expected)
 
 
+@pytest.mark.slow
 def test_nodes_stop_at_the_largest_number():
     """Then nothing is refined, and the run ends with one line that says where."""
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, LAWS["circle"])

@@ -235,6 +235,7 @@ def test_stages_of_layers_are_those_of_the_unmasked_density():
     np.testing.assert_allclose(moments[0], moments[1], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("normalization", "mask"),
     [

@@ -188,6 +188,7 @@ def test_symmetric_merges_still_happen():
     assert np.abs(np.diff(np.sort(measure.points)) - 0.5 * np.pi).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_uniform_start_of_a_head_stays_antipodal():
     """Odd moments would grow from rounding."""
     of_head = head(score=[[1.0, 2.0], [0.0, 3.0]])

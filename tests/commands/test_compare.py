@@ -61,6 +61,7 @@ def test_table_shows_the_headline(config, capsys):
     assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
     """A study that grew would not be the one asked for at once."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"

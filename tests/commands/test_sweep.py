@@ -237,6 +237,7 @@ def test_a_wrong_product_is_refused(over, message, config, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("over", "options", "message"),
     [

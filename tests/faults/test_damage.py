@@ -51,6 +51,7 @@ def test_file_cut_at_every_length_near_its_end_is_refused_or_right(name, reader,
     survived("damaged files", f"{WHAT[name]}: cut at each of its last 40 bytes", 40, **ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [512, 4096])
 @pytest.mark.parametrize("name", ["density", "ensemble"])
 def test_last_block_that_was_not_written_is_seen(name, size, reader):

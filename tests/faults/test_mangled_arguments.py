@@ -99,6 +99,7 @@ def outcomes(commands, command, seeds):
     return Counter(outcome(commands, line(command, random.Random(seed))) for seed in seeds)
 
 
+@pytest.mark.slow
 def test_odd_command_lines_are_answered_or_refused(commands, survived):
     """A slip of the keyboard would show a traceback, or print what is no JSON."""
     ends = outcomes(commands, "stability", range(40))
@@ -149,6 +150,7 @@ SETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "check", "compare", "ensemble"])
 def test_odd_settings_are_refused(command, commands, files, survived):
     """A slip in --set would be a traceback, or change something else than was meant."""

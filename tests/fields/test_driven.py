@@ -19,6 +19,7 @@ FLAT = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, 
 TURN = mf.LinearDrift([[0.0, -0.5], [0.5, 0.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carrier", ["density", "characteristics"])
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 def test_a_linear_drift_makes_an_angular_central_gaussian(space, carrier):

@@ -262,6 +262,7 @@ def test_energies_of_equal_clusters_are_those_of_runs():
     assert levels[3] == pytest.approx(equal.observables["energy"][0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_observables_of_the_users_own_are_drawn(tmp_path):
     """Who measured something would have to draw it by hand; None of it would end in an error."""
     own = {

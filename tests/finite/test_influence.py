@@ -15,6 +15,7 @@ from meanfield.simulation import Evolution
 LAW = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.Flow(normalized=True, diffusivity=0.05)])
 def test_a_little_mass_moved_from_here_to_there(flow):
     """(1 - e) mu_0 + e nu changes J by e int psi dnu, nu = 1 + cos(theta - 1)."""

@@ -35,6 +35,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_circle(agree, pair, p):

@@ -188,6 +188,7 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
     assert refused > 120
 
 
+@pytest.mark.slow
 @together(
     "settings, change, reason",
     [

@@ -130,6 +130,7 @@ def test_replay_keeps_texts_apart(encoder, replayed):
     assert np.abs(replayed.ladder.cosine[:, 0] - replayed.observed["mean_cosine"]).max() < 1e-14
 
 
+@pytest.mark.slow
 def test_tokens_feel_a_sample_of_the_others(encoder):
     """With hardly any preference what n of N tokens lack is the error of a mean: slope 1/2."""
     layer = encoder.layers[0]

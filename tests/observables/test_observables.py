@@ -80,6 +80,7 @@ def test_energy_of_negative_beta_is_in_units_of_uniform(beta):
     assert interaction_energy(problem, flat) == pytest.approx(1.0, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_energy_of_an_own_kernel_equals_that_of_the_exponential():
     """Up to the constant of its potential, W(-1) = 0, known in closed form."""
     beta, moments = 6.0, POINTS.moments(60)

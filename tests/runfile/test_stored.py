@@ -18,6 +18,7 @@ def run_of(folder, text, name="x"):
     return mf.load(source.with_suffix(".h5"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -37,6 +38,7 @@ def test_problem_is_that_of_the_run_file(tmp_path, text):
     assert run.problem == load_config(tmp_path / "x.toml").problem
 
 
+@pytest.mark.slow
 def test_run_made_here_holds_its_problem():
     """It would be made again from less than what there was."""
     problem = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s)), mf.USA)

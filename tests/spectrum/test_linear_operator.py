@@ -169,6 +169,7 @@ COUPLED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("space", "score", "value", "beta", "usa", "sa"), COUPLED)
 def test_matrices_that_couple_degrees(space, score, value, beta, usa, sa):
     """V = B^{-T} leaves uniform in peace, and nothing of it is diagonal."""

@@ -117,6 +117,7 @@ def test_own_kernels_cannot_be_normalised():
         branch_direction(mf.Problem(mf.Circle(), kernel, mf.SA))
 
 
+@pytest.mark.slow
 def test_odd_degrees_on_the_sphere_are_refused():
     """The square of P_3 has several degrees, which B does not know."""
     # W = P_3(s): a = (15 s^2 - 3) / 2.

@@ -78,6 +78,7 @@ def test_linearised_is_derivative_of_right_hand_side(manifold, normalized):
     assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @MANIFOLDS
 @NORMALIZED
 def test_rotation_has_rate_zero(manifold, normalized):

@@ -225,6 +225,7 @@ def test_rounding_bounds_what_a_bit_changes(beta):
     assert 1e-3 * bound < max(changes) < 8.0 * bound
 
 
+@pytest.mark.slow
 def test_own_kernel_has_the_states_of_the_exponential_one():
     """An own kernel equal to the exponential one, by quadrature, without normalisation."""
     flow = mf.Flow("none", diffusivity=0.08)

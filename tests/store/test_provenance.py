@@ -33,6 +33,7 @@ def test_versions_are_those_installed():
     assert found == {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
+@pytest.mark.slow
 def test_versions_do_not_depend_on_what_is_loaded():
     """The same installation would seem to differ from run to run."""
     import ducc0

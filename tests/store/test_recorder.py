@@ -92,6 +92,7 @@ def test_rows_reach_the_file_on_the_way(path, eager):
         assert read_checkpoint(path)[0].time == snapshot.time
 
 
+@pytest.mark.slow
 def test_writing_costs_a_share_of_the_time(path, monkeypatch):
     """A long run would spend its time copying its file."""
     now, written = [0.0], []

@@ -35,6 +35,7 @@ OVERRIDES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
 def test_no_damage_goes_unnoticed(file, tmp_path, count):
     """A bad disk, or a copy that broke off, would change numbers or show a traceback."""
@@ -218,6 +219,7 @@ def damaged(path, content_before, data):
     return False
 
 
+@pytest.mark.slow
 @together(
     ("change", "message"),
     [

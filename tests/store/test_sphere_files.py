@@ -29,6 +29,7 @@ def run(file):
     return mf.load(file)
 
 
+@pytest.mark.slow
 def test_moments_are_those_of_the_states(run):
     """Layout, orientation or normalisation of the two would differ."""
     degree = run.moments.shape[-1] - 1

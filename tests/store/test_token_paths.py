@@ -69,6 +69,7 @@ def test_paths_of_particles_are_their_tokens():
     assert np.all(np.diff(angles[0] % (2 * np.pi)) > 0)
 
 
+@pytest.mark.slow
 def test_unknown_kernel_or_diffusion_has_no_paths():
     """Paths under a velocity that the file does not tell would be wrong."""
     problem = mf.Problem(CIRCLE, mf.zonal(lambda s: np.exp(s - 1)), mf.USA, LAW)

@@ -81,6 +81,7 @@ def test_other_branches_are_refused(
         mf.load(tmp_path / "diagram.h5")
 
 
+@pytest.mark.slow
 def test_diagram_that_no_file_could_give_back_is_not_saved(tmp_path):
     """The file would be called damaged, and an evening of branches be lost."""
     own = mf.zonal(lambda s: 1.0 + s + 0.1 * s**2)

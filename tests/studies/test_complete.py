@@ -121,6 +121,7 @@ def test_two_processes_give_the_same(study, plan, tmp_path):
     assert_same(study(workers=2, output=tmp_path / "study.h5"), here)
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_with_a_study_of_python(tmp_path):
     """A study begun in a notebook could not be completed on a cluster, or give other numbers."""
     path, config = tmp_path / "study.h5", tmp_path / "run.toml"

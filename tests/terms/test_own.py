@@ -280,6 +280,7 @@ def test_stages_change_attention_beside_a_term():
     assert [len(stage.own_terms) for stage in two.staged] == [1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [0.5, 0.99, 1.0 - 1e-6])
 def test_a_last_short_stage_is_not_left_out(end):
     """A step of an earlier stage could reach the end of the run, which is then saved from it."""

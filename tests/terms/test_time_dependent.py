@@ -72,6 +72,7 @@ def test_tokens_follow_functions_of_time(normalization, drift, values):
     assert np.abs(run.measures[-1].points - expected(normalization, drift, values)).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_densities_follow_a_kernel_that_sharpens():
     """A density that grows sharper than its first grid and kernel would be silently wrong."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
@@ -320,6 +321,7 @@ def test_densities_follow_a_fast_strength():
     assert np.abs(run.moments[-1, :9] - exact[:9]).max() < 4e-8
 
 
+@pytest.mark.slow
 def test_a_pulse_inside_a_step_is_met_by_saved_states():
     """States inside a step would jump by 1e33 or end the run, and later ones miss the pulse."""
 

@@ -23,6 +23,7 @@ def test_one_head_with_a_weight_is_the_kernel_with_its_flow(space):
     assert mf.Problem(space, mf.Attention([HEAD])) == mf.Problem(space, KERNEL, mf.SA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 def test_weights_without_normalisation_add_up(space):
     """A head would be left out, or have another's value."""

@@ -225,6 +225,7 @@ def test_mean_of_the_unwrapped_angles_is_conserved(verified):
     assert drifts[1] > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalized", [False, True])
 def test_symmetry_survives_the_collapse(normalized, verified):
     """From modes 3 and 6 nothing but multiples of 3 grows, though panels know no symmetry."""

@@ -59,6 +59,7 @@ def test_moments_converge_faster_than_any_power(space, flow, verified):
     verified("convergence in degree", what, errors[-1], 2e-12, curve=(degrees, errors))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
 def test_doubling_run_equals_the_run_on_the_largest_degree(flow, verified):
     """Degrees 64 to 512 (SA: 128), against 1,024 from the start; asked are 1e-10."""

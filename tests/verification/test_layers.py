@@ -131,6 +131,7 @@ def test_nodes_are_pushed_forward_as_tokens_are(placement, step):
 STEEP = mf.Head(score=[[2.04, -2.56], [0.42, -0.57]], value=[[1.0, 0.31], [0.22, 1.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement, step", [("peri", 0.1), ("post", 1.0), ("ngpt", 0.1)])
 def test_a_layer_that_nodes_do_not_resolve_is_taken_again(placement, step):
     """The nodes of the start see nothing of a layer: it was refused. Against 4,000 labels."""
@@ -293,6 +294,7 @@ def test_masked_layers_leave_the_first_token(tmp_path):
     assert again.diagnostics["radius_mean"][-1] == whole.diagnostics["radius_mean"][-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0.0, 0.25])
 def test_resumed_nodes_go_on_to_the_bit(tmp_path, step):
     """Lengths are states, and so is whether "mix" has turned."""

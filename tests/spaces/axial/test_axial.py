@@ -111,6 +111,7 @@ def test_distances_are_those_of_polar_angles():
         assert mf.wasserstein(first, ring, p=p) == pytest.approx(mean ** (1 / p), rel=1e-3 / p**9)
 
 
+@pytest.mark.slow
 def test_tokens_have_the_law_of_their_density():
     """Means of P_1 and P_2 over 200,000 tokens of S^7 within four errors; no other direction."""
     law = mf.perturbed_uniform([[1, 0.9]]).build(mf.Axial(8))

@@ -51,6 +51,7 @@ def test_moments_of_tokens_move_with_their_velocity(flow, beta, count, verified)
     verified("independent methods", what, error, 2e-12)
 
 
+@pytest.mark.slow
 @each("flow", FLOWS, beta=BETAS)
 def test_density_moves_with_its_velocity(flow, beta, verified):
     """Every coefficient of the right-hand side up to degree 8, from a density without symmetry."""
