@@ -481,7 +481,7 @@ def checked(thing: _Checked) -> _Checked:
 def checked_as(
     model: Callable[_Arguments, Any],
 ) -> Callable[[Callable[..., _Result]], Callable[_Arguments, _Result]]:
-    """Check the arguments of a function as those of a model, whose signature it takes.
+    """Check the arguments of a function by the signature of a model, which it takes.
 
     Examples
     --------

@@ -28,7 +28,7 @@ CHANGING = ("kernel", "flow", "feed_forward", "drift")
 class Stage:
     """Part of a run in which the parameters of a problem are others.
 
-    Missing parts are those of the problem. An attention has its own flow.
+    Missing parts are taken from the problem. An attention has its own flow.
 
     Attributes
     ----------

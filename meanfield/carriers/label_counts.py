@@ -156,6 +156,6 @@ def _waves(name: str, sizes: FloatArray, tolerance: float) -> int:
     """Number of labels up to the fastest wave of a spectrum that is above the tolerance."""
     waves = np.arange(len(sizes))
     if name == "frequency":
-        # Of both signs: 0, 1, ..., -2, -1.
+        # Both signs: 0, 1, ..., -2, -1.
         waves = 2 * np.minimum(waves, len(sizes) - waves)
     return int(waves[sizes > tolerance].max(initial=0))

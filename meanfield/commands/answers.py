@@ -1,4 +1,4 @@
-"""What commands do with a result: draw it, and print its report as text, JSON or CSV."""
+"""Answers of commands: draw a result, and print its report as text, JSON or CSV."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_options(command: argparse._ActionsContainer, options: Options) -> None:
-    """Add options; those of a list inside exclude each other."""
+    """Add options; the options of a list inside exclude each other."""
     for option in options:
         if isinstance(option, list):
             add_options(command.add_mutually_exclusive_group(), [*option])

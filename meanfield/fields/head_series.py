@@ -39,7 +39,7 @@ class HeadTable(Protocol):
 
     @property
     def sink(self) -> float:
-        """What the partition function of `fields` adds to e^{-c} G for each unit of mass."""
+        """Term that the partition function of `fields` adds to e^{-c} G for each unit of mass."""
 
     @property
     def scale(self) -> RowScale:

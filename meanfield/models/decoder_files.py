@@ -131,7 +131,7 @@ def load_decoder(path: str | os.PathLike[str]) -> Decoder:
 
 
 class _Reader(Parts):
-    """Makes the parts of a decoder; names of arrays are those of folders."""
+    """Makes the parts of a decoder; arrays have the names of folders."""
 
     def __init__(
         self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]
@@ -214,7 +214,7 @@ class _Reader(Parts):
                 ("down", "mlp.down_proj", (d, inner)),
             )
         }
-        # Of missing arrays only the shape is there: a copy would take memory before the refusal.
+        # Missing arrays have only a shape: a copy would take memory before the refusal.
         if isinstance(self.tensors, GGUF) and self.kind == "llama" and not self.missing:
             for name in ("query", "key"):
                 parts[name] = Affine(*(_halves(each, self.size) for each in parts[name]))

@@ -284,7 +284,7 @@ def _records(
 def _measured(
     layer: MultiHead, x: FloatArray, orders: IntArray, octaves: int
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Tokens after a layer that takes x, (n, d), and its numbers but for those of matrices."""
+    """Tokens after a layer that takes x, (n, d), and its numbers except the matrices."""
     n, heads = len(x), layer.heads
     contexts = np.arange(1, n + 1) if layer.causal else np.full(n, n)
     late = n - n // 4

@@ -313,7 +313,7 @@ def sample_layers(
     Returns
     -------
     array, (runs, n, d)
-        Laws differ from those of the "ito" limit by O(time / L).
+        Laws differ from the "ito" limit by O(time / L).
 
     Raises
     ------

@@ -23,7 +23,7 @@ def _home(space: Manifold, what: str, *, rings: bool = True) -> Any:
 
 
 def _dimension(space: Manifold) -> tuple[int, ...]:
-    """What harmonics need beside coefficients: of axial measures the dimension."""
+    """Arguments of harmonics beside coefficients: for axial measures the dimension."""
     return (space.ambient,) if space.has_rings else ()
 
 

@@ -115,7 +115,7 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
         operator = degree * (degree + dimension - 1) * coupling * matrix.astype(np.complex128)
     operator -= diffusivity * degree * (degree + dimension - 1) * np.eye(len(matrix))
     eigenvalues, vectors = np.linalg.eig(operator)
-    # Of a pair, equal but for rounding, the one with Im > 0 comes first.
+    # In a pair, equal but for rounding, the one with Im > 0 comes first.
     order = np.lexsort((-eigenvalues.imag, -np.round(eigenvalues.real, 12)))
     return PositionModes(degree, rule.values, operator, eigenvalues[order], vectors.T[order])
 

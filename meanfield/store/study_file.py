@@ -6,7 +6,7 @@
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of values with a unit
 
-Names, axes and units are those of the fields, see `described.StudyResult`; docs/file-format.md
+Names, axes and units come from the fields, see `described.StudyResult`; docs/file-format.md
 lists them. What follows from other arrays is there for other readers. The files are small and
 written anew each time: at once, about every second while results come, and at the end.
 """
@@ -56,7 +56,7 @@ STUDY_COMMANDS = {
 
 
 def writer_of(kind: str) -> str:
-    """What writes files of a kind."""
+    """Writer of files of a kind."""
     command = STUDY_COMMANDS.get(kind)
     return f"mf.{kind}" if command is None else f"meanfield {command}"
 

@@ -46,7 +46,7 @@ from meanfield.studies.study import (
 # Saved times: the first, in scaled time, and how many a decade.
 _FIRST, _A_DECADE = 0.05, 100
 _LATEST = 1e100
-# Of the time steps: at 1e-6 times of pairs err by up to a thousandth.
+# Tolerance of time steps: at 1e-6 times of pairs err by up to a thousandth.
 _TOLERANCE = 1e-8
 _QUARTILES = (0.25, 0.5, 0.75)
 

@@ -459,7 +459,7 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
         else:
             score = matrix(f"{label}score", head.score, d, square=True)
         value = attention.strength * matrix(f"{label}value", head.value, d, square=True)
-        # Of functions of time `Problem` makes numbers.
+        # `Problem` makes numbers of functions of time.
         beta = cast(float | None, attention.beta if head.beta is None else head.beta)
         score = (beta or 0.0) * score
         for each in (score, value):

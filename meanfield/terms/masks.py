@@ -363,7 +363,7 @@ class WeightMatrix(Mask):
             return PairWeights(logs=np.log(self._sized(n, "tokens")))
 
     def rule(self, count: int, refinement: int = 1) -> PositionRule:
-        """Labels are those of the matrix, at middles of equal cells."""
+        """The matrix gives the labels, at middles of equal cells."""
         n = count * refinement
         rows = self._sized(n, "labels")
         return PositionRule(
@@ -422,6 +422,6 @@ def _check_rows(mask: Mask, seeing: npt.NDArray[np.bool_], what: str) -> None:
 
 
 def _toeplitz(table: FloatArray) -> FloatArray:
-    """Matrix (n, n) of numbers t_{i-j} from those of i - j = 1 - n, ..., n - 1: a view."""
+    """Matrix (n, n) of numbers t_{i-j}, given for i - j = 1 - n, ..., n - 1: a view."""
     n = (len(table) + 1) // 2
     return np.lib.stride_tricks.sliding_window_view(table[::-1], n)[::-1]

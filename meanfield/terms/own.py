@@ -25,7 +25,7 @@ _PAIRS = 2**24
 class Seen:
     """The measure sum_j m_j delta_{y_j} that a term of your own sees.
 
-    Points are the tokens, the nodes of a density's grid, or those of characteristics.
+    Points are the tokens, the nodes of a density's grid, or of characteristics.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class OwnTerm:
     def at(self, seen: Seen, x: FloatArray) -> VectorField:
         """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory.
 
-        Labels of x are those of the measure, where they are its points.
+        The measure has the labels of x, where they are its points.
         """
         parts = _parts(seen, x)
         if seen.labels is None or not takes_label(self.term):

@@ -39,7 +39,7 @@ Interpretation = Literal["ito", "stratonovich"]
 
 USUAL_STEP = 1.0 / 64.0
 _MOST_INTERVALS = 100_000
-# Of an entry of a value, as a stage keeps it.
+# An entry of a value, as a stage keeps it.
 _BYTES = 64.0
 # Points whose pairs take some seconds an evaluation.
 _MOST_POINTS = 5000
@@ -52,7 +52,7 @@ _HALVINGS = 40
 @checked
 @dataclass(frozen=True)
 class RandomValues:
-    """Values that are drawn anew in each layer, in the place of those of a head: common noise.
+    """Values that are drawn anew in each layer, in place of the value of a head: common noise.
 
     A term of `Problem`, alone or beside an `Attention` of the same kind, whose values stay.
 
@@ -68,7 +68,7 @@ class RandomValues:
         Scaled time at which the last layer ends; that of the layers, where they have a count.
     step : float, optional
         Interval h between draws, in scaled time: 1/64, or the step of the layers. Laws of tokens
-        differ from those of the limit by O(h), single paths by O(sqrt(h)).
+        differ from the limit by O(h), single paths by O(sqrt(h)).
     seed : int
         Of the path W(t), which does not depend on the step, nor on the other heads.
     score_scale : float, optional
@@ -146,7 +146,7 @@ class RandomValues:
         return self.heads
 
     def fitted(self, layers: Layers | None) -> RandomValues:
-        """The same with step and depth as numbers, those of layers where these have them."""
+        """The same with step and depth as numbers, from the layers where these have them."""
         step, depth = self.step, self.depth
         if self.score_scale is not None and not _are_discrete(layers):
             raise ValueError("random scores have layers alone: give mf.Layers(step=...).")
@@ -263,7 +263,7 @@ class RandomValues:
         return made
 
     def drift(self, layers: Layers | None, largest: float) -> ItoDrift | None:
-        """What tells the limit of layers from that of smooth paths, where something does.
+        """Drift of the limit of layers beside that of smooth paths, or None.
 
         `largest` is the score of the largest weight, also among heads beside these.
         """
@@ -353,7 +353,7 @@ class ItoDrift(SteadyTerm):
 
 @dataclass(frozen=True)
 class _Attended:
-    """What a head attends to in weighted points, from vectors x (n, d)."""
+    """Mean that a head attends to in weighted points, from vectors x (n, d)."""
 
     head: HeadMatrices
     seen: Seen

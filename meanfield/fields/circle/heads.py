@@ -106,7 +106,7 @@ def head_table(
             break
         reach *= 2
     matrix = np.array([_real(each[: last + 1]) for each in series])
-    # Of a sink each unit of mass, the moment of degree 0, adds its share.
+    # Each unit of mass, the moment of degree 0, adds its share of a sink.
     matrix[1, 0, 0] += sink
     return CircleHead(degree, normalized, sink, scale, matrix)
 

@@ -66,7 +66,7 @@ def exponential(beta: float | Callable[[float], float]) -> Kernel:
     >>> exponential(beta=1.0).attention_multipliers(1, 2).round(4)
     array([0.4658, 0.2079, 0.0499])
     """
-    # Of a function of time `Problem` makes numbers.
+    # `Problem` makes numbers of a function of time.
     return Exponential(beta if callable(beta) else float(beta))  # type: ignore[arg-type]
 
 
