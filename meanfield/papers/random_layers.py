@@ -26,15 +26,18 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arguments import at_least, checked
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.papers.saved_states import saved_states
 from meanfield.terms.random_values import Interpretation as Rule
+from meanfield.terms.random_values import dots
 
 Coefficients = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Drift u and variance v at places y."""
 
 # Runs that are drawn together.
 _BLOCK = 1024
+# Distances below it, in the units of rounding, have few correct digits.
+_FEW_DIGITS = 1e3
 # Beyond it 1 - R^2 = 4 e^{-2 |y|} is below rounding.
 _FAR = 20.0
 # Sinc functions in y err by e^{-pi^2 / (4 step)} if u and v are analytic for |Im y| < pi / 4.
@@ -329,7 +332,7 @@ def sample_layers(
     n, d = np.shape(tokens)
     _check(d, time=time)
     at_least(1, layers=layers, runs=runs)
-    if not np.allclose(_dots(tokens, tokens), 1.0, rtol=0.0, atol=1e-9):
+    if not np.allclose(dots(tokens, tokens), 1.0, rtol=0.0, atol=1e-9):
         raise ValueError("tokens must be unit vectors, one a row.")
     masses = np.full(n, 1.0 / n) if weights is None else np.asarray(weights)
     if masses.shape != (n,) or not np.all(masses > 0.0):
@@ -347,7 +350,7 @@ def sample_layers(
             kernels = masses * np.exp(scores - scores.max(axis=2, keepdims=True))
             means = kernels @ x / kernels.sum(axis=2, keepdims=True)
             x = x + math.sqrt(time / (layers * d)) * (means @ values)
-            x /= np.sqrt(_dots(x, x))[..., None]
+            x /= np.sqrt(dots(x, x))[..., None]
         ends.append(x)
     return np.concatenate(ends)[:runs]
 
@@ -367,8 +370,78 @@ def phase_shares(tokens: FloatArray, gap: float = 0.01) -> dict[str, float]:
     return {name: float(runs.mean()) for name, runs in ends.items()}
 
 
-def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.asarray((a * b).sum(axis=-1))
+def overlap_statistics(tokens: FloatArray) -> tuple[float, float]:
+    """Mean overlap <x_i, x_j>, i < j, of runs (runs, n, d), and its standard error over runs.
+
+    Raises ValueError for fewer than two runs, or than two tokens.
+
+    >>> ends = sample_layers(np.eye(3)[:2], 1.0, layers=100, runs=2000)
+    >>> [round(each, 3) for each in overlap_statistics(ends)], round(mean_overlap(3, 1.0, 1.0), 3)
+    ([0.112, 0.012], 0.109)
+    """
+    first, second = _pairs(tokens)
+    return _mean_and_error(dots(tokens[:, first], tokens[:, second]).mean(axis=1))
+
+
+def lyapunov_exponent(start: FloatArray, tokens: FloatArray, time: float) -> tuple[float, float]:
+    """Lyapunov exponent of a state of clusters, and its standard error, from runs near it.
+
+        lambda = E ln(D(t) / D(0)) / t,    D^2 = sum_{i < j} |x_i - s_ij x_j|^2
+
+    with s_ij the sign of <x_i, x_j> at the start: the state is one cluster, or two antipodal ones.
+    Distances have half of the exponents of `overlap_exponents`.
+
+    Parameters
+    ----------
+    start : array, (n, d)
+        Unit vectors near the state. D must stay small beside 1 / (1 + |beta|) in all runs.
+    tokens : array, (runs, n, d)
+        Their places in two runs or more, as of `sample_layers`.
+    time : float
+        That lies between.
+
+    Raises
+    ------
+    ValueError
+        If a distance is lost in rounding, or a number is out of range.
+
+    Examples
+    --------
+    >>> start = np.array([[1.0, 0.0, 0.0], [np.cos(1e-6), np.sin(1e-6), 0.0]])
+    >>> ends = sample_layers(start, 2.0, layers=100, runs=2000, time=2.0)
+    >>> [round(each, 3) for each in lyapunov_exponent(start, ends, 2.0)]
+    [-0.333, 0.009]
+    >>> round(overlap_exponents(3, 2.0)[0] / 2, 3)
+    -0.333
+    """
+    first, second = _pairs(tokens)
+    _check(tokens.shape[2], time=time)
+    if np.shape(start) != tokens.shape[1:]:
+        raise ValueError(
+            f"start has shape {np.shape(start)}, expected that of a run, {tokens.shape[1:]}."
+        )
+    signs = np.where(dots(start[first], start[second]) < 0.0, -1.0, 1.0)[:, None]
+    squares = [
+        dots(apart, apart).sum(axis=-1)
+        for x in (start[None], tokens)
+        for apart in [x[:, first] - signs * x[:, second]]
+    ]
+    if min(each.min() for each in squares) < (_FEW_DIGITS * EPS) ** 2:
+        raise ValueError("distances are lost in rounding: start further apart, or end earlier.")
+    return _mean_and_error(0.5 * np.log(squares[1] / squares[0]) / time)
+
+
+def _pairs(tokens: FloatArray) -> tuple[IntArray, IntArray]:
+    if np.ndim(tokens) != 3 or min(tokens.shape[:2]) < 2:
+        raise ValueError(
+            f"tokens have shape {np.shape(tokens)}, expected (runs, n, d), two runs and tokens "
+            "or more."
+        )
+    return np.triu_indices(tokens.shape[1], 1)
+
+
+def _mean_and_error(values: FloatArray) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def _check(d: int, mass: float = 0.5, time: float = 1.0) -> None:

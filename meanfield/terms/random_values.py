@@ -382,7 +382,7 @@ class _Attended:
         same = self.x is y or np.array_equal(self.x, y)
         m, z = w @ y, self.x @ s
         m_y = m if same else self._weights(y) @ y
-        radial = _dots(m_y, y)
+        radial = dots(m_y, y)
         centre = np.zeros_like(m) if self.sink is None else m
         return _Tables(
             w, m, m_y, m_y - radial[:, None] * y, z, centre,
@@ -414,16 +414,16 @@ class _Attended:
         em_moved = turned @ y.T - _column(turned, centre)
         along = (w * (ez * (x @ n_y.T) + (ez * q + q - moved) * xpz)).sum(axis=1)
         along += (w * zy * (ez * em + em_moved)).sum(axis=1)
-        along -= 0.0 if fixed else _dots(z, m) * _dots(turned, m)
+        along -= 0.0 if fixed else dots(z, m) * dots(turned, m)
 
         g, sy, sc = s.T @ s, y @ s.T, centre @ s.T
         gy = y @ g
         slope = np.tensordot(w, y[:, :, None] * y[:, None, :], 1)
         slope -= m[:, :, None] * centre[:, None, :]  # M
-        pz_se = z @ sy.T - _column(z, sc) - zy * (_dots(y, sy) - sc @ y.T)
-        trace = (w * (_dots(n_y, sy) - centre @ (n_y @ s).T)).sum(axis=1)
-        trace += (w * q * (pz_se + np.trace(s) - _dots(y, sy))).sum(axis=1)
-        trace += (w * em * (_dots(y, gy) - centre @ gy.T)).sum(axis=1)
+        pz_se = z @ sy.T - _column(z, sc) - zy * (dots(y, sy) - sc @ y.T)
+        trace = (w * (dots(n_y, sy) - centre @ (n_y @ s).T)).sum(axis=1)
+        trace += (w * q * (pz_se + np.trace(s) - dots(y, sy))).sum(axis=1)
+        trace += (w * em * (dots(y, gy) - centre @ gy.T)).sum(axis=1)
         trace += np.einsum("ab,nbc,nca->n", g, slope, slope)
         if not fixed:
             turns = s @ slope.transpose(0, 2, 1)  # S M^T
@@ -448,10 +448,10 @@ class _Tables(NamedTuple):
     em: FloatArray  # <e_j, m>
 
 
-def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
+def dots(a: FloatArray, b: FloatArray) -> FloatArray:
     """Products of rows."""
-    return np.asarray((a * b).sum(axis=1))
+    return np.asarray((a * b).sum(axis=-1))
 
 
 def _column(a: FloatArray, b: FloatArray) -> FloatArray:
-    return _dots(a, b)[:, None]
+    return dots(a, b)[:, None]

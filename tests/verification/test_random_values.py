@@ -606,6 +606,67 @@ def test_tight_clusters_contract_by_one_normal_factor():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("d, beta, side", [(3, 1.0, -1), (4, 0.5, -1), (3, 2.0, 1)])
+def test_exponents_of_runs_are_those_of_the_law(d, beta, side):
+    """Three standard errors; half of the exponents of 1 - R and of 1 + R."""
+    laws, start = mf.papers.random_layers, np.eye(d)[[0, 0]]
+    start[1, :2] = side * np.cos(1e-6), np.sin(1e-6)
+    ends = laws.sample_layers(start, beta, layers=50, runs=8192, time=2.0, seed=1)
+    found, error = laws.lyapunov_exponent(start, ends, 2.0)
+    assert abs(found - laws.overlap_exponents(d, beta)[0 if side > 0 else 1] / 2) < 3 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d, beta", [(2, 1.0), (3, 1.0), (3, 2.0)])
+def test_mean_overlap_of_runs_is_that_of_the_law(d, beta):
+    """Three standard errors: layers of this step add less than one."""
+    laws = mf.papers.random_layers
+    ends = laws.sample_layers(np.eye(d)[:2], beta, layers=100, runs=8192, seed=2)
+    found, error = laws.overlap_statistics(ends)
+    assert abs(found - laws.mean_overlap(d, beta, 1.0)) < 3 * error
+
+
+def test_statistics_of_runs_are_their_sums():
+    """Loops over pairs, of tokens at both ends of an axis."""
+    laws, rng = mf.papers.random_layers, np.random.default_rng(0)
+    start = np.eye(3)[[0, 0, 0]] * [[1], [-1], [1]] + 1e-3 * rng.standard_normal((3, 3))
+    start /= np.linalg.norm(start, axis=1)[:, None]
+    ends = laws.sample_layers(start, 1.0, layers=4, runs=5)
+    pairs, signs = [(0, 1), (0, 2), (1, 2)], [-1, 1, -1]
+
+    def size(x):
+        apart = [x[i] - s * x[j] for (i, j), s in zip(pairs, signs, strict=True)]
+        return np.linalg.norm(apart)
+
+    logs = np.log([size(x) / size(start) for x in ends])
+    overlaps = np.array([np.mean([x[i] @ x[j] for i, j in pairs]) for x in ends])
+    for found, each in (
+        (laws.lyapunov_exponent(start, ends, 0.5), logs / 0.5),
+        (laws.overlap_statistics(ends), overlaps),
+    ):
+        expected = each.mean(), each.std(ddof=1) / np.sqrt(5)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+PAIR = np.array([[[1.0, 0.0], [0.6, 0.8]]])
+
+
+@pytest.mark.parametrize(
+    "start, runs, time, message",
+    [
+        (PAIR[0], PAIR, 1.0, r"shape \(1, 2, 2\), expected \(runs, n, d\)"),
+        (PAIR[0][:1], PAIR.repeat(2, axis=0), 1.0, "start has shape"),
+        (PAIR[0], PAIR.repeat(2, axis=0)[:, [0, 0]], 1.0, "lost in rounding"),
+        (PAIR[0], PAIR.repeat(2, axis=0), 0.0, "time must be positive"),
+    ],
+)
+def test_exponents_without_a_meaning_are_refused(start, runs, time, message):
+    """A logarithm of zero, or a mean without an error."""
+    with pytest.raises(ValueError, match=message):
+        mf.papers.random_layers.lyapunov_exponent(start, runs, time)
+
+
+@pytest.mark.slow
 def test_three_tokens_never_end_antipodal():
     """An antipodal end needs a half of the mass."""
     laws = mf.papers.random_layers
