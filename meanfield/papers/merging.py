@@ -47,6 +47,7 @@ from meanfield.studies.study import (
     rng_of,
 )
 from meanfield.terms.attention import Attention, Head, HeadMatrices
+from meanfield.terms.random_values import RandomValues
 
 Motion = Literal["flow", "layers"]
 
@@ -134,7 +135,7 @@ class DiagramOptions:
     runs: int = 256  # at least 2
     normalization: str = "softmax"  # "softmax" or "none"
     # A head's own beta multiplies that of the diagram.
-    heads: tuple[Head, ...] | RandomHead = _PLAIN
+    heads: tuple[Head, ...] | RandomHead | RandomValues = _PLAIN
     threshold: float = 0.999  # in (-1, 1)
     motion: str = "flow"  # "flow" or "layers"
     step: float = 0.1  # of layers
@@ -168,13 +169,30 @@ class DiagramOptions:
         for name, number in (("step", self.step), ("tolerance", self.tolerance)):
             if not 0.0 < number <= 1.0:
                 raise ValueError(f"{name} must lie in (0, 1], got {number:g}.")
+        if isinstance(self.heads, RandomValues):
+            self._check_values(self.heads)
         if not isinstance(self.heads, RandomHead):
             self.matrices(1.0)
 
+    def _check_values(self, values: RandomValues) -> None:
+        if (self.motion, self.normalization) != ("layers", "softmax"):
+            raise ValueError(
+                f'random values have softmax layers in a diagram, got motion = "{self.motion}" and '
+                f'normalization = "{self.normalization}": give motion="layers" and "softmax".'
+            )
+        of = values.attention
+        plain = Attention(of.heads, beta=of.beta, strength=of.strength)
+        if values != RandomValues(plain, values.scale):
+            raise ValueError(
+                "random values of a diagram have heads and a scale alone: leave out the rest; "
+                "betas, times, step and seed are those of the diagram."
+            )
+
     def matrices(self, beta: float) -> tuple[HeadMatrices, ...]:
         """Matrices of heads that are given, at an inverse temperature of the diagram."""
-        assert not isinstance(self.heads, RandomHead)
-        own = Attention(self.heads, beta=1.0).matrices(self.dimension)
+        heads = self.heads.own_heads if isinstance(self.heads, RandomValues) else self.heads
+        assert not isinstance(heads, RandomHead)
+        own = Attention(heads, beta=1.0).matrices(self.dimension)
         return tuple(HeadMatrices(beta * head.score, head.value) for head in own)
 
     def facts(self) -> dict[str, Any]:
@@ -183,6 +201,9 @@ class DiagramOptions:
         del facts["runs"], facts["heads"]
         if isinstance(self.heads, RandomHead):
             return facts | {"matrices": repr(self.heads)}
+        if isinstance(self.heads, RandomValues):
+            texts = ", ".join(head.as_text() for head in self.heads.own_heads)
+            return facts | {"matrices": f"random values, scale {self.heads.scale!r}: {texts}"}
         return facts | {"matrices": ", ".join(head.as_text() for head in self.heads)}
 
 
@@ -195,7 +216,7 @@ def merging_diagram(
     times: Sequence[float],
     runs: int = 256,
     normalization: Literal["softmax", "none"] = "softmax",
-    heads: Sequence[Head] | RandomHead = _PLAIN,
+    heads: Sequence[Head] | RandomHead | RandomValues = _PLAIN,
     threshold: float = 0.999,
     motion: Motion = "flow",
     step: float = 0.1,
@@ -223,8 +244,9 @@ def merging_diagram(
         Independent runs for each beta, at least 2.
     normalization : str
         "softmax" (SA) or "none" (USA).
-    heads : sequence of Head, or RandomHead
-        Q = K = V = 1 by default. A head's own beta multiplies that of the diagram.
+    heads : sequence of Head, RandomHead or RandomValues
+        Q = K = V = 1 by default. A head's own beta multiplies that of the diagram. Random values
+        are drawn anew in each layer, for motion = "layers": x <- N(x + sqrt(step) V m).
     threshold : float
         Cosine above which a pair has merged.
     motion : str
@@ -270,7 +292,7 @@ def merging_diagram(
         tuple(map(float, times)),
         runs,
         normalization,
-        heads if isinstance(heads, RandomHead) else tuple(heads),
+        heads if isinstance(heads, RandomHead | RandomValues) else tuple(heads),
         threshold,
         motion,
         step,
@@ -379,6 +401,13 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
 
     def output(numbers: Numbers, x: FloatArray) -> FloatArray:
         own = [HeadMatrices(*(m if m.ndim == 2 else m[numbers] for m in head)) for head in heads]
+        if isinstance(options.heads, RandomValues):  # of layers, which all runs pass together
+            scale = options.heads.scale / math.sqrt(d * options.step)
+            drawn = np.array([rng.standard_normal((len(own), d, d)) for rng in generators])
+            own = [
+                head._replace(value=scale * head.value[0, 0] * drawn[:, h])
+                for h, head in enumerate(own)
+            ]
         return attention_output(x, own, normalization=normalization)
 
     def velocity(numbers: Numbers, x: FloatArray) -> FloatArray:

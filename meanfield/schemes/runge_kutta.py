@@ -126,7 +126,7 @@ class RungeKuttaStepper:
 
         SciPy's of order 7 takes three stages. Where its last term says that it errs by more than a
         tenth of the tolerance, the slopes of five of its states raise the order to 8. Where the two
-        differ by more than the tolerance, and beside functions of time, each time takes a step of
+        differ by more than two tolerances, and beside functions of time, each time takes a step of
         its own.
         """
         solver = self._solver

@@ -18,7 +18,7 @@ e_j = y_j - m (y_j where weights are not normalised), C = sum_j w_j e_j y_j^T, S
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -43,6 +43,8 @@ _MOST_INTERVALS = 100_000
 _BYTES = 64.0
 # Points whose pairs take some seconds an evaluation.
 _MOST_POINTS = 5000
+# That are summed at once.
+_PAIRS = 2**21
 # Stream of numbers that no path takes.
 _SCORES = 2**63
 # Halvings of a unit of time: between times that differ by less a path is a straight line.
@@ -112,7 +114,7 @@ class RandomValues:
             if value is not None and not 0.0 < value <= 1e6:
                 raise ValueError(f"{name} must be positive, at most 1e6, got {value:g}.")
         if not abs(self.scale) <= 1e6:
-            raise ValueError(f"scale must be at most 1e6, got {self.scale:g}.")
+            raise ValueError(f"scale must be at most 1e6 in modulus, got {self.scale:g}.")
         BrownianPath(self.seed, ())
         if self.score_scale is not None:
             self._check_scores(self.score_scale)
@@ -164,12 +166,13 @@ class RandomValues:
                 )
             step = layers.step
             if layers.count is not None:
-                if depth not in (None, layers.count * step):
+                whole = layers.count * step
+                if depth is not None and not math.isclose(depth, whole, rel_tol=1e-9):
                     raise ValueError(
                         f"depth = {depth:g} beside {layers.count} layers of step {step:g}: give "
                         "one."
                     )
-                depth = layers.count * step
+                depth = whole
         step = USUAL_STEP if step is None else step
         if depth is None:
             raise ValueError("depth of random values is missing: the time until which to draw.")
@@ -219,6 +222,8 @@ class RandomValues:
         >>> bool(np.array_equal(values.paths(2), finer.paths(2)[::2]))
         True
         """
+        if self.depth is None:
+            raise ValueError("depth of random values is missing: the time until which to draw.")
         shape = (len(self.attention.heads), d, d)
         need = _BYTES * self.count * math.prod(shape)
         check_memory(need, f"values of {self.count} layers", "Lower depth, or raise step")
@@ -292,9 +297,10 @@ class RandomValues:
         'random values: ito, drawn anew every 0.015625 until 2, seed 3'
         """
         scale = "" if self.scale == 1.0 else f", scale {self.scale:g}"
+        until = "" if self.depth is None else f" until {self.depth:g}"
         return (
-            f"random values: {self.interpretation}, drawn anew every {self.interval:g} "
-            f"until {self.depth:g}, seed {self.seed}{scale}"
+            f"random values: {self.interpretation}, drawn anew every {self.interval:g}{until}, "
+            f"seed {self.seed}{scale}"
         )
 
 
@@ -332,14 +338,19 @@ class ItoDrift(SteadyTerm):
 
     def field(self, seen: Seen, x: FloatArray, time: float) -> VectorField:
         """-c at vectors x, with the trace of its Jacobian, and <x, J x>."""
-        parts = [(each.vectors(), *each.slopes()) for each in self._attended(seen, x)]
-        return VectorField(*(-np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+        blocks = []
+        for heads in self._attended(seen, x):
+            parts = [(each.vectors(), *each.slopes()) for each in heads]
+            blocks.append([-np.sum(part, axis=0) for part in zip(*parts, strict=True)])
+        return VectorField(*map(np.concatenate, zip(*blocks, strict=True)))
 
     def vectors(self, seen: Seen, x: FloatArray) -> FloatArray:
         """-c alone."""
-        return np.asarray(-np.sum([each.vectors() for each in self._attended(seen, x)], axis=0))
+        attended = self._attended(seen, x)
+        return -np.concatenate([np.sum([h.vectors() for h in heads], axis=0) for heads in attended])
 
-    def _attended(self, seen: Seen, x: FloatArray) -> list[_Attended]:
+    def _attended(self, seen: Seen, x: FloatArray) -> Iterator[list[_Attended]]:
+        """Heads at blocks of vectors, so that tables of pairs stay small."""
         of, d = self.attention, x.shape[1]
         if len(seen.points) > _MOST_POINTS:
             raise ValueError(
@@ -348,7 +359,16 @@ class ItoDrift(SteadyTerm):
                 'mf.Layers(step=...), or take interpretation = "stratonovich".'
             )
         sink = of.sink if of.normalization == "softmax" else None
-        return [_Attended(head, seen, sink, self.largest, x) for head in of.matrices(d)]
+        heads = [_Attended(head, seen, sink, self.largest, x) for head in of.matrices(d)]
+        y, rows = seen.points, max(_PAIRS // max(len(seen.points), 1), 1)
+        if max(len(x), len(y)) <= rows:
+            yield heads
+            return
+        starts = range(0, len(y), rows)
+        means = [np.concatenate([h.weights(y[i : i + rows]) @ y for i in starts]) for h in heads]
+        for i in range(0, len(x), rows):
+            part = x[i : i + rows]
+            yield [replace(h, x=part, means=m) for h, m in zip(heads, means, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -360,8 +380,10 @@ class _Attended:
     sink: float | None  # None: weights are not normalised
     largest: float
     x: FloatArray
+    means: FloatArray | None = None  # at the points, where they are known
 
-    def _weights(self, x: FloatArray) -> FloatArray:
+    def weights(self, x: FloatArray) -> FloatArray:
+        """Of points, in what vectors x attend to."""
         scores = x @ self.head.score @ self.seen.points.T - self.largest
         if self.sink is None:
             return np.asarray(self.seen.masses * np.exp(scores))
@@ -378,10 +400,12 @@ class _Attended:
     @cached_property
     def tables(self) -> _Tables:
         """Means, and tables (n, m) of what stands beside y_j or e_j."""
-        s, y, w = self.head.score, self.seen.points, self._weights(self.x)
+        s, y, w = self.head.score, self.seen.points, self.weights(self.x)
         same = self.x is y or np.array_equal(self.x, y)
         m, z = w @ y, self.x @ s
-        m_y = m if same else self._weights(y) @ y
+        m_y = self.means
+        if m_y is None:
+            m_y = m if same else self.weights(y) @ y
         radial = dots(m_y, y)
         centre = np.zeros_like(m) if self.sink is None else m
         return _Tables(

@@ -127,3 +127,55 @@ def test_what_cannot_be_made_is_refused(change, message):
     given = {"betas": [1.0], "times": [1.0], "runs": 2} | change
     refused(message, mf.merging_diagram, **given, error=(ValueError, TypeError))
     refused("score 'gauss' is not known", RandomHead, "gauss")
+
+
+VALUES = mf.RandomValues([mf.Head(beta=1.0)])
+
+
+@pytest.mark.slow
+def test_pairs_under_random_values_merge_as_often_as_the_law_says():
+    """Three standard errors; the law's mean over uniform overlaps at the start, in R^3."""
+    found = mf.merging_diagram(
+        2, 3, betas=[2.0], times=[30.0], runs=1000, heads=VALUES, motion="layers", threshold=0.0
+    )
+    law = mf.papers.random_layers.antipodal_probability
+    overlaps, weights = np.polynomial.legendre.leggauss(12)
+    apart = weights @ [law(3, 2.0, each) for each in overlaps] / 2
+    assert abs(found.fraction[0, 0] - (1 - apart)) < 3 * found.standard_error[0, 0]
+
+
+def test_layers_of_random_values_are_those_of_the_numbers_of_a_run():
+    """Layers by hand, of two heads, one twice as sharp and three times as strong."""
+    heads = [mf.Head(beta=1.0), mf.Head(beta=2.0, value=3.0)]
+    options = DiagramOptions(
+        3, 2, (1.5,), (0.5,), 2, heads=mf.RandomValues(heads, scale=0.5), threshold=0.5,
+        motion="layers", seed=4,
+    )  # fmt: skip
+    expected = []
+    for number in range(2):
+        rng = rng_of(4, 3, 2, number)
+        x = rng.standard_normal((3, 2))
+        x /= np.linalg.norm(x, axis=1)[:, None]
+        for _ in range(5):
+            moved = x
+            values = rng.standard_normal((2, 2, 2))
+            for size, beta, value in zip((0.5, 1.5), (1.5, 3.0), values, strict=True):
+                weights = np.exp(beta * x @ x.T)
+                mean = weights / weights.sum(axis=1)[:, None] @ x
+                moved = moved + np.sqrt(0.1 / 2) * size * mean @ value.T
+            x = moved / np.linalg.norm(moved, axis=1)[:, None]
+        expected.append([(x @ x.T)[np.triu_indices(3, 1)] > 0.5])
+    counts = merging.merged_pairs(options, 1.5, range(2))
+    np.testing.assert_array_equal(counts[:, 0], np.sum(expected, axis=(1, 2)))
+    assert options.facts()["matrices"].startswith("random values, scale 0.5: Head(beta=1.0)")
+
+
+def test_random_values_that_a_diagram_cannot_take_are_refused():
+    """A flow, another normalisation, or a path of their own."""
+    base = {"heads": VALUES, "motion": "layers"}
+    refused("softmax layers in a diagram", DiagramOptions, **base | {"motion": "flow"})
+    refused("softmax layers in a diagram", DiagramOptions, normalization="none", **base)
+    seeded = replace(VALUES, seed=3)
+    refused("heads and a scale alone", DiagramOptions, **base | {"heads": seeded})
+    causal = mf.RandomValues(mf.Attention(beta=1.0, mask="causal"))
+    refused("heads and a scale alone", DiagramOptions, **base | {"heads": causal})
