@@ -38,6 +38,7 @@ Interpretation = Literal["ito", "stratonovich"]
 """What noise is the limit of: of layers, or of smooth paths."""
 
 USUAL_STEP = 1.0 / 64.0
+_NO_DEPTH = "depth of random values is missing: the time until which to draw."
 _MOST_INTERVALS = 100_000
 # An entry of a value, as a stage keeps it.
 _BYTES = 64.0
@@ -175,7 +176,7 @@ class RandomValues:
                 depth = whole
         step = USUAL_STEP if step is None else step
         if depth is None:
-            raise ValueError("depth of random values is missing: the time until which to draw.")
+            raise ValueError(_NO_DEPTH)
         count = depth / step
         if not 1.0 - 1e-9 <= count <= _MOST_INTERVALS or abs(count - round(count)) > 1e-9 * count:
             raise ValueError(
@@ -210,7 +211,9 @@ class RandomValues:
     @property
     def count(self) -> int:
         """Number of intervals."""
-        return round((self.depth or 0.0) / self.interval)
+        if self.depth is None:
+            raise ValueError(_NO_DEPTH)
+        return round(self.depth / self.interval)
 
     def paths(self, d: int) -> FloatArray:
         """Paths B_h at the ends of all intervals, shape (intervals + 1, heads, d, d).
@@ -222,8 +225,6 @@ class RandomValues:
         >>> bool(np.array_equal(values.paths(2), finer.paths(2)[::2]))
         True
         """
-        if self.depth is None:
-            raise ValueError("depth of random values is missing: the time until which to draw.")
         shape = (len(self.attention.heads), d, d)
         need = _BYTES * self.count * math.prod(shape)
         check_memory(need, f"values of {self.count} layers", "Lower depth, or raise step")
