@@ -239,7 +239,8 @@ def main(short: bool) -> list[Claim]:
     for name, (mask, counts) in ERRORS.items():
         for count, (estimate, error) in zip(counts, label_errors(mask, counts), strict=True):
             print(f"{name}, {count} labels: estimate {estimate:.1e}, error of the mean {error:.1e}")
-            checks[f"mean of {count} labels, {name}"] = (error, max(estimate, 1e-12))
+            # The machine's sums and the two runs' error in time are of order 1e-12.
+            checks[f"mean of {count} labels, {name}"] = (error, max(estimate, 1e-11))
     return [
         *near_zero(checks),
         Claim("influence of the first position on the last", 0.26557529, row[0], 1e-8),
