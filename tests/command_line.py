@@ -43,7 +43,6 @@ class CommandLine:
         self._capsys, self.err = capsys, ""
 
     def __call__(self, *words: object, status: int = 0) -> str:
-        """Standard output of a command that ends with this status."""
         self._capsys.readouterr()
         found = main([str(word) for word in words])
         out, err = self._capsys.readouterr()
@@ -54,21 +53,17 @@ class CommandLine:
         return out
 
     def quiet(self, *words: object) -> str:
-        """Standard output of a command that does not complain."""
         out = self(*words)
         assert self.err == ""
         return out
 
     def json(self, *words: object) -> dict[str, Any]:
-        """The JSON object of a command that does not complain."""
         return dict(json.loads(self.quiet(*words, "--json")))
 
     def facts(self, *words: object) -> dict[str, str]:
-        """Facts of the first table, by name."""
         first = self(*words).split("\n\n")[0]
         return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in first.splitlines())
 
     def refused(self, *words: object, status: int = 2) -> str:
-        """The one line with which a command refuses what is wrong."""
         assert self(*words, status=status) == "" and self.err.count("\n") == 1, self.err
         return self.err

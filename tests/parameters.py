@@ -90,7 +90,6 @@ def refused(
 
 
 def _cell(value: Any, several: bool) -> Any:
-    """Value, or several, with marks."""
     if isinstance(value, type(pytest.param())):
         return value
     return pytest.param(*value) if several else pytest.param(value)

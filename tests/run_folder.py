@@ -68,7 +68,6 @@ class Folder:
         return times
 
     def record(self, *overrides: str, **options: Any) -> Run:
-        """Run, and load the file."""
         self.run(*overrides, **options)
         return load(self.output)
 

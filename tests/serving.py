@@ -9,7 +9,6 @@ from meanfield.explore.server import ExploreServer
 
 @contextmanager
 def serving() -> Iterator[ExploreServer]:
-    """Serve while the block lasts."""
     with ExploreServer() as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.05,))
         thread.start()

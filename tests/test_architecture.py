@@ -53,7 +53,6 @@ Graph = dict[str, set[str]]
 
 
 def module(path: Path) -> str:
-    """Name under which a file is imported."""
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts).removesuffix(".__init__")
 
@@ -106,12 +105,10 @@ def imported(name: str, source: str, known: set[str]) -> set[str]:
 
 
 def imports(sources: dict[str, str]) -> Graph:
-    """Modules by name, each with those that it imports."""
     return {name: imported(name, text, set(sources)) for name, text in sources.items()}
 
 
 def upwards(graph: Graph) -> list[str]:
-    """Imports from a higher floor."""
     return [
         f"{name} imports {other}, which stands above it"
         for name, others in graph.items()
@@ -223,6 +220,14 @@ def test_type_checkers_see_the_names_where_they_are():
     assert told == {name: f"meanfield.{module}" for name, module in HOMES.items()}
     (listed,) = (node.value for node in tree.body if isinstance(node, ast.Assign))
     assert ast.literal_eval(listed) == sorted(HOMES)
+
+
+def test_every_test_has_a_line():
+    """A test that fails would not say what is wrong."""
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_test = isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+            assert not is_test or ast.get_docstring(node), f"{path}: {node.name}"
 
 
 def loaded(code: str) -> set[str]:

@@ -33,7 +33,6 @@ def studied(
     rule: Callable[[float], float] | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
-    """Say what came through."""
     return times, masses, count, points, options
 
 
@@ -163,7 +162,6 @@ INTERNAL = "object has no attribute|ufunc|broadcast|unpack|subscriptable|__init_
 
 
 def told(name: str, /, *arguments: object, **named: object) -> str:
-    """What a wrong call of a public function is told."""
     try:
         CALLABLES[name](*arguments, **named)
     except (TypeError, ValueError) as error:
@@ -234,7 +232,6 @@ def test_every_public_function_knows_its_names():
 
 
 def tried(call: Callable[[], object]) -> str:
-    """What a wrong call is told."""
     with pytest.raises((TypeError, ValueError)) as told:
         call()
     assert not re.search(INTERNAL, str(told.value))

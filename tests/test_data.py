@@ -40,7 +40,6 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 
 def problem_from(law: Callable[[], mf.Law]) -> Callable[[], mf.Problem]:
-    """What makes a problem that starts from a law."""
     return lambda: mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law())
 
 

@@ -33,7 +33,6 @@ DOCS = ROOT / "docs"
 
 
 def page(name: str) -> str:
-    """Text of a page of docs/."""
     return (DOCS / name).read_text(encoding="utf-8")
 
 
@@ -87,7 +86,6 @@ def test_table_of_a_command_has_every_option():
 
 
 def json_keys(command: str) -> set[str]:
-    """Keys that the tables of a command name, options left out."""
     cells = re.findall(r"^\| (`.*?) \|", section("commands.md", f"`meanfield {command}`"), re.M)
     named = {key for cell in cells for key in cell.split("`")[1::2]}
     return {key for key in named if not key.startswith("-")}
@@ -105,7 +103,6 @@ def predicted(tokens: Any, strength: float) -> dict[str, Any]:
 
 
 def compared() -> meanfield.ConvergenceStudy:
-    """Small study."""
     return meanfield.convergence_study(PROBLEM, 1.0, save=2, tokens=(2, 3), runs=2)
 
 

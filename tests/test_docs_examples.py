@@ -107,7 +107,6 @@ def commands(body: str) -> Iterator[tuple[str, str]]:
 
 
 def output(command: str, status: int) -> tuple[str, int]:
-    """What a command prints, standard error included, and its exit status."""
     arguments = shlex.split(command)
     if arguments == ["echo", "$?"]:
         return f"{status}\n", 0
@@ -128,7 +127,6 @@ def same(shown: str, given: str) -> bool:
 
 
 def same_word(expected: str, got: str) -> bool:
-    """Equal as text, or as numbers."""
     if expected == got:
         return True
     try:

@@ -17,7 +17,6 @@ from meanfield.store.run_file import load
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    """A folder with a run file."""
     return Folder(tmp_path)
 
 

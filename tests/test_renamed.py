@@ -21,7 +21,6 @@ FEW = ("--set", "compare.tokens=[5, 8]", "--set", "compare.runs=2")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A run file without sections of studies."""
     file = tmp_path / "x.toml"
     file.write_text(TEXT)
     return file

@@ -32,7 +32,6 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("none", strength=
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    """A short run."""
     return mf.simulate(PROBLEM, until=2.0, save=5)
 
 
@@ -132,7 +131,6 @@ def test_table_has_a_row_a_saved_time(monkeypatch):
 
 
 def two_numbers(measure: mf.Density | mf.Measure) -> list[float]:
-    """An observable with two entries."""
     return [abs(measure.moments(1)[1]), 2.0]
 
 
@@ -257,7 +255,6 @@ def test_what_atomic_says_is_recognised(tmp_path):
 
 
 def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
-    """Two saved times, and what ends them."""
     for time in (0.0, 1.0):
         state = np.array([1.0, 0.1], complex)
         density = mf.Density(mf.Circle(), state)
@@ -268,7 +265,6 @@ def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
 
 
 def recorded(path: Path, error: BaseException | None) -> str:
-    """Status of a run file that ended so."""
     stream = record(
         OutputFile(path), snapshots(error), attributes=ATTRIBUTES, growth_rates=np.zeros(3),
         observe=lambda snapshot: {"energy": np.array(snapshot.time)},

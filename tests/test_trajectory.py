@@ -124,8 +124,6 @@ def test_right_hand_sides_get_the_time_across_restarts_of_the_clock():
     """In a frame that turns by sin t the same tokens would feel the time since a restart."""
 
     class InTurningFrame(ParticleRepresentation):
-        """Tokens seen from a frame turned by sin t."""
-
         def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
             return super().rhs(time, state) - np.cos(time)
 
@@ -192,8 +190,6 @@ def test_noise_is_never_left_out():
 
 @dataclass(frozen=True)
 class Stub(Representation):
-    """Representation of one number, with any right-hand side and any verdict."""
-
     slope: object
     verdict: object = None
     name: str = "stub"
@@ -201,28 +197,22 @@ class Stub(Representation):
     tolerance: float = 1e-10
 
     def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
-        """Right-hand side given."""
         return self.slope(time, state)
 
     def measure(self, state: np.ndarray) -> mf.Measure:
-        """Anything."""
         return mf.Measure(mf.Circle(), np.zeros(1))
 
     def moments(self, state: np.ndarray, max_degree: int) -> np.ndarray:
-        """The state in all of them."""
         return np.full(max_degree + 1, state[0], dtype=complex)
 
     def failure(self, time: float, state: np.ndarray) -> str | None:
-        """Verdict given."""
         return self.verdict(state) if self.verdict else None
 
     def diagnostics(self, time: float, state: np.ndarray) -> dict[str, float]:
-        """A tail to be quoted."""
         return {"tail": 0.02}
 
 
 def run_stub(stub: Stub) -> tuple[list, SimulationError]:
-    """Snapshots before the failure, and the failure."""
     problem, kept = mf.Problem(mf.Circle(), mf.linear(), mf.USA), []
     with pytest.raises(SimulationError) as raised:
         for snapshot in trajectory(problem, stub, np.linspace(0, 5, 51), tolerance=1e-8):
@@ -293,8 +283,6 @@ def test_free_energy_against_the_flow_ends_the_run():
     """With diffusion a density spreads or gathers, but neither beyond its balance."""
 
     class Wrong(DensityRepresentation):
-        """Diffusion that is twice that of the equation."""
-
         def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
             return super().rhs(time, state) - 0.3 * np.arange(65) ** 2 * state
 

@@ -22,7 +22,6 @@ HEAD = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
 
 
 def of(kernel: Any, **given: Any) -> mf.Problem:
-    """Problem on the circle."""
     return mf.Problem(mf.Circle(), kernel, initial=given.pop("initial", LAW), **given)
 
 
@@ -108,18 +107,15 @@ def test_honest_runs_pass(kind):
 
 @pytest.fixture(scope="module")
 def density() -> Run:
-    """A run of a density, with its states."""
     return mf.simulate(USA, 12.0, save=13)
 
 
 @pytest.fixture(scope="module")
 def tokens() -> Run:
-    """A run of tokens, with their states."""
     return mf.simulate(USA, 20.0, save=21, **TOKENS)
 
 
 def failed(run: Run) -> set[str]:
-    """Names of the checks that fail."""
     return {check.name for check in verify(run).failed}
 
 
@@ -172,7 +168,6 @@ _JUMP = ("observables", "integrated again")
 
 
 def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
-    """Measure of the angles with the other sign."""
     if isinstance(measure, mf.Density):
         return mf.Density(measure.manifold, measure.coefficients.conj())
     return mf.Measure(measure.manifold, -measure.points, measure.weights)

@@ -21,7 +21,6 @@ COARSE = {"representation": {"tolerance": 1e-4}}
 
 
 def noisy(count: int) -> tuple[mf.Problem, dict[str, str], str, dict[str, float]]:
-    """Order parameter of the density on the circle."""
     law = mf.perturbed_uniform([[1, 0.2, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.SA, law)
     over = {"problem.beta": f"0.5:4:{count}", "problem.diffusivity": f"0.1:1:{count}"}
@@ -37,7 +36,6 @@ def forming(count: int) -> tuple[mf.Problem, dict[str, str], str, dict[str, floa
 
 
 def main() -> None:
-    """Print a row a diagram."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=65, help="values of each parameter")
     parser.add_argument("--quick", action="store_true")

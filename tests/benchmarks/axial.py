@@ -28,7 +28,6 @@ def run(space: mf.Axial | mf.Sphere, until: float, carrier: str, law=LAW) -> tup
 
 
 def main() -> None:
-    """Print a table."""
     run(mf.Axial(5), 0.1, "density"), run(mf.Axial(5), 0.1, "characteristics")
     print("   d  time  |density - characteristics|  seconds     auto to t = 20, seconds, nodes")
     for d, until in ((3, 5.0), (8, 3.0), (64, 3.0), (1000, 3.0)):

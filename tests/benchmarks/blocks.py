@@ -29,7 +29,6 @@ _SIZES = ((2048, 32, 2), (2048, 32, 8), (2048, 32, 128), (16, 512, 64), (1, 4096
 
 
 def bare(x: np.ndarray) -> np.ndarray:
-    """Unnormalised sums over pairs, by whole arrays."""
     scores = np.matmul(_BETA * x, x.swapaxes(1, 2))
     return np.matmul(np.exp(scores, out=scores), x)
 
@@ -53,7 +52,6 @@ def _identity(x: np.ndarray) -> list[HeadMatrices]:
 
 
 def compare(replicas: int, n: int, d: int, rounds: int) -> None:
-    """Print the lines of one size."""
     print(f"{replicas} x {n} tokens in R^{d}")
     x = np.random.default_rng(0).normal(size=(replicas, n, d))
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
@@ -78,7 +76,6 @@ def compare(replicas: int, n: int, d: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     given = options(__doc__, threads=True).parse_args()
     use_threads(given.threads)
     print(f"{threads()} thread(s)")

@@ -61,13 +61,11 @@ def multipliers(beta: float) -> np.ndarray:
 
 
 def ours(angles: np.ndarray, beta: float, flow: mf.Flow) -> Velocity:
-    """Velocity as particle runs have it."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
     return lambda: engines.velocity(felt, angles, None)
 
 
 def by_finufft(angles: np.ndarray, attention: np.ndarray, beta: float) -> Velocity:
-    """Velocity through finufft's plans."""
     degree = len(attention) - 1
     k = np.arange(-degree, degree + 1)
     factor = 1j * k * attention[abs(k)] / beta
@@ -108,7 +106,6 @@ def by_ducc0(angles: np.ndarray, attention: np.ndarray, beta: float, planned: bo
 
 
 def compare(count: int, beta: float, kind: str, rounds: int) -> None:
-    """Print one line of the first table."""
     angles, attention = tokens(count, kind), multipliers(beta)
     few = angles[:_DIRECT_TOKENS]
     calls = {
@@ -179,7 +176,6 @@ def crossovers(beta: float, counts: list[int], rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the tables."""
     arguments = options(__doc__, threads=True).parse_args()
     use_threads(arguments.threads)
     rounds = 5 if arguments.quick else 9

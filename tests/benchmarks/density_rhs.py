@@ -70,7 +70,6 @@ def factors(state: DensityRepresentation) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_scipy(state: DensityRepresentation) -> Rhs:
-    """Right-hand side through scipy.fft."""
     stack, modes = factors(state)
     size, rows = nodes(state), np.empty_like(stack)
 
@@ -87,7 +86,6 @@ def by_scipy(state: DensityRepresentation) -> Rhs:
 
 
 def by_fftw(state: DensityRepresentation) -> Rhs:
-    """Right-hand side through FFTW's plans."""
     stack, modes = factors(state)
     size, modes = nodes(state), -modes / nodes(state)
     rows = pyfftw.zeros_aligned((len(stack), size // 2 + 1), complex)
@@ -111,7 +109,6 @@ def by_fftw(state: DensityRepresentation) -> Rhs:
 
 
 def main() -> None:
-    """Print the table."""
     given = options(__doc__).parse_args()
     use_threads(1)
     print("flow  beta degree  nodes  ours us            SciPy / ours             FFTW / ours")

@@ -39,8 +39,6 @@ End = Callable[[float], np.ndarray]
 
 
 def ours(problem: mf.Problem, representation: str) -> End:
-    """Tokens at the end, by the package."""
-
     def run(end: float) -> np.ndarray:
         done = mf.simulate(
             problem, until=end, save=2, representation=representation, tolerance=TOLERANCE
@@ -61,8 +59,6 @@ def velocity(points, beta, xp):  # type: ignore[no-untyped-def]
 
 
 def by_scipy(points: np.ndarray, beta: float) -> End:
-    """Tokens at the end, by NumPy and SciPy."""
-
     def rhs(_: float, state: np.ndarray) -> np.ndarray:
         return np.ravel(velocity(state.reshape(points.shape), beta, np))
 
@@ -76,7 +72,6 @@ def by_scipy(points: np.ndarray, beta: float) -> End:
 
 
 def by_jax(points: np.ndarray, beta: float) -> End:
-    """Tokens at the end, by JAX and diffrax."""
     term = diffrax.ODETerm(lambda _, x, __: velocity(x, beta, jax.numpy))
 
     @jax.jit
@@ -97,7 +92,6 @@ def by_jax(points: np.ndarray, beta: float) -> End:
 
 
 def compare(space: str, beta: float, count: int, rounds: int) -> None:
-    """Print one block of the table."""
     manifold = SPACES[space]()
     points = manifold.random_points(count, np.random.default_rng(0))
     problem = mf.Problem(manifold, mf.exponential(beta), mf.USA, mf.from_points(points))
@@ -130,7 +124,6 @@ def compare(space: str, beta: float, count: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     parser = options(__doc__)
     parser.add_argument("--tokens", type=int, default=2000)
     parser.add_argument("--beta", type=float, nargs="+", default=[9.0, 25.0])

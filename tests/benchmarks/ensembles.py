@@ -36,7 +36,6 @@ SPACES = {"circle": Circle, "sphere": Sphere}
 
 
 def problem(space: str, beta: float) -> mf.Problem:
-    """USA from uniform tokens."""
     return mf.Problem(SPACES[space](), mf.exponential(beta), mf.USA)
 
 
@@ -45,7 +44,6 @@ def _all_are_few(space: Manifold, degree: int) -> int:
 
 
 def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> ClusterTable:
-    """Clusters of one run."""
     plan = ensemble_plan(case, EnsembleOptions((tokens,)), tolerance=TOLERANCE)
     # Below this many points a representation sums over pairs.
     few = _all_are_few if direct else engines.direct_sum_limit
@@ -79,7 +77,6 @@ def apart(first: ClusterTable, second: ClusterTable) -> float:
 
 
 def compare(space: str, beta: float, tokens: int, rounds: int) -> None:
-    """Print one line of the table."""
     case = problem(space, beta)
     made: dict[bool, list[ClusterTable]] = {False: [], True: []}
 
@@ -101,7 +98,6 @@ def compare(space: str, beta: float, tokens: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     quick = options(__doc__).parse_args().quick
     use_threads(1)
     print("  space  beta  tokens    K   ours ms        direct / ours   counting     apart")

@@ -33,7 +33,6 @@ _SIZES = {"circle": (512, 1_000_000), "sphere": (127, 100_000)}
 
 
 def attention(d: int, beta: float, count: int) -> mf.Attention:
-    """Heads with random matrices."""
     rng = np.random.default_rng(0)
     heads = []
     for _ in range(count):
@@ -65,7 +64,6 @@ def _sums(targets, points, score, value, out):  # type: ignore[no-untyped-def]
 
 
 def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
-    """Velocity of tokens in their own field, summed over pairs."""
     x = problem.manifold.vectors(points)
     found = np.zeros_like(x)
     bounds = chunk_bounds(len(x), 16)
@@ -82,12 +80,10 @@ def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
 
 
 def by_series(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
-    """The same through moments."""
     return interaction_of(problem).of_points(points, None).velocity(points)
 
 
 def compare(space: Manifold, beta: float, rounds: int) -> None:
-    """Print the lines of one beta."""
     degree, tokens = _SIZES[space.name]
     zonal = mf.Problem(space, mf.exponential(beta), mf.SA)
     one, two = (mf.Problem(space, attention(space.dimension + 1, beta, n)) for n in (1, 2))
@@ -127,7 +123,6 @@ def compare(space: Manifold, beta: float, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     given = options(__doc__, threads=True).parse_args()
     use_threads(given.threads)
     print(f"{threads()} thread(s)")

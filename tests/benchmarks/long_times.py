@@ -33,7 +33,6 @@ End = Callable[[], np.ndarray]
 
 
 def tokens(count: int) -> mf.Problem:
-    """Random tokens on the circle."""
     angles = np.random.default_rng(0).uniform(0, 2 * np.pi, count)
     return mf.Problem(mf.Circle(), mf.exponential(BETA), mf.USA, mf.from_points(angles))
 
@@ -62,8 +61,6 @@ def jacobian(angles: np.ndarray) -> np.ndarray:
 def by_lsoda(
     start: np.ndarray, end: float, velocity: Velocity, slope: Velocity | None = None
 ) -> End:
-    """Points at the end by SciPy's LSODA."""
-
     def run() -> np.ndarray:
         found = solve_ivp(
             lambda _, x: velocity(x),
@@ -82,7 +79,6 @@ def by_lsoda(
 
 
 def by_cvode(start: np.ndarray, end: float, velocity: Velocity) -> End:
-    """Points at the end by CVODE."""
     from sksundae.cvode import CVODE
 
     def rhs(_: float, x: np.ndarray, out: np.ndarray) -> None:
@@ -100,13 +96,11 @@ def by_cvode(start: np.ndarray, end: float, velocity: Velocity) -> End:
 
 
 def apart(found: np.ndarray, reference: np.ndarray) -> float:
-    """Largest distance of a point from the nearest of the reference."""
     distance = mf.Circle().distance(found[:, None], reference[None])
     return float(distance.min(axis=1).max())
 
 
 def compare(end: float, rounds: int) -> None:
-    """Print one block of the table."""
     problem = tokens(1000)
     start = problem.initial_measure().points
     particles = ParticleRepresentation(problem, start)
@@ -146,7 +140,6 @@ def compare(end: float, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     quick = options(__doc__).parse_args().quick
     use_threads(1)
     rounds = 3 if quick else 7

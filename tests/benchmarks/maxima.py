@@ -36,7 +36,6 @@ def by_signs(fields: np.ndarray, points: int) -> np.ndarray:
 
 
 def by_roots(fields: np.ndarray) -> np.ndarray:
-    """Maxima on the circle from companion matrices."""
     counts = []
     for field in fields:
         k = np.arange(1, len(field))
@@ -49,7 +48,6 @@ def by_roots(fields: np.ndarray) -> np.ndarray:
 
 
 def by_grid(fields: np.ndarray) -> np.ndarray:
-    """Maxima on the sphere among the neighbours of equiangular grids."""
     degree = mf.Sphere().degree_of(fields[0])
     rows, columns = 6 * degree, 12 * degree
     counts = []
@@ -72,7 +70,6 @@ def by_grid(fields: np.ndarray) -> np.ndarray:
 def compare(
     name: str, space: mf.Circle | mf.Sphere, fields: np.ndarray, others: dict[str, Counts]
 ) -> None:
-    """Print one block of the table."""
     counts = count_maxima(space, fields)
     for other, count in others.items():
         # A transform over all fields pays off on the circle; on the sphere there is a loop.
@@ -94,7 +91,6 @@ def compare(
 
 
 def main() -> None:
-    """Print the table."""
     given = options(__doc__).parse_args()
     use_threads(1)
     print(f"{'fields':26} {'ours s':>8} {'other':>10} {'other / ours':>20} {'differ':>10} roots")

@@ -80,13 +80,11 @@ SECONDS = 120.0
 
 
 def study(space: str, section: str) -> str:
-    """Systems of tokens, to be compared with a density or counted."""
     initial = f'name = "perturbed_uniform", modes = [{WAVE[space]}]'
     return run_file(space, initial, "tolerance = 1e-6", 0.5, extra=section + "\n")
 
 
 def cases() -> Iterator[tuple[str, str, list[str]]]:
-    """Name, text of the run file, and command."""
     run = ["run"]
     for space, label in ((CIRCLE, "circle"), (SPHERE, "sphere")):
         yield f"{label} tokens 1e2 USA *", tokens(space, 1e2), run
@@ -196,7 +194,6 @@ def _high_water(process: int) -> int:
 
 
 def estimate(command: list[str], path: Path) -> float:
-    """What would be told before the run, in bytes."""
     from meanfield.commands.memory import starting_need, study_need
     from meanfield.runfile import load_config
 
@@ -208,7 +205,6 @@ def estimate(command: list[str], path: Path) -> float:
 
 
 def main() -> None:
-    """Print the table."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="smallest rows only")
     options.add_argument("--only", default="", metavar="WORD", help="rows whose name has it")

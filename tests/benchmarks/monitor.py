@@ -27,7 +27,6 @@ def seconds(*arrays: np.ndarray, rounds: int) -> float:
 
 
 def main() -> None:
-    """Print a line for each precision."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     rounds = 20 if parser.parse_args().quick else 300

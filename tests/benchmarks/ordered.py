@@ -21,7 +21,6 @@ from meanfield.spaces import Manifold
 
 
 def compare(space: Manifold, tokens: int, rounds: int) -> None:
-    """Print the line of one number of tokens."""
     masked = heads_interaction(mf.Problem(space, mf.Attention(beta=9.0, mask="causal")))
     points = space.random_points(tokens, np.random.default_rng(1))
     calls = {
@@ -38,7 +37,6 @@ def compare(space: Manifold, tokens: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     given = options(__doc__).parse_args()
     use_threads(1)
     for space in (mf.Circle(), mf.Sphere()):

@@ -42,12 +42,10 @@ def problems() -> dict[str, tuple[mf.Problem, dict[str, object]]]:
 
 
 def run(problem: mf.Problem, saves: int, given: dict[str, object]) -> Callable[[], mf.Run]:
-    """Run of a problem with so many saved times."""
     return lambda: mf.simulate(problem, until=6.0, save=saves, progress=False, **given)
 
 
 def main() -> None:
-    """Print the table."""
     chosen = options(__doc__).parse_args()
     use_threads(1)
     print(f"{'':26} {'2 saves, s':>10} {f'{SAVES}: states alone':>22} {'with observables':>22}"

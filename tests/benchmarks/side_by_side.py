@@ -30,39 +30,31 @@ class Times:
     wall: np.ndarray
 
     def scaled(self, factor: float) -> Times:
-        """Times of a call that costs this many times as much."""
         return Times(factor * self.cpu, factor * self.wall)
 
     @property
     def seconds(self) -> float:
-        """Median processor time."""
         return float(np.median(self.cpu))
 
     def over(self, other: Times) -> Ratio:
-        """How many times the processor time of another call."""
         return Ratio.of(self.cpu / other.cpu)
 
     def wall_over(self, other: Times) -> Ratio:
-        """How many times the wall time of another call."""
         return Ratio.of(self.wall / other.wall)
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median and quartiles over the rounds."""
-
     median: float
     low: float
     high: float
 
     @classmethod
     def of(cls, ratios: np.ndarray) -> Ratio:
-        """Of one ratio a round."""
         low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
         return cls(float(median), float(low), float(high))
 
     def __format__(self, spec: str) -> str:
-        """Median, then quartiles, as wide as asked for."""
         return format(f"{self.median:.3g} ({self.low:.3g}-{self.high:.3g})", spec)
 
 

@@ -33,7 +33,6 @@ _BATCH = 16
 
 
 def representation(degree: int, normalized: bool, beta: float = 10.0) -> DensityRepresentation:
-    """A density with a decaying spectrum, as runs have it."""
     problem = mf.Problem(Sphere(), mf.exponential(beta), mf.SA if normalized else mf.USA)
     rng = np.random.default_rng(0)
     count = packing.count_of(degree)
@@ -108,7 +107,6 @@ def pyshtools_rhs(state: DensityRepresentation, backend: str) -> Callable[[np.nd
 
 
 def batch(state: DensityRepresentation) -> Call:
-    """Right-hand sides of many densities of one degree together."""
     states = np.repeat(state.state[None], _BATCH, axis=0)
     multipliers, scratch = state.interaction.potential_multipliers, Scratch()
 
@@ -146,7 +144,6 @@ def bare_batch(state: DensityRepresentation) -> Call:
 
 
 def compare(degree: int, normalized: bool, beta: float, rounds: int) -> None:
-    """Print one line of the first table."""
     state = representation(degree, normalized, beta)
     calls = {"ours": lambda: state.rhs(0.0, state.state), "bare": bare_transforms(state)}
     if not normalized and degree <= 255:
@@ -174,7 +171,6 @@ def compare(degree: int, normalized: bool, beta: float, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the tables."""
     given = options(__doc__, threads=True).parse_args()
     use_threads(given.threads)
     rounds = 5 if given.quick else 9

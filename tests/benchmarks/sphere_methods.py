@@ -23,7 +23,6 @@ from meanfield.spaces.sphere.sphere import Sphere
 
 
 def ratio(first: Call, second: Call) -> float:
-    """Time of the second call over that of the first."""
     times = side_by_side({"first": first, "second": second}, 5, least=0.01)
     return times["second"].over(times["first"]).median
 
@@ -44,7 +43,6 @@ def crossover(calls: Callable[[np.ndarray], tuple[Call, Call]], low: int, high: 
 
 
 def main() -> None:
-    """Print the table."""
     quick = options(__doc__).parse_args().quick
     use_threads(1)
     rng, kernel = np.random.default_rng(0), mf.exponential(10.0)

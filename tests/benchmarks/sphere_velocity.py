@@ -28,7 +28,6 @@ _MOST_PAIRS = 8000
 
 
 def ours(points: np.ndarray, beta: float) -> Call:
-    """Velocity through the package."""
     felt = interaction(mf.Problem(Sphere(), mf.exponential(beta), mf.USA))
     if len(points) < engines.direct_sum_limit(Sphere(), felt.degree):
         return direct(points, beta)
@@ -37,7 +36,6 @@ def ours(points: np.ndarray, beta: float) -> Call:
 
 
 def bare(points: np.ndarray, beta: float) -> Call:
-    """The two transforms alone."""
     degree = mf.exponential(beta).degree(2)
     locations, _ = angles_of(points)
     masses = np.full((1, len(points)), 1.0 / len(points))
@@ -51,12 +49,10 @@ def bare(points: np.ndarray, beta: float) -> Call:
 
 
 def direct(points: np.ndarray, beta: float) -> Call:
-    """Sum over all pairs."""
     return lambda: engines.pair_velocity(Sphere(), mf.exponential(beta), points, None, False)
 
 
 def compare(count: int, beta: float, rounds: int) -> None:
-    """Print one line of the table."""
     points = Sphere().random_points(count, np.random.default_rng(0))
     fewer = points[:_MOST_PAIRS]
     times = side_by_side(
@@ -80,7 +76,6 @@ def compare(count: int, beta: float, rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     given = options(__doc__, threads=True).parse_args()
     use_threads(given.threads)
     print(f"ducc0 {ducc0.__version__}, {threads()} thread(s), epsilon {EPSILON:g}")

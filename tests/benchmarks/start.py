@@ -42,7 +42,6 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def first_snippet() -> list[str]:
-    """Python's command for the first snippet of README, without its figure."""
     code = README.read_text(encoding="utf-8").split("```python\n")[1].partition("```")[0]
     lines = [line for line in code.splitlines() if not line.startswith("run.plot")]
     return [sys.executable, "-c", "\n".join(lines)]
@@ -85,7 +84,6 @@ def _so_far(process: int) -> float:
 
 
 def main() -> None:
-    """Print both tables."""
     rounds = 5 if options(__doc__).parse_args().quick else 15
     run(SHORT["stability"])
     found = np.array([[run(command) for command in SHORT.values()] for _ in range(rounds)])

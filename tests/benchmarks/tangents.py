@@ -36,7 +36,6 @@ ProblemOf = Callable[[np.ndarray], mf.Problem]
 
 
 def smooth(space: mf.Circle | mf.Sphere, degree: int, count: int) -> np.ndarray:
-    """Random fields whose degrees fall off."""
     of = coordinates(space.dimension, degree)
     sizes = np.exp(-0.5 * of.vector_degrees)
     numbers = np.random.default_rng(0).standard_normal((count, of.size))
@@ -51,7 +50,6 @@ def stage(felt: AnyInteraction, grid: Grid, f: np.ndarray, rows: np.ndarray, how
 
 
 def columns(rounds: int) -> None:
-    """Print the first table."""
     print("manifold flow    K   transport us          forward / it          adjoint / it")
     for space in (mf.Circle(), mf.Sphere()):
         degree = DEGREES[space.name]
@@ -84,13 +82,11 @@ def columns(rounds: int) -> None:
 
 
 def modes(p: np.ndarray) -> mf.Problem:
-    """Twenty modes of the initial density."""
     law = mf.from_density([1.0, 0.2, *(p[:10] + 1j * p[10:])])
     return mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
 
 
 def heads(p: np.ndarray) -> mf.Problem:
-    """Scores and values of two heads, four modes."""
     scores = MATRICES[0] + p[:8].reshape(2, 2, 2)
     values = MATRICES[1] + p[8:16].reshape(2, 2, 2)
     both = [mf.Head(score=s, value=v) for s, v in zip(scores, values, strict=True)]
@@ -99,14 +95,12 @@ def heads(p: np.ndarray) -> mf.Problem:
 
 
 def sphere(p: np.ndarray) -> mf.Problem:
-    """Beta, drift, ten modes of the initial density."""
     law = mf.perturbed_uniform([[l, 1, 0.02 + p[l]] for l in range(2, 12)])
     drift = mf.LinearDrift(p[11:].reshape(3, 3))
     return mf.Problem(mf.Sphere(), mf.exponential(5.0 + p[0]), mf.SA, law, drift=drift)
 
 
 def gradients(rounds: int) -> None:
-    """Print the second table."""
     print("\nparameters        gradient s    40 runs of the same degree / gradient")
     at = np.full(20, 0.01)
 
@@ -134,7 +128,6 @@ def gradients(rounds: int) -> None:
 
 
 def main() -> None:
-    """Print the tables."""
     given = options(__doc__).parse_args()
     use_threads(1)
     columns(5 if given.quick else 15)

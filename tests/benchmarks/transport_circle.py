@@ -90,7 +90,6 @@ def reference_w1(angles: np.ndarray, coefficients: np.ndarray) -> float:
 
 
 def bar(sizes: list[int], rounds: int) -> None:
-    """Print the first table."""
     print(f"{'n':>9}  {'density':20}{'points':20}{'W1':>9}{'W1 / argsort':>20}{'error':>9}")
     for n in sizes:
         for name, coefficients in densities().items():
@@ -113,7 +112,6 @@ def bar(sizes: list[int], rounds: int) -> None:
 
 
 def others(sizes: list[int], rounds: int) -> None:
-    """Print the second table."""
     import ot
 
     print(f"\n{'n':>9}  {'pair':36}{'time':>10}{'/ argsort':>20}{'/ POT':>20}")
@@ -152,7 +150,6 @@ def others(sizes: list[int], rounds: int) -> None:
 
 
 def main() -> None:
-    """Print both tables."""
     quick = options(__doc__).parse_args().quick
     use_threads(1)
     bar([100_000, 1_000_000], 5 if quick else 15)

@@ -28,13 +28,11 @@ SHIFTS = {"0 (own law)": 0.0, "0.05": 0.085, "0.3": 0.5, "1": 2.0}
 
 
 def tokens(n: int, shift: float, seed: int) -> Measure:
-    """Sample of a law."""
     rng = np.random.default_rng(seed)
     return Measure(SPHERE, rng.normal(size=(n, 3)) + [0.0, 0.0, shift])
 
 
 def brackets(sizes: list[int], own: bool) -> None:
-    """Print the first table."""
     print("       n     distance  p     lower     upper    width    time     CPU")
     for n in sizes:
         for name, shift in SHIFTS.items():
@@ -53,7 +51,6 @@ def brackets(sizes: list[int], own: bool) -> None:
 
 
 def exact(sizes: list[int]) -> None:
-    """Print the second table."""
     import ot
 
     print(f"\n{'n':>8} {'p':>2} {'W_p':>9} {'width':>8} {'POT differs':>12} {'time':>8} {'POT':>8}")
@@ -79,7 +76,6 @@ def exact(sizes: list[int]) -> None:
 
 
 def main() -> None:
-    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--own", action="store_true", help="only tokens against their own law")

@@ -48,14 +48,12 @@ class Tab:
         return [(role, name) for role, name in told if role in _NAMED]
 
     def is_wider_than_its_window(self) -> bool:
-        """Whether it scrolls sideways."""
         widths = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         return bool(widths[0] > widths[1])
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """The browser of the system."""
     name = "playwright.sync_api"
     sync_playwright = pytest.importorskip(name, reason="no playwright").sync_playwright
     path = next(filter(None, map(shutil.which, _NAMES)), None)

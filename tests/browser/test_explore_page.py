@@ -14,7 +14,6 @@ WIDE = 1000
 
 @pytest.fixture(scope="module")
 def server():
-    """A server in a thread of its own."""
     with serving() as served:
         yield served
 

@@ -18,14 +18,12 @@ VIEW = "window.meanfield"
 
 @pytest.fixture(scope="module")
 def run():
-    """A density on the sphere, five times."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, LAW)
     return mf.simulate(problem, until=2.0, save=5)
 
 
 @pytest.fixture(scope="module")
 def address(run, tmp_path_factory):
-    """Its page, in a file."""
     return run.view().save(tmp_path_factory.mktemp("view") / "run.html").as_uri()
 
 

@@ -23,12 +23,10 @@ def problem_of(points, beta: float = 9.0, flow: mf.Flow = mf.USA, manifold=None,
 
 
 def merges(run: mf.Run) -> list:
-    """Events at which two clusters meet."""
     return [event for event in run.events if event.kind == "merge"]
 
 
 def begun(problem: mf.Problem, tolerance: float = 1e-10) -> AtomRepresentation:
-    """Atoms of a problem's initial measure."""
     return atoms(problem, problem.initial_measure(), tolerance=tolerance)
 
 

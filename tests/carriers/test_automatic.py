@@ -24,12 +24,10 @@ LAW = mf.perturbed_uniform(MODES)
 
 
 def problem_of(law=LAW, beta: float = 9.0, flow: mf.Flow = mf.SA) -> mf.Problem:
-    """Problem on the circle."""
     return mf.Problem(mf.Circle(), mf.exponential(beta), flow, law)
 
 
 def snapshots(problem: mf.Problem, times, **options) -> list:
-    """Snapshots of a run."""
     chosen = Options(**options)
     return list(
         trajectory(
@@ -41,7 +39,6 @@ def snapshots(problem: mf.Problem, times, **options) -> list:
 
 @pytest.fixture(scope="module", params=[mf.USA, mf.SA], ids=["USA", "SA"])
 def run(request) -> mf.Run:
-    """From a smooth density to the last Dirac, to ten digits."""
     times = [0.0, *np.geomspace(0.1, 1e9, 61)]
     times[-1] = 1e9
     return mf.simulate(problem_of(flow=request.param), until=1e9, save=times)

@@ -24,27 +24,23 @@ LAWS = {
 def begun(
     name: str = "circle", flow: mf.Flow = mf.USA, beta: float = 5.0, tolerance: float = 1e-7
 ) -> CharacteristicsRepresentation:
-    """Characteristics from the law."""
     problem = mf.Problem(SPACES[name], mf.exponential(beta), flow, LAWS[name])
     return characteristics(problem, problem.initial_measure(), tolerance=tolerance)
 
 
 def positions(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np.ndarray:
-    """Positions in the state, or velocities, without their scale."""
     n = len(carrier.masses)
     found = state[:-n].reshape(n, -1) / carrier.scale[:, None]
     return found.reshape(carrier.cells.points.shape)
 
 
 def log_stretch(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np.ndarray:
-    """Log stretch in the state, or divergence."""
     return np.asarray(state[-len(carrier.masses) :] / carrier.scale)
 
 
 def with_positions(
     carrier: CharacteristicsRepresentation, points: np.ndarray, stretch: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """State with these positions."""
     positions = points.reshape(len(carrier.masses), -1) * carrier.scale[:, None]
     return np.concatenate([positions.ravel(), stretch * carrier.scale])
 

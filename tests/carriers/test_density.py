@@ -12,7 +12,6 @@ LAW = mf.perturbed_uniform([[3, 0.2, 0.1]])
 
 
 def represented(degree: int, top: complex = 0.0, flow: mf.Flow = mf.USA) -> DensityRepresentation:
-    """Density of that degree whose highest coefficient is given."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
     state = mf.Circle().resize(LAW.build(mf.Circle()).coefficients, degree)
     state[-1] = top

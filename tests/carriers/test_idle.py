@@ -13,7 +13,6 @@ POINTS = mf.from_points([0.0, 1.5])
 
 
 def problem(law: mf.Law | None = None, diffusivity: float = 0.0) -> mf.Problem:
-    """Problem on the circle."""
     flow = mf.Flow(normalized=False, diffusivity=diffusivity)
     return mf.Problem(mf.Circle(), KERNEL, flow, law or mf.uniform())
 

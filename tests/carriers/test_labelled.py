@@ -19,17 +19,14 @@ from meanfield.spectrum.kuramoto import ott_antonsen_order
 
 
 def causal(beta: float, **options: object) -> mf.Attention:
-    """One head of numbers under a mask."""
     return mf.Attention([mf.Head()], beta=beta, mask="causal", **options)
 
 
 def kuramoto(law: mf.Law, spread: object, flow: mf.Flow = mf.USA, **given: object) -> mf.Problem:
-    """Linear kernel on the circle, and tokens with frequencies."""
     return mf.Problem(mf.Circle(), mf.linear(), flow, law, frequencies=spread, **given)
 
 
 def last(run: mf.Run) -> LabelledDensity:
-    """Labelled density at the end of a run that reached it."""
     measure = run.measures[-1]
     assert run.status == "completed"
     assert isinstance(measure, LabelledDensity)
@@ -54,7 +51,6 @@ def parameter(s: FloatArray) -> ComplexArray:
 
 
 def poisson(s: float) -> mf.Law:
-    """Poisson density of that parameter."""
     return mf.from_density(np.conj(parameter(np.asarray(s))) ** np.arange(40))
 
 

@@ -9,7 +9,6 @@ from meanfield.carriers.meeting import gathered, groups_of, narrow_groups, reach
 
 
 def problem_of(beta: float) -> mf.Problem:
-    """Problem on the circle, USA."""
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
 
 

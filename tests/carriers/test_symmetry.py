@@ -23,12 +23,10 @@ TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.
 
 
 def of(problem: mf.Problem, **options: object) -> Symmetry | None:
-    """Symmetry that a run with options keeps."""
     return symmetry_of(problem, Options(**options))  # type: ignore[arg-type]
 
 
 def summary(problem: mf.Problem, **options: object) -> str:
-    """Name of that symmetry."""
     found = of(problem, **options)
     return "none" if found is None else found.summary.removesuffix(": stays so")
 
@@ -59,7 +57,6 @@ def test_symmetry_of_a_start(manifold, law, told):
 
 
 def head(**matrices: object) -> mf.Attention:
-    """One head."""
     return mf.Attention([mf.Head(**matrices)], beta=3.0)  # type: ignore[arg-type]
 
 
@@ -241,7 +238,6 @@ VALUE = [[1.0, 0.2], [-0.3, 0.8]]
 
 
 def attending(manifold: mf.Sphere, how: str, **options: object) -> mf.Problem:
-    """Uniform start under one head."""
     matrices = {"score": options.pop("score"), "value": options.pop("value", 1.0)}
     attention = mf.Attention([mf.Head(**matrices)], how, beta=1.0)  # type: ignore[arg-type]
     return mf.Problem(manifold, attention, **options)  # type: ignore[arg-type]

@@ -14,7 +14,6 @@ OTHER = mf.perturbed_uniform([[3, 0.2, 0.0], [1, 0.1, 0.1]])
 
 
 def runs(problem: mf.Problem, until: float, save: int = 5) -> list[mf.Run]:
-    """A density, tokens drawn from it, and another density."""
     other = dataclasses.replace(problem, initial=OTHER)
     return [
         mf.simulate(problem, until=until, save=save),

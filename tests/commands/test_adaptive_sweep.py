@@ -18,7 +18,6 @@ OVER = ("--over", "problem.diffusivity=0.1:1:33", "--over", "problem.normalizati
 
 
 def refined(values, spread, jump=0.5):
-    """Members that are run, if their values are these."""
     done = np.zeros(values.shape, dtype=bool)
     while (chosen := wanted(np.where(done, values, np.nan), done, spread, jump)).size:
         assert not done.flat[chosen].any()

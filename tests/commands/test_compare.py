@@ -17,12 +17,10 @@ compare = { tokens = [5, 20], runs = 3 }
 
 
 def compare(config, *options):
-    """Run the command in this process, on one worker."""
     return main(["compare", str(config), "--workers", "1", "--quiet", *options])
 
 
 def distances(path):
-    """What a file holds."""
     return read_result(path, "comparison").distances
 
 

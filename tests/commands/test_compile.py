@@ -14,7 +14,6 @@ from meanfield.engines import compiled
 
 @pytest.fixture
 def nothing(monkeypatch):
-    """Package without kernels."""
     monkeypatch.setattr(compiled, "kernels", [])
     monkeypatch.setattr(compile, "_import_all", lambda: None)
 

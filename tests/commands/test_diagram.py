@@ -13,7 +13,6 @@ SMALL = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--unti
 
 
 def diagram(path, *options, workers="1"):
-    """Exit status."""
     return main(["diagram", *SMALL, "-o", str(path), "--quiet", "--workers", workers, *options])
 
 

@@ -20,12 +20,10 @@ ensemble = { tokens = [20, 60], runs = 3 }
 
 
 def ensemble(config, *options):
-    """Run the command in this process, on one worker."""
     return main(["ensemble", str(config), "--workers", "1", "--quiet", *options])
 
 
 def assert_same(first, second):
-    """Equal to the bit."""
     a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
     for name in ("tokens", "counts", "mass", "centre"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))

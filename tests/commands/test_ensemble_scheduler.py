@@ -25,14 +25,12 @@ ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
 
 
 def assert_same(first, second):
-    """Equal to the bit."""
     a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
     for name in ("tokens", "times", "onset_times", "counts", "mass", "centre", "predicted"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
 def finished_runs(path):
-    """Runs of all sizes that a file holds."""
     return int((read_result(path, "ensemble").counts[:, :, 0] >= 0).sum())
 
 
@@ -43,7 +41,6 @@ class Killing:
         self.cluster, self.after, self.lost = cluster, after, 0
 
     def __call__(self, function, tasks, executor):
-        """Results, of which one comes late."""
         with self.cluster.killer() as kill:
             for count, done in enumerate(finished(function, tasks, executor)):
                 if count == self.after:

@@ -33,7 +33,6 @@ SCORE = np.array([[0.9, -0.4], [0.7, 0.5]])
 
 @pytest.fixture
 def heads(config, monkeypatch):
-    """A run file beside its matrix."""
     monkeypatch.chdir(config.parent)
     np.save("score.npy", SCORE)
     return Path(config.name)

@@ -99,7 +99,6 @@ time = { end = 1e3, save = [0.0, 1e3] }
 
 @pytest.fixture(scope="module")
 def atoms(tmp_path_factory):
-    """A run in which two of three atoms meet."""
     folder = tmp_path_factory.mktemp("atoms")
     (folder / "atoms.toml").write_text(ATOMS)
     assert main(["run", str(folder / "atoms.toml"), "--quiet"]) == 0

@@ -12,7 +12,6 @@ from meanfield.store.run_file import load
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -35,13 +35,11 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 
 @pytest.fixture(autouse=True)
 def listening():
-    """Listen, and give the test runner its handlers back."""
     with listen():
         yield
 
 
 def send(number):
-    """Send a signal to this process."""
     os.kill(os.getpid(), number)
 
 

@@ -20,7 +20,6 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not t
 
 
 def caught(process, number):
-    """Whether a process has a handler for a signal."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     mask = next(line.split()[1] for line in lines if line.startswith("SigCgt"))
     return bool(int(mask, 16) >> (number - 1) & 1)

@@ -19,8 +19,6 @@ from meanfield.errors import SimulationError
 
 
 def status_and_line(error, monkeypatch, capsys):
-    """What becomes of an error that a command raises."""
-
     def fail(arguments):
         raise error
 

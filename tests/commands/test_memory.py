@@ -42,7 +42,6 @@ def room(monkeypatch):
 
 
 def asked(config, *overrides):
-    """The run file with some keys changed."""
     return load_config(config, list(overrides))
 
 

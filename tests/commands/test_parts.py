@@ -33,7 +33,6 @@ PREDICT = (
 
 
 def words(name, config):
-    """A study without its output."""
     options = {"diagram": DIAGRAM, "phase": PHASE, "predict": PREDICT, "sweep": (config, *OVER)}
     given = options.get(name, (config,))
     return (name, *given, *(() if "--quiet" in given else ("--quiet",)))

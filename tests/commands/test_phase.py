@@ -52,7 +52,6 @@ def study(monkeypatch):
 
 @pytest.fixture
 def answer(cli):
-    """The JSON object of a command line."""
     return lambda line: cli.json("phase", *line.split())
 
 

@@ -28,7 +28,6 @@ compare = { tokens = [50, 2000], runs = 12 }
 
 
 def options(*arguments):
-    """Options of a study."""
     return parser().parse_args(["compare", "x.toml", *arguments])
 
 

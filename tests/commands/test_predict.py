@@ -16,7 +16,6 @@ FEW = ["--runs", "4"]
 
 
 def at_equal_angles(manifold, count):
-    """Equal clusters on one great circle."""
     angles = 2.0 * np.pi * np.arange(count) / count
     circle = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
     return Clusters(np.full(count, 1.0 / count), angles if manifold.name == "circle" else circle)
@@ -24,8 +23,6 @@ def at_equal_angles(manifold, count):
 
 @pytest.fixture(autouse=True)
 def corrected(monkeypatch):
-    """A corrected law that is known and takes no time."""
-
     def found(problem, tokens, samples, seed, executor):
         yield range(4), [at_equal_angles(problem.manifold, count) for count in (2, 3, 3, 3)]
 
@@ -36,13 +33,11 @@ def corrected(monkeypatch):
 
 @pytest.fixture
 def answer(cli):
-    """The JSON object of a command line."""
     return lambda line: cli.json("predict", *line.split(), *FEW)
 
 
 @pytest.fixture
 def shown(cli):
-    """What a command line prints for people."""
     return lambda line: cli("predict", *line.split(), *FEW)
 
 

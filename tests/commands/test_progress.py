@@ -13,12 +13,10 @@ from meanfield.commands import progress
 
 @pytest.fixture(autouse=True)
 def clock_that_stands_still(monkeypatch):
-    """Lines do not depend on the speed of the machine."""
     monkeypatch.setattr(progress, "clock", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 def said_until(capsys, line):
-    """Lines up to one that must come."""
     text = ""
     for _ in range(6000):
         text += capsys.readouterr().err

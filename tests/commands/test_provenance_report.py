@@ -24,7 +24,6 @@ ensemble = { tokens = [10], runs = 2 }
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run, a comparison and an ensemble."""
     path = tmp_path_factory.mktemp("origin")
     (path / "x.toml").write_text(TEXT)
     for command in ("run", "compare", "ensemble"):

@@ -18,7 +18,6 @@ CONFIG = TEXT.replace("end = 20.0", "end = 2.0").replace("save = 9", "save = 5")
 
 
 def run(config, *options):
-    """Status of the command in this process."""
     return main(["run", str(config), *options])
 
 

@@ -17,7 +17,6 @@ fluctuations = { degree = 2, tokens = 500 }
 
 
 def run(config, *options):
-    """Status of the command in this process."""
     return main(["run", str(config), "--quiet", *options])
 
 
@@ -82,7 +81,6 @@ def test_info_and_check_tell_of_them(config, cli):
 
 
 def stored(config):
-    """What the output of a run file holds."""
     made = mf.load(config.with_suffix(".h5"))
     assert isinstance(made, mf.Run) and made.status == "completed"
     return made.fluctuations

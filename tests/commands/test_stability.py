@@ -8,7 +8,6 @@ from scipy.special import ive
 
 @pytest.fixture
 def answer(cli):
-    """The JSON object of a command line."""
     return lambda line: cli.json("stability", *line.split())
 
 
@@ -100,7 +99,6 @@ def test_run_file_of_a_kernel_has_its_eigenvalues(answer, tmp_path):
 
 
 def of_heads(folder, value):
-    """Run file of one head with this value."""
     path = folder / "heads.toml"
     path.write_text(RUN_FILE.replace(", diffusivity = 0.02", "") + f"heads = [{{value = {value}}}]")
     return path

@@ -145,7 +145,6 @@ def test_broken_terminal_does_not_end_progress():
 
 
 def started(folder, output, *prefix):
-    """A long run, once it has begun to write."""
     command = [*prefix, sys.executable, "-m", "meanfield", "run", "run.toml", "-o", str(output)]
     longer = ["--set", "initial={name = 'uniform'}", "--set", "representation.name=particles"]
     longer += ["--set", "representation.tokens=300000"]

@@ -23,7 +23,6 @@ BETAS, FLOWS = "problem.beta=1:1.5:2", "problem.normalization=softmax,none"
 
 
 def sweep(config, folder, *options, over=(BETAS, FLOWS)):
-    """Exit status."""
     given = [each for one in over for each in ("--over", one)]
     workers = [] if {"--workers", "--scheduler"} & {*options} else ["--workers", "1"]
     command = ["sweep", str(config), *given, "-o", str(folder), "--quiet", *workers, *options]
@@ -31,7 +30,6 @@ def sweep(config, folder, *options, over=(BETAS, FLOWS)):
 
 
 def hashes(folder):
-    """Of all members."""
     return [member.result_hash for member in mf.load_sweep(folder).members]
 
 
@@ -89,7 +87,6 @@ class Elsewhere(Executor):
         self._folder = folder
 
     def submit(self, function, /, *args, **kwargs):
-        """Do it at once."""
         sent, done = pickle.dumps((function, args)), Future[Any]()
         assert len(sent) < 2000
         with chdir(self._folder):

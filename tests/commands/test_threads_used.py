@@ -19,7 +19,6 @@ BUSY = 20
 
 
 def ticks(process):
-    """Processor time of every thread of a process."""
     found = []
     for task in Path(f"/proc/{process}/task").iterdir():
         fields = (task / "stat").read_text().rpartition(")")[2].split()

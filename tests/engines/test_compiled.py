@@ -95,7 +95,6 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def _compilations(function: Any) -> int:
-    """How often another process would compile a function."""
     kernel = njit(function)
     assert kernel(1.0) == 3.0
     return sum(kernel.stats.cache_misses.values())

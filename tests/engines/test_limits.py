@@ -25,7 +25,6 @@ def groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 
 def say(folder: Path, groups: str, files: dict[str, str]) -> None:
-    """Write what the kernel would tell."""
     (folder / "groups").write_text(groups)
     for name, text in files.items():
         path = folder / "mount" / name
@@ -34,7 +33,6 @@ def say(folder: Path, groups: str, files: dict[str, str]) -> None:
 
 
 def physical() -> float:
-    """Memory of this machine."""
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 

@@ -51,7 +51,6 @@ class Installation:
             return compiled.njit(importlib.import_module("above").shifted)
 
     def compilations(self, expected: float = 7.0) -> int:
-        """How often a new process compiles the kernel."""
         kernel = self.kernel()
         assert kernel(2.0) == expected
         return sum(kernel.stats.cache_misses.values())
@@ -59,7 +58,6 @@ class Installation:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
-    """Modules whose kernel was compiled in another folder, for any processor."""
     monkeypatch.setattr(packaged, "LEVELS", {"any": ""})
     monkeypatch.setattr(packaged, "FOLDER", tmp_path / "kernels")
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -11,7 +11,6 @@ from meanfield.engines.sinkhorn import NotBalanced, is_positive, pair_scaling, s
 
 
 def tokens(seed: int, count: int, dimension: int) -> tuple[FloatArray, FloatArray]:
-    """Random points with random masses, some of them zero."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(count, dimension))
     masses = rng.exponential(size=count)
@@ -20,7 +19,6 @@ def tokens(seed: int, count: int, dimension: int) -> tuple[FloatArray, FloatArra
 
 
 def circle(angles: FloatArray) -> FloatArray:
-    """Points at angles."""
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
@@ -37,7 +35,6 @@ def velocity(score: FloatArray, x: FloatArray, masses: FloatArray) -> FloatArray
 
 
 def random_score(kind: str, seed: int, size: float) -> FloatArray:
-    """A score of spectral norm size."""
     entries = np.random.default_rng(seed).normal(size=(3, 3))
     matrix = {
         "positive": entries @ entries.T, "indefinite": entries + entries.T, "any": entries,

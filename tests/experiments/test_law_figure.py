@@ -28,13 +28,11 @@ def points(dimension=1):
 
 
 def labelled(figure, label):
-    """The panel with this label of its vertical axis."""
     (panel,) = (axes for axes in figure.axes if axes.get_ylabel() == label)
     return panel
 
 
 def texts(panel):
-    """Texts of its legend."""
     legend = panel.get_legend()
     return [text.get_text() for text in legend.get_texts()]
 

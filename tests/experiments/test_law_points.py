@@ -16,7 +16,6 @@ FEW = {"samples": 50, "corrected_samples": 2}
 
 
 def point(**changes):
-    """Point with laws that are known."""
     given = {
         "beta": 5.0,
         "tokens": 1000,
@@ -33,7 +32,6 @@ def point(**changes):
 
 @pytest.fixture(scope="module")
 def measured():
-    """Small ensemble of two sizes."""
     return ensemble(PROBLEM, tokens=(50, 60), runs=4, seed=3)
 
 

@@ -37,7 +37,6 @@ def running():
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """Two experiments, of which the second one fails."""
     for name, about, option in (("right_one", 1, "keep"), ("wrong_one", 2, "late")):
         (tmp_path / name).mkdir()
         script = SCRIPT.format(about=about, option=option)

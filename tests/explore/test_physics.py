@@ -13,7 +13,6 @@ from meanfield.explore.server import PAGES
 
 
 def messages(setting):
-    """All of a stream, by kind."""
     found = {}
     for message in explored(setting, lambda: None, runs=2):
         found.setdefault(message["kind"], []).append(message)

@@ -27,13 +27,11 @@ FEW = "beta=2&tokens=20&length=0.1"
 
 @pytest.fixture
 def server():
-    """A server in a thread."""
     with serving() as served:
         yield served
 
 
 def get(server, path, host=None):
-    """Status and body of an answer."""
     port = server.server_address[1]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     connection.request("GET", path, headers={"Host": host or f"127.0.0.1:{port}"})

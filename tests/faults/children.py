@@ -85,7 +85,6 @@ def _server() -> subprocess.Popen[str]:
 
 
 def ask(**request: Any) -> Any:
-    """Ask the process that has everything loaded."""
     server = _server()
     assert server.stdin is not None and server.stdout is not None
     server.stdin.write(json.dumps(request) + "\n")
@@ -115,7 +114,6 @@ def info(path: Path) -> str:
 
 
 def leftovers(folder: Path) -> set[str]:
-    """Names of files that no finished command leaves."""
     return {path.name for path in folder.iterdir() if ".meanfield-" in path.name}
 
 
@@ -132,11 +130,9 @@ class Chain:
 
     @property
     def output(self) -> Path:
-        """The run file."""
         return self.folder / "run.h5"
 
     def go(self, *, loud: bool = False, **fault: Any) -> End:
-        """Start, or go on."""
         arguments = ["run", "run.toml", "-o", "run.h5", "--resume", *self.options]
         return command(self.folder, *arguments, *([] if loud else ["--quiet"]), **fault)
 
@@ -153,7 +149,6 @@ class Chain:
         return run
 
     def begin_again(self) -> None:
-        """Forget the file."""
         self.output.unlink(missing_ok=True)
         self.rows = 0
 
@@ -169,7 +164,6 @@ class Chain:
 
 
 def chain(folder: Path, config: str, options: list[str]) -> Chain:
-    """Undisturbed run, and one that is about to begin."""
     (folder / "run.toml").write_text(config)
     options = ["--threads", "1", *options]
     arguments = ["run", "run.toml", "-o", "run.h5", "--quiet", *options]
@@ -203,5 +197,4 @@ def assert_rows_equal(run: Run, reference: Run) -> None:
 
 
 def state(measure: object) -> np.ndarray:
-    """Numbers of a kept state."""
     return np.asarray(getattr(measure, "coefficients", getattr(measure, "points", None)))

@@ -42,7 +42,6 @@ class Answer:
 
     @property
     def lines(self) -> list[str]:
-        """Lines on standard error."""
         return self.err.splitlines()
 
     def check(self, *allowed: int) -> None:
@@ -66,7 +65,6 @@ class Commands:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __call__(self, *arguments: object) -> Answer:
-        """Run a command."""
         return self._ask({"arguments": [str(argument) for argument in arguments]})
 
     def load(self, path: Path, kind: str = "run") -> Answer:
@@ -131,7 +129,6 @@ def _alive(process: subprocess.Popen[bytes]) -> bool:
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """Process that runs commands."""
     made = Commands(tmp_path_factory.mktemp("commands"))
     yield made
     assert made.stop() == b""
@@ -157,7 +154,6 @@ class Files:
 
     @property
     def config(self) -> Path:
-        """A valid run file."""
         config = self.folder / "valid.toml"
         config.write_text(CIRCLE)
         return config
@@ -184,7 +180,6 @@ class Files:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Files:
-    """Whole files by name."""
     return Files(tmp_path_factory.mktemp("files"), commands)
 
 

@@ -48,8 +48,6 @@ def replaced(make: Callable[[np.ndarray], Any]) -> Change:
 
 
 def filled(value: float) -> Change:
-    """Change that overwrites numbers in place."""
-
     def change(file: h5py.File, name: str) -> None:
         item = file[name]
         if item.dtype.kind == "O":
@@ -78,8 +76,6 @@ def lengthened(rows: Callable[[int], int]) -> Change:
 
 
 def linked(link: Callable[[str], Any]) -> Change:
-    """Change that puts a link in place of a dataset."""
-
     def change(file: h5py.File, name: str) -> None:
         del file[name]
         file[name] = link(name)
@@ -88,7 +84,6 @@ def linked(link: Callable[[str], Any]) -> Change:
 
 
 def gaps(file: h5py.File, name: str) -> None:
-    """Put gigabytes that were never written in place of a dataset."""
     found = file[name]
     axes = (*found.shape[:-1], 10**9)
     del file[name]
@@ -96,18 +91,15 @@ def gaps(file: h5py.File, name: str) -> None:
 
 
 def missing(file: h5py.File, name: str) -> None:
-    """Take a dataset or group away."""
     del file[name]
 
 
 def group(file: h5py.File, name: str) -> None:
-    """Put a group in place of a dataset."""
     del file[name]
     file.create_group(name)
 
 
 def shuffled(file: h5py.File, name: str) -> None:
-    """Turn the rows round."""
     if file[name].ndim:
         file[name][...] = file[name][()][::-1]
 
@@ -150,7 +142,6 @@ DATASETS: dict[str, Change] = {
 
 
 def places(content: bytes) -> tuple[list[str], list[tuple[str, str]], list[str]]:
-    """Datasets, attributes (object, name) and groups of a file."""
     datasets: list[str] = []
     groups: list[str] = []
 
@@ -165,7 +156,6 @@ def places(content: bytes) -> tuple[list[str], list[tuple[str, str]], list[str]]
 
 
 def changes(content: bytes) -> Iterator[tuple[str, Callable[[h5py.File], None]]]:
-    """All single changes of a file, each with what it is."""
     datasets, attributes, groups = places(content)
     for name in datasets:
         for what, change in DATASETS.items():
@@ -179,14 +169,12 @@ def changes(content: bytes) -> Iterator[tuple[str, Callable[[h5py.File], None]]]
 
 
 def put(item: Any, key: str, value: Any) -> None:
-    """Replace an attribute, or take it away."""
     del item.attrs[key]
     if value is not None:
         item.attrs[key] = value
 
 
 def changed(content: bytes, change: Callable[[h5py.File], None], path: Path) -> bytes:
-    """Content of a sealed file after a change."""
     path.write_bytes(content)
     with h5py.File(path, "r+") as file:
         change(file)

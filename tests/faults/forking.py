@@ -200,7 +200,6 @@ def session(leader: int) -> dict[int, str]:
 
 
 def left_behind(leader: int, seconds: float = 60.0) -> list[str]:
-    """Processes of a session that do not end by themselves."""
     deadline = time.monotonic() + seconds
     while (found := session(leader)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -268,7 +267,6 @@ def said(here: int, there: int) -> str:
 
 
 def serve() -> None:
-    """Answer until nobody asks."""
     recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.set_inheritable(answers.fileno(), False)

@@ -122,7 +122,6 @@ ODD_VALUES = [
 
 
 def flipped(content: bytes, rng: random.Random) -> bytes:
-    """Up to eight bytes replaced by any."""
     mangled = bytearray(content)
     for _ in range(rng.randint(1, 8)):
         mangled[rng.randrange(len(mangled))] = rng.randrange(256)
@@ -130,7 +129,6 @@ def flipped(content: bytes, rng: random.Random) -> bytes:
 
 
 def reordered(content: bytes, rng: random.Random) -> bytes:
-    """Lines deleted, doubled, swapped, cut."""
     lines = content.split(b"\n")
     for _ in range(rng.randint(1, 4)):
         i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -147,7 +145,6 @@ def reordered(content: bytes, rng: random.Random) -> bytes:
 
 
 def revalued(content: bytes, rng: random.Random) -> bytes:
-    """One to three keys with an odd value."""
     lines = content.decode().split("\n")
     keyed = [i for i, line in enumerate(lines) if " = " in line]
     for i in rng.sample(keyed, min(len(keyed), rng.randint(1, 3))):
@@ -156,15 +153,12 @@ def revalued(content: bytes, rng: random.Random) -> bytes:
 
 
 def moved(content: bytes, rng: random.Random) -> bytes:
-    """A line of another run file somewhere."""
     lines, others = content.split(b"\n"), rng.choice(list(VALID.values())).encode().split(b"\n")
     lines.insert(rng.randrange(len(lines)), rng.choice(others))
     return b"\n".join(lines)
 
 
 def tabled(change: Callable[[dict[str, Any], random.Random], None]) -> Mangler:
-    """Mangler of the document, not of its text."""
-
     def mangler(content: bytes, rng: random.Random) -> bytes:
         tables = tomllib.loads(content.decode())
         change(tables, rng)
@@ -174,13 +168,11 @@ def tabled(change: Callable[[dict[str, Any], random.Random], None]) -> Mangler:
 
 
 def some_table(tables: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """The document or one of its sections."""
     some = [each if isinstance(each, list) else [each] for each in tables.values()]
     return rng.choice([tables, *(each for many in some for each in many if isinstance(each, dict))])
 
 
 def without(tables: dict[str, Any], rng: random.Random) -> None:
-    """Take keys or sections away."""
     for _ in range(rng.randint(1, 2)):
         table = some_table(tables, rng)
         if table:
@@ -216,7 +208,6 @@ def nested(tables: dict[str, Any], rng: random.Random) -> None:
 
 
 def unusual(content: bytes, rng: random.Random) -> bytes:
-    """Another encoding, other ends of lines, bytes that no text has."""
     i, lines = rng.randrange(len(content) + 1), content.splitlines()
     odd = rng.choice([b"\x00", b"\xff", b"\xc3", b"\x1b[2J", b"\xe2\x80\xa8", b"\r", b"\\", b'"""'])
     encodings = [content.decode().encode(name) for name in ("utf-16", "utf-32", "utf-8-sig")]

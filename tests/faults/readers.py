@@ -62,7 +62,6 @@ class Reader:
 
     @property
     def path(self) -> Path:
-        """Where the file lies."""
         return self.folder / "file.h5"
 
     def summary(self, name: str) -> tuple[Any, str]:

@@ -66,7 +66,6 @@ PROMISES = """\
 
 
 def rows(lines: reporting.Lines, section: str) -> list[list[object]]:
-    """Rows of the table of a section."""
     found: list[list[object]] = []
     for what, cases in reporting.by_name(lines, section):
         ends = Counter[str]()

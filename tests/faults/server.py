@@ -39,7 +39,6 @@ LOADERS = {
 
 
 def described(value: Any) -> str:
-    """All numbers and texts of what was loaded, bit for bit."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, dict):
@@ -53,7 +52,6 @@ def described(value: Any) -> str:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What a shell would have seen."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -75,7 +73,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve() -> None:
-    """Answer until nobody asks."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     # Standard output is for answers; commands have streams of their own.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -54,7 +54,6 @@ def test_few_limits_of_a_run(tmp_path, survived):
 
 
 def underscored(ends):
-    """Outcomes as names of keywords."""
     return {name.replace(", ", "_").replace(" ", "_"): count for name, count in ends.items()}
 
 
@@ -119,14 +118,12 @@ def starved_study(folder, arguments, before, limit):
 
 
 def whole_copy(folder, content):
-    """A file with this content."""
     path = folder / "whole.h5"
     path.write_bytes(content)
     return path
 
 
 def result_hash(path):
-    """Hash of the results of a study."""
     import h5py
 
     with h5py.File(path) as file:
@@ -207,7 +204,6 @@ def test_small_file_system(small_disk, survived):
 
 
 def fill(filler, folder, free):
-    """Take all of a file system but so many bytes."""
     room = os.statvfs(folder)
     with filler.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, max(room.f_bavail * room.f_frsize - free, 1))

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.slow, traced]
 
 
 def study_of(name, members):
-    """A study, and how its output ends."""
     over = ["--over", f"problem.beta=1:2:{members // 2}", "--over", "problem.diffusivity=0.1,0.2"]
     return [name, "run.toml", *(over if name == "sweep" else []), *ALONE], {"sweep": ""}.get(
         name, ".h5"

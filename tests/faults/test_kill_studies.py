@@ -45,11 +45,9 @@ class Study:
 
     @property
     def path(self):
-        """Its file."""
         return self.folder / "study.h5"
 
     def arguments(self):
-        """Start, or go on."""
         several = ["--workers", str(self.workers), "--threads", str(self.workers)]
         return [self.name, "run.toml", "-o", "study.h5", "--resume", "--quiet", *several]
 
@@ -76,7 +74,6 @@ class Study:
         return self.done
 
     def begin_again(self):
-        """Forget the file."""
         self.path.unlink(missing_ok=True)
         self.done = 0
 
@@ -91,12 +88,10 @@ class Study:
 
 
 def data(file):
-    """Names of datasets that are no scales."""
     return (name for name in file if not file[name].is_scale)
 
 
 def there(name, file):
-    """Which results a file holds."""
     values = file[DONE[name]][()]
     return values >= 0 if values.dtype.kind == "i" else np.isfinite(values)
 

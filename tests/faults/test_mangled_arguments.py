@@ -53,7 +53,6 @@ def value(option, rng):
 
 
 def line(command, rng):
-    """Command line with a few options, most of them odd."""
     chosen = ["--manifold", "--beta", *rng.sample(OPTIONS[command], min(len(OPTIONS[command]), 2))]
     if rng.random() < 0.2:
         chosen.append("--kernel")
@@ -77,12 +76,10 @@ def line(command, rng):
 
 
 def no_constant(name):
-    """NaN and Infinity are no JSON."""
     raise AssertionError(f"{name} is not JSON")
 
 
 def outcome(commands, words):
-    """What becomes of a command line."""
     answer = commands(*words)
     try:
         answer.check(0, 1, 2)
@@ -95,7 +92,6 @@ def outcome(commands, words):
 
 
 def outcomes(commands, command, seeds):
-    """What becomes of command lines."""
     return Counter(outcome(commands, line(command, random.Random(seed))) for seed in seeds)
 
 
@@ -117,7 +113,6 @@ def test_many_odd_command_lines_are_answered_or_refused(command, count, commands
 
 
 def refusals(commands, command, options):
-    """How many values that are no numbers were tried, and refused."""
     for option in options:
         beta = [] if option == "--beta" else ["--beta", "3"]
         for text in ODD:

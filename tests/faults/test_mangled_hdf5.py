@@ -57,7 +57,6 @@ def test_wrong_contents_are_no_figure_and_no_longer_run(name, reader, survived):
 
 
 def elsewhere(kind, content, folder):
-    """Content of a file whose times lie in another one."""
     other = folder / "other.h5"
     other.write_bytes(content)
 
@@ -87,7 +86,6 @@ def test_numbers_of_another_file_are_refused(name, kind, reader, survived):
 
 
 def no_file(kind, path):
-    """Put something else in place of a file."""
     path.unlink(missing_ok=True)
     if kind == "folder":
         path.mkdir()
@@ -105,7 +103,6 @@ def no_file(kind, path):
 
 
 def foreign():
-    """A file of another program."""
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         file["time"], file["x/y"] = np.arange(3.0), "text"

@@ -29,19 +29,16 @@ ANGLES, VECTORS = np.linspace(-3.0, 9.0, 40), np.random.default_rng(1).normal(si
 
 
 def npy(values, **options):
-    """Bytes of a .npy file."""
     content = io.BytesIO()
     np.save(content, values, **options)
     return content.getvalue()
 
 
 def headed(header, data=bytes(800), version=b"\x01\x00"):
-    """A .npy file whose header says anything."""
     return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header + data
 
 
 def hdf5():
-    """Tokens in a file that is no .npy."""
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         file["tokens"] = ANGLES
@@ -49,14 +46,12 @@ def hdf5():
 
 
 def archive():
-    """Tokens in a .npz file."""
     content = io.BytesIO()
     np.savez(content, tokens=ANGLES)
     return content.getvalue()
 
 
 def bomb():
-    """An archive that says it is a thousand times larger."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("tokens.npy", bytes(10**7))
@@ -64,15 +59,11 @@ def bomb():
 
 
 class Tempting:
-    """Object whose pickle runs code."""
-
     def __reduce__(self):
-        """Touch a file when it is loaded."""
         return (open, ("touched", "w"))
 
 
 def with_value(value, place=3):
-    """Angles, one of which is something else."""
     values = ANGLES.copy()
     values[place] = value
     return values
@@ -170,7 +161,6 @@ def test_predict_says_the_same_of_what_holds_no_tokens(commands, tmp_path, survi
 
 
 def damaged(folder, mangler, cases):
-    """Damage good files."""
     ends, rng = Counter[str](), random.Random(mangler)
     for i in range(cases):
         manifold, content = list(TAKEN.values())[i % len(TAKEN)]

@@ -46,7 +46,6 @@ class Loader:
         self.ends = Counter[str]()
 
     def __call__(self, content):
-        """A valid configuration, or None after one clean line."""
         self.path.write_bytes(content)
         try:
             config = load_config(self.path)
@@ -69,7 +68,6 @@ class Loader:
 
 @pytest.fixture
 def load(tmp_path):
-    """Loader of a run file."""
     return Loader(tmp_path / "run.toml")
 
 

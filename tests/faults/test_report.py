@@ -9,7 +9,6 @@ from reporting import commit
 
 
 def load_report():
-    """The script as a module."""
     path = Path(__file__).with_name("report.py")
     spec = importlib.util.spec_from_file_location("faults_report", path)
     assert spec is not None and spec.loader is not None

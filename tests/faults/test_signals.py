@@ -17,7 +17,6 @@ CONFIG = CIRCLE.replace("end = 2.0", "end = 5.0")
 
 
 def options(*values):
-    """Options that set these."""
     return [option for value in values for option in ("--set", value)]
 
 
@@ -96,7 +95,6 @@ pytestmark = traced
 
 
 def begun(folder, case):
-    """A run of that kind, about to begin."""
     tokens = np.random.default_rng(1).normal(size=(150, 3))
     np.save(folder / "tokens.npy", tokens)
     return chain(folder, CONFIG, CASES[case])
@@ -144,7 +142,6 @@ def at_calls(run, numbers, calls):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A short run for the everyday tests."""
     return begun(tmp_path_factory.mktemp("run"), "noisy particles")
 
 
@@ -221,7 +218,6 @@ def test_terminal_that_goes_away(run, survived):
 
 
 def failed(run, k, error):
-    """Let a call of a function fail."""
     run.begin_again()
     end = run.go(**{"raise": [k, error]})
     left = run.look()
@@ -239,7 +235,6 @@ def failed(run, k, error):
 
 
 def failures(run, count, seed):
-    """Let calls of functions fail, one in each run."""
     rng = random.Random(seed)
     run.begin_again()
     calls = int(run.go(**{"raise": [-1, "MemoryError"]}).out)

@@ -70,7 +70,6 @@ NAMES = {0: "done", 1: "said", 2: "refused"}
 
 @pytest.fixture
 def folder(files, tmp_path):
-    """Folder with a run file and a run."""
     (tmp_path / "run.toml").write_text(files["density"].config.read_text())
     (tmp_path / "file.h5").write_bytes(files["density"].content)
     return tmp_path

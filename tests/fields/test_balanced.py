@@ -15,7 +15,6 @@ from meanfield.terms.attention import HeadMatrices
 
 
 def side(space: mf.Circle | mf.Sphere, score: FloatArray) -> Callable[[], Side]:
-    """Rows of a score as a series."""
     head = HeadMatrices(np.ascontiguousarray(score), np.eye(len(score)))
 
     def made() -> Side:

@@ -28,7 +28,6 @@ CAUSAL = [
 
 
 def any_heads(d: int, seed: int = 0) -> tuple[HeadMatrices, ...]:
-    """A head of matrices and one of numbers."""
     score, value = np.random.default_rng(seed).normal(size=(2, d, d)) / np.sqrt(d)
     return HeadMatrices(score, value), HeadMatrices(0.7 * np.eye(d), 1.5 * np.eye(d))
 

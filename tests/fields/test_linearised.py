@@ -28,25 +28,21 @@ PROBLEMS = {
 
 @pytest.fixture(params=PROBLEMS)
 def case(request: pytest.FixtureRequest) -> tuple[mf.Problem, int]:
-    """A problem and a degree."""
     return PROBLEMS[request.param]
 
 
 def smooth(problem: mf.Problem, degree: int, count: int) -> ModalArray:
-    """Random perturbations whose degrees fall off."""
     of = coordinates(problem.manifold.dimension, degree)
     sizes = np.exp(-0.8 * of.vector_degrees)
     return np.asarray(of.to_coefficients(RNG.standard_normal((count, of.size)) * sizes))
 
 
 def flow_at(problem: mf.Problem, degree: int, density: ModalArray) -> LinearisedFlow:
-    """The linearised flow at a density."""
     grid = problem.manifold.grid(degree)
     return LinearisedFlow(interaction_of(problem), grid, density, problem.flow.diffusivity)
 
 
 def density_of(problem: mf.Problem, degree: int) -> ModalArray:
-    """A random density."""
     density: ModalArray = 0.5 * smooth(problem, degree, 1)[0]
     density[0] = 1.0
     return density

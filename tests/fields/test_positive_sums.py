@@ -21,7 +21,6 @@ TOLERANCE = 1e-10
 
 
 def problem_of(space, beta: float, concentration: float) -> mf.Problem:
-    """SA that starts from one concentrated law."""
     law = mf.von_mises_fisher(concentration)
     return mf.Problem(space, mf.exponential(beta), mf.SA, law)
 

@@ -44,14 +44,12 @@ def by_series(
     weights: np.ndarray | None,
     log_scale: float = 0.0,
 ) -> np.ndarray:
-    """The same through moments."""
     tables = [head_table(head, normalized, log_scale) for head in heads]
     moments = SPHERE.moments(points, weights, max(table.degree for table in tables))
     return velocity([table.fields(moments) for table in tables], targets)
 
 
 def of_rank(*values: float, seed: int = 0) -> np.ndarray:
-    """Matrix with these singular values."""
     left, _, right = np.linalg.svd(np.random.default_rng(seed).normal(size=(3, 3)))
     return left @ np.diag(values) @ right
 

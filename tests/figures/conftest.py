@@ -115,11 +115,9 @@ def mixed(request):
 
 @pytest.fixture
 def mixed_circle():
-    """The one on the circle."""
     return mixed_run("circle")
 
 
 @pytest.fixture
 def mixed_sphere():
-    """The one on the sphere."""
     return mixed_run("sphere")

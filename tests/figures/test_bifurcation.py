@@ -57,12 +57,10 @@ def pitchfork():
 
 
 def curve(axes, label):
-    """The line of a label."""
     return next(line for line in axes.get_lines() if line.get_label() == label)
 
 
 def marks(axes):
-    """Diffusivity and alignment of the marks, by their first line."""
     return {
         text.get_text().split("\n")[0]: (text.xy[0], text.get_ha())
         for text in axes.texts
@@ -71,7 +69,6 @@ def marks(axes):
 
 
 def panels(made):
-    """Axes of the figure of a point and its branch."""
     return bifurcation_figure(*made).axes
 
 

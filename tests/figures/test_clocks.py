@@ -42,7 +42,6 @@ def test_flow_of_post_has_the_clock_of_the_flow():
 
 
 def _masked(points):
-    """Run of tokens under a causal mask."""
     masked = mf.Attention([mf.Head()], beta=5.0, mask="causal")
     problem = mf.Problem(mf.Circle(), masked, initial=mf.from_points(points))
     return mf.simulate(problem, until=1.0, save=3)

@@ -9,7 +9,6 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 
 
 def study(sizes=3, repetitions=5, rate=0.1):
-    """Distances that fall and grow as they should."""
     times, tokens = np.linspace(0.0, 60.0, 13), 10 ** np.arange(2, 2 + sizes)
     rng = np.random.default_rng(0)
     scatter = rng.gamma(6.0, size=(sizes, repetitions, 1)) / 6.0

@@ -22,7 +22,6 @@ def ensemble(times=(1.0, 2.0), *, predicted=3.5):
 
 
 def texts(axes):
-    """Texts of a legend."""
     legend = axes.get_legend()
     return [text.get_text() for text in legend.get_texts()]
 

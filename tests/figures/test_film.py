@@ -25,7 +25,6 @@ MANIFOLDS = ("circle", "sphere")
 
 @cache
 def run_of(manifold, representation="density"):
-    """A few saved times."""
     problem = CIRCLE if manifold == "circle" else SPHERE
     tokens = {"tokens": 30} if representation == "particles" else {}
     return mf.simulate(problem, 4.0, save=3, representation=representation, **tokens)
@@ -151,7 +150,6 @@ def test_films_have_no_kinds(tmp_path):
 
 
 def fake_ffmpeg(folder, script):
-    """Program of that name."""
     program = folder / "ffmpeg"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)

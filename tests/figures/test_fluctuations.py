@@ -16,7 +16,6 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, LAW)
 
 @pytest.fixture(scope="module")
 def found():
-    """Of five degrees, the last time not resolved."""
     times = [0.0, 0.5, 1.0, 20.0]
     return mf.fluctuations(
         PROBLEM, until=20.0, save=times, degree=5, max_degree=48, unresolved="nan"

@@ -34,8 +34,6 @@ UNIFORM = mf.Density(mf.Circle(), [1.0])
 
 
 class Still:
-    """Term of a user's own that moves nothing."""
-
     def field(self, measure, x, time):
         return mf.VectorField(0.0 * x, np.zeros(len(x)))
 

@@ -9,7 +9,6 @@ from meanfield.figures.draw.labels import label_order_picture, labels_picture
 
 @pytest.fixture(scope="module")
 def run():
-    """Frequencies in no order."""
     problem = mf.Problem(
         mf.Circle(),
         mf.linear(),

@@ -21,20 +21,17 @@ LAW = mf.perturbed_uniform([[4, 0.05, 0.0], [1, 0.003, 0.001], [3, 0.0, 0.02]])
 
 @cache
 def collapse():
-    """Run that hands over twice, with three clusters that become two."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.01, 0.0], [2, 0.0, 0.02]])
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, law)
     return mf.simulate(problem, until=200.0, save=[0.0, *np.geomspace(0.1, 200.0, 60)])
 
 
 def texts_drawn(axes):
-    """Texts of axes and of panels inside them, that say something."""
     inside = [text for panel in axes.child_axes for text in panel.texts]
     return [text for text in [*axes.texts, *inside] if text.get_text().strip()]
 
 
 def assert_apart(texts):
-    """No two of them overlap on the figure that is drawn."""
     assert texts
     texts[0].figure.draw_without_rendering()
     for one, other in combinations(texts, 2):

@@ -27,7 +27,6 @@ from meanfield.spaces.label_cells import label_cells
 
 
 def atoms_alone(run):
-    """The part of a run that atoms carry."""
     kept = np.flatnonzero(np.array(run.representation) == "atoms")
     return replace(
         run,
@@ -86,7 +85,6 @@ def test_atoms_are_dashes_where_they_are_and_as_thick_as_they_are_heavy(mixed_ci
 
 
 def paths_of(axes):
-    """Paths of all collections of lines on axes."""
     lines = [c for c in axes.collections if isinstance(c, LineCollection)]
     return [path for c in lines for path in c.get_segments()]
 

@@ -18,7 +18,6 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 
 
 def ensemble():
-    """Two sizes, two runs each, two times."""
     counts, onsets = np.array([[[3, 4], [4, 4]], [[2, 3], [3, 3]]]), np.full(2, 0.5)
     nothing = np.full((2, 2, 2, 1), np.nan)
     times, sizes = np.array([0.0, 1.0]), np.array([100, 1000])
@@ -26,7 +25,6 @@ def ensemble():
 
 
 def study():
-    """Distances of two sizes."""
     tokens, times = np.array([100, 1000]), np.array([0.0, 1.0])
     return ConvergenceStudy(times, tokens, np.ones((2, 3, 2)), "W1", 1.0, np.full(2, 0.5))
 
@@ -38,24 +36,20 @@ def prediction():
 
 
 def diagram():
-    """Two continuous points."""
     points = [PhasePoint(b, np.exp(-b), np.exp(-b), None, "continuous", 0.0) for b in (1.0, 2.0)]
     return PhaseDiagram("circle", "exponential", False, 2.5, tuple(points))
 
 
 def merging():
-    """Shares of merged pairs at two times of two betas."""
     done, sums = np.ones((2, 3), dtype=bool), np.ones((2, 2))
     return MergingDiagram(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 8, 3, done, sums, sums)
 
 
 def tokens():
-    """Errors of two numbers of tokens in one layer."""
     return TokenLimit("model", np.array([4, 8]), 32, np.array([[[0.2], [0.1]]]))
 
 
 def shape():
-    """Tokens of a plane under an identity value."""
     points = np.random.default_rng(0).normal(size=(8, 2))
     attention = mf.Attention([mf.Head()], beta=1.0)
     problem = mf.Problem(mf.Euclidean(2), attention, mf.SA, mf.from_points(points))
@@ -63,7 +57,6 @@ def shape():
 
 
 def fluctuations():
-    """Moments of tokens beside their limit, for a short time."""
     return mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(1.0), mf.SA), until=0.2, save=2)
 
 
@@ -98,7 +91,6 @@ def test_studies_are_drawn_on_axes_of_the_user(name):
 
 @pytest.fixture(scope="module")
 def bifurcation():
-    """Diagram of one branch."""
     return mf.bifurcation_diagram(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
 
 

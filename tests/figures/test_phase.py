@@ -11,7 +11,6 @@ from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 
 def continuous(beta):
-    """Point without a jump."""
     return PhasePoint(beta, np.exp(-beta), np.exp(-beta), None, "continuous", 0.0)
 
 
@@ -27,12 +26,10 @@ DIAGRAM = PhaseDiagram("circle", "exponential", False, 2.5, POINTS)
 
 
 def lines(axes):
-    """Curves by the first word of their label, as (x, y)."""
     return {line.get_label().split(":")[0]: line.get_xydata() for line in axes.get_lines()}
 
 
 def words(figure):
-    """Everything written on the first panel."""
     return "\n".join(text.get_text() for text in figure.axes[0].texts)
 
 

@@ -14,18 +14,15 @@ BETTER = CountLaw({3: 0.5, 4: 0.5}, 3.5, 0.01)
 
 
 def prediction(problem, **changes):
-    """Prediction with laws that are known."""
     given = {"linear": LAW, "corrected": BETTER, "seed": 0} | changes
     return ClusterPrediction(problem, 1000, **given)
 
 
 def circle(beta, flow=mf.USA):
-    """Problem on the circle."""
     return mf.Problem(mf.Circle(), mf.exponential(beta), flow)
 
 
 def labels(figure, index):
-    """Texts of a legend."""
     legend = figure.axes[index].get_legend()
     return [text.get_text() for text in legend.get_texts()]
 

@@ -30,7 +30,6 @@ MIXED = mf.mixture([(0.2, PLACES[0], 60.0), (0.5, PLACES[1], 60.0), (0.3, PLACES
 
 @cache
 def run_of(name):
-    """Density, tokens, or three clusters."""
     if name == "density":
         return mf.simulate(PROBLEM, until=8.0, save=5)
     if name == "particles":

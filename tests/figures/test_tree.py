@@ -14,13 +14,11 @@ from meanfield.observables.cluster_tree import cluster_tree
 
 
 def lines_of(axes):
-    """Joints and branches."""
     joints, branches = [c for c in axes.collections if isinstance(c, LineCollection)]
     return joints, branches
 
 
 def dust(count, seed=0):
-    """Many light atoms and two heavy ones that swallow them."""
     rng = np.random.default_rng(seed)
     mass = np.append([0.45, 0.3], rng.dirichlet(np.ones(count)) * 0.25)
     events = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(mass)]

@@ -28,7 +28,6 @@ SOLID = 2.0 * RNG.standard_normal((8, 5))
 
 @cache
 def run_of(name):
-    """A short run of each sort."""
     if name == "sphere":
         law = mf.from_points(SPHERE)
         return mf.simulate(mf.Problem(mf.Sphere(40), mf.exponential(3.0), mf.SA, law), 6.0, save=7)
@@ -90,7 +89,6 @@ def test_hulls_of_every_limit_are_drawn():
 
 
 def draw(figure):
-    """Draw it on its canvas, where something must show."""
     FigureCanvasAgg(figure).draw()
     assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100
 

@@ -12,7 +12,6 @@ CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
 
 def still(problem, **options):
-    """Run of the first time alone."""
     return mf.simulate(problem, until=1e-6, save=[0.0], **options)
 
 

@@ -20,20 +20,17 @@ LAW = mf.perturbed_uniform([[1, 0, 0.1], [2, 1, 0.1], [3, -2, 0.05]])
 
 @pytest.fixture(scope="module")
 def sphere():
-    """A density on the sphere."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, LAW)
     return mf.simulate(problem, until=2.0, save=5)
 
 
 def opened(page):
-    """Header and bytes of a page."""
     text = re.search(r'id="header">(.*?)</script>', page, re.S)[1]
     data = re.search(r'id="data">(.*?)</script>', page, re.S)[1]
     return json.loads(text), gzip.decompress(base64.b64decode(data))
 
 
 def summed(data, part, dtype, width=1):
-    """Frames of an array, differences undone."""
     shape = part.get("shape")
     counts = part.get("counts") or [int(np.prod(shape[1:]))] * shape[0]
     ends = np.cumsum([0, *(count * width for count in counts)])

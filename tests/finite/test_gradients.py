@@ -10,12 +10,10 @@ WEIGHTS = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
 
 
 def squared(moments):
-    """An observable that every parameter changes."""
     return float(abs(moments[2]) ** 2 + (moments[1] + moments[2]).imag + moments[1].real)
 
 
 def kernel(p):
-    """Beta, strength, diffusivity, a mode, and an entry of the drift."""
     law = mf.from_density([1.0, 0.25 + p[3], -0.1j])
     flow = mf.Flow(normalized=True, strength=p[1], diffusivity=p[2])
     drift = mf.LinearDrift([[0.0, p[4]], [0.1, 0.2]])
@@ -40,7 +38,6 @@ def near_kernel(p):
 
 
 def sphere(p):
-    """Entries of score and value, and a mode."""
     score = [[0.5, p[0], 0.0], [0.0, 0.3, 0.2], [0.1, 0.0, -0.2]]
     value = [[1.0, 0.2, 0.0], [0.0, 0.5, p[1]], [0.0, 0.3, 1.0]]
     attention = mf.Attention([mf.Head(score=score, value=value)], beta=1.0)
@@ -49,12 +46,10 @@ def sphere(p):
 
 
 def beta_alone(p):
-    """Kernels about uniform."""
     return mf.Problem(mf.Circle(), mf.exponential(p[0]), mf.SA)
 
 
 def zonal_sphere(p):
-    """Beta and a drift."""
     law = mf.perturbed_uniform([[2, 1, 0.1], [1, 0, 0.2]])
     drift = mf.LinearDrift([[0.0, p[1], 0.0], [0.0, 0.0, 0.1], [0.2, 0.0, 0.0]])
     return mf.Problem(mf.Sphere(), mf.exponential(p[0]), mf.USA, law, drift=drift)

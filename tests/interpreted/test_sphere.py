@@ -54,7 +54,6 @@ def test_solid_harmonics(agree, degree):
 
 
 def _written(function: str, args: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Last argument of a function that writes into it."""
     import importlib
 
     module, name = function.split(":")

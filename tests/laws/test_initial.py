@@ -14,7 +14,6 @@ CIRCLE = mf.Circle()
 
 
 def values(law: mf.Law, angles: np.ndarray) -> np.ndarray:
-    """Density of a law at angles, by its series."""
     c = law.build(CIRCLE).coefficients
     k = np.arange(1, len(c))
     return 1.0 + 2.0 * (np.exp(1j * np.outer(angles, k)) @ c[1:]).real

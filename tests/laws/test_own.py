@@ -20,18 +20,15 @@ MEAN = np.array([1.0, 2.0, 2.0]) / 3.0
 
 
 def distance(first: mf.Density, second: mf.Density) -> float:
-    """Largest difference of coefficients."""
     degree = max(first.max_degree, second.max_degree)
     return float(np.abs(first.moments(degree) - second.moments(degree)).max())
 
 
 def bump(theta: Any) -> Any:
-    """Von Mises density, not normalised, which pickles."""
     return 7.0 * np.exp(2.0 * np.cos(theta - 1.0))
 
 
 def ripple(theta: Any) -> Any:
-    """Threefold perturbation of uniform."""
     return 1.0 + 0.1 * np.cos(3.0 * theta)
 
 
@@ -250,7 +247,6 @@ PROBLEM = (
 
 
 def configured(folder: Path, initial: str) -> Path:
-    """Run file with this law."""
     (folder / "run.toml").write_text(f"{PROBLEM}[initial]\n{initial}\n")
     return folder / "run.toml"
 

@@ -73,7 +73,6 @@ def tokenizer_json(**changes):
 
 
 def write_folder(folder, arrays, **settings):
-    """A folder with config.json, model.safetensors and tokenizer.json."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(SETTINGS | settings))
@@ -82,7 +81,6 @@ def write_folder(folder, arrays, **settings):
 
 
 def text(value):
-    """A text in a GGUF file."""
     raw = value.encode()
     return struct.pack("<Q", len(raw)) + raw
 
@@ -119,7 +117,6 @@ def gguf_bytes(settings, arrays):
 
 
 def gguf_settings(kind="llama", **settings):
-    """Settings of a file of this kind of model."""
     own = {f"{kind}.{theirs}": SETTINGS[ours] for ours, theirs in _GGUF.items()}
     words = {
         "model": "gpt2", "pre": "smollm", "tokens": PIECES, "add_bos_token": False,
@@ -145,6 +142,5 @@ def gguf_arrays(arrays, kind="llama"):
 
 
 def write_gguf(path, arrays, kind="llama", **settings):
-    """A GGUF file of this kind of model."""
     content = gguf_bytes(gguf_settings(kind, **settings), gguf_arrays(arrays, kind))
     Path(path).write_bytes(content)

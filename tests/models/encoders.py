@@ -46,7 +46,6 @@ def write_safetensors(path, arrays):
 
 
 def random_arrays(kind="bert", layers=2, d=16, inner=24, e=None, positions=40, seed=0):
-    """Weights by the names that files have."""
     rng = np.random.default_rng(seed)
     sizes = {"d": d, "m": inner}
     e = d if kind == "bert" else e or 8

@@ -30,7 +30,6 @@ def _halves(raw):
 
 
 def _q4_k(raw):
-    """Number by number, as the format describes it."""
     d, m = _halves(raw[:4])
     packed, q = raw[4:16], raw[16:]
     values = []
@@ -49,7 +48,6 @@ def _q4_k(raw):
 
 
 def _q6_k(raw):
-    """Number by number, as the format describes it."""
     (d,) = _halves(raw[208:])
     values = []
     for i in range(256):

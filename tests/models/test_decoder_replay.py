@@ -29,7 +29,6 @@ def _arrays():
 
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
-    """Two random layers."""
     folder = tmp_path_factory.mktemp("decoder")
     write_folder(folder, _arrays())
     return mf.load_decoder(folder)
@@ -37,7 +36,6 @@ def decoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def replayed(decoder):
-    """One text."""
     return mf.replay(decoder, [_TOKENS])
 
 

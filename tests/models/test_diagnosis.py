@@ -38,7 +38,6 @@ def decoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(decoder):
-    """One text."""
     return mf.diagnose(decoder, [_TEXTS[1]])
 
 
@@ -321,7 +320,6 @@ def test_result_is_stored_and_drawn(tmp_path, cli, found):
 
 @pytest.fixture
 def use(tmp_path):
-    """Words of a command for a random model and a text."""
     write_folder(tmp_path / "model", random_arrays(), max_position_embeddings=400)
     (tmp_path / "one.txt").write_text("the token took the ten other tokens then " * 3)
     return "diagnose", tmp_path / "model", tmp_path / "one.txt"

@@ -17,7 +17,6 @@ _TOKENS = np.array([2, 11, 14, 5, 6, 7, 3])
 
 
 def _by_loops(arrays, kind, layers, heads, tokens):
-    """States of all depths, number by number."""
     gelu = {
         "bert": lambda x: 0.5 * x * (1.0 + erf(x / math.sqrt(2.0))),
         "albert": lambda x: (

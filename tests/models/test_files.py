@@ -30,7 +30,6 @@ def test_every_type_is_read(tmp_path):
 
 
 def _file(header, data=b"\0" * 24, length=None):
-    """Bytes of a file with this header."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack("<Q", len(text) if length is None else length) + text + data
 

@@ -20,7 +20,6 @@ _TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
-    """Two random layers."""
     folder = tmp_path_factory.mktemp("encoder")
     write_encoder(folder)
     return mf.load_encoder(folder)
@@ -28,7 +27,6 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def replayed(encoder):
-    """Two texts."""
     return mf.replay(encoder, [_TEXT, "the circle is a sphere"])
 
 

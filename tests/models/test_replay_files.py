@@ -19,7 +19,6 @@ _TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A small encoder."""
     folder = tmp_path_factory.mktemp("encoders") / "small"
     write_encoder(folder)
     return folder
@@ -27,7 +26,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def replayed(folder):
-    """Two texts, one of letters beyond ASCII."""
     return mf.replay(mf.load_encoder(folder), [_TEXT, "你好 tokens 😀"])
 
 

@@ -13,7 +13,6 @@ def atoms(masses: list[float], time: float = 0.0) -> list[Event]:
 
 
 def merge(time: float, one: int, other: int) -> Event:
-    """Two clusters, by one atom of each."""
     return Event(time, "merge", "", (one, other))
 
 

@@ -15,7 +15,6 @@ RADIUS = 0.25 / 3.0
 
 
 def tokens(*groups: tuple[int, float]) -> mf.Measure:
-    """So many tokens at each angle."""
     return mf.Measure(CIRCLE, np.concatenate([np.full(count, at) for count, at in groups]))
 
 

@@ -12,7 +12,6 @@ NOISY = mf.Flow("none", diffusivity=0.2)
 
 
 def of(problem: Problem, measure: mf.Density | mf.Measure) -> float:
-    """Free energy of a measure."""
     return free_energy(problem, measure, measure.moments(problem.moment_degree))
 
 

@@ -22,12 +22,10 @@ DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 
 
 def first(measure: mf.Density | mf.Measure) -> float:
-    """Modulus of the first moment."""
     return float(abs(measure.moments(1)[1]))
 
 
 def sizes(measure: mf.Density | mf.Measure) -> Any:
-    """Moduli of two moments."""
     return np.abs(measure.moments(2)[1:])
 
 
@@ -215,7 +213,6 @@ observables = ["entropy", "own.py:first", "own.py:sizes", "own.py:late"]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run file with observables of its own."""
     (tmp_path / "own.py").write_text(CODE)
     (tmp_path / "run.toml").write_text(RUN)
     return tmp_path

@@ -8,7 +8,6 @@ from meanfield.observables import peaks
 
 
 def peaks_of(problem: mf.Problem, measure: mf.Measure | mf.Density) -> int:
-    """Peaks from the moments that runs store."""
     return peaks(problem, measure.moments(problem.moment_degree))
 
 

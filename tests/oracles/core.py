@@ -50,7 +50,6 @@ Term = Callable[[Points, Array, Array | None], Field]
 
 
 def total(fields: Sequence[Field]) -> Field:
-    """Sum of fields."""
     return Field(*(sum(parts) for parts in zip(*fields, strict=True)))
 
 
@@ -145,7 +144,6 @@ class Problem(NamedTuple):
     sphere: bool = True
 
     def field(self, mu: Points, x: Array, label: Array | None = None) -> Field:
-        """Sum of all terms."""
         return total([term(mu, x, label) for term in self.terms])
 
     def velocity(self, mu: Points, x: Array, label: Array | None = None) -> Array:

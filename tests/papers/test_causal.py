@@ -40,7 +40,6 @@ def test_powers_of_the_position_grow_alone(exponent, power):
 
 
 def profile(s: FloatArray) -> FloatArray:
-    """First moments along the positions."""
     return np.asarray((0.1 + 0.3 * s) * np.exp(2j * s))
 
 

@@ -40,7 +40,6 @@ USA_TABLE = {
 
 
 def problem(n: int, beta: float, flow: mf.Flow = mf.SA) -> mf.Problem:
-    """Room for n tokens."""
     return mf.Problem(mf.Sphere(max(n, 2)), mf.exponential(beta) if beta else mf.linear(), flow)
 
 
@@ -95,7 +94,6 @@ def test_cosines_solve_their_equation(beta, flow):
 
 
 def exact_time(n: int, beta: float, start: float, until: float, flow: mf.Flow) -> float:
-    """The closed form, in scaled time."""
     with mpmath.workdps(60 if abs(beta) < 100 else 800):
         b, g0, g, a = *map(mpmath.mpf, (beta, start, until)), mpmath.mpf(1) / (n - 1)
         inverse = mpmath.ei(b * (1 - g0)) - mpmath.ei(b * (1 - g))

@@ -14,7 +14,6 @@ SHARE = 1.0 - np.exp(-1.0)
 
 
 def third(x: float, y: float = 0.0) -> np.ndarray:
-    """Two corners and a token between them."""
     return np.vstack([CORNERS, [x, y]])
 
 

@@ -22,7 +22,6 @@ MET = math.acos(0.999)
 
 
 def problem(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem whose clusters are looked at."""
     return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), flow)
 
 
@@ -161,7 +160,6 @@ def test_light_cluster_walks_the_share_of_atoms(beta):
 
 
 def closest(cosines: np.ndarray) -> np.ndarray:
-    """Smallest angle of every draw, from all cosines."""
     n = cosines.shape[-1]
     pairs = cosines[:, *np.triu_indices(n, 1)]
     return np.asarray(np.arccos(np.minimum(pairs.max(axis=1), 1.0)))

@@ -31,7 +31,6 @@ def problem_of(value: Any, points: Any = SIX, score: Any = 1.0) -> mf.Problem:
 
 
 def shapes(problem: mf.Problem, times: list[float]) -> list[LimitShape]:
-    """Shapes at times of a run."""
     run = mf.simulate(problem, times[-1], save=[0.0, *times], tolerance=1e-12, observables=[])
     found = zip(run.measures[1:], times, strict=True)
     return [mf.limit_shape(problem, measure, time) for measure, time in found]

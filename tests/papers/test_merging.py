@@ -22,7 +22,6 @@ PRINTED = {
 
 
 def agrees(d: int, beta: float, replicas: int) -> None:
-    """Within four combined standard errors."""
     made = mf.merging_diagram(32, d, betas=[beta], times=[5.0, 10.0, 20.0], runs=replicas)
     share, error = map(np.array, PRINTED[d, beta])
     allowed = 4.0 * np.hypot(error, made.standard_error[0]) + 1e-4

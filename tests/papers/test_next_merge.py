@@ -15,7 +15,6 @@ CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
 
 def problem(manifold: mf.Circle | mf.Sphere, beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem whose clusters are looked at."""
     return mf.Problem(manifold, mf.exponential(beta), flow)
 
 
@@ -68,7 +67,6 @@ def test_estimate_is_what_separated_atoms_do_on_the_circle(points, weights, flow
 
 
 def min_gap(measure: mf.Measure) -> float:
-    """Smallest distance between two clusters."""
     i, j = np.triu_indices(len(measure.points), 1)
     return float(measure.manifold.distance(measure.points[i], measure.points[j]).min())
 

@@ -22,7 +22,6 @@ SA = mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.SA)
 
 
 def laid(problem: mf.Problem, placement: Any, step: float = 0.0, **options: Any) -> mf.Problem:
-    """A problem with layers."""
     return replace(problem, layers=mf.Layers(step=step, placement=placement, **options))
 
 

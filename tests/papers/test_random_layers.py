@@ -50,7 +50,6 @@ def unit(x: FloatArray) -> FloatArray:
 
 
 def means(x: FloatArray, beta: float, masses: FloatArray) -> FloatArray:
-    """Mean that each token attends to, x (..., n, d)."""
     if beta == 0.0:
         return np.broadcast_to(x.mean(axis=-2, keepdims=True), x.shape)
     weights = masses * np.exp(beta * (x @ x.swapaxes(-1, -2) - 1.0))
@@ -67,7 +66,6 @@ def layers(x: FloatArray, beta: float, count: int, time: float, rng, masses=1.0)
 
 
 def pair(d: int, overlap: float) -> FloatArray:
-    """Two tokens with this overlap."""
     x = np.zeros((2, d))
     x[0, 0], x[1, :2] = 1.0, (overlap, math.sqrt(1.0 - overlap**2))
     return x

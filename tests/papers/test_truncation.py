@@ -65,7 +65,6 @@ def test_bounds_equal_sums_of_bessel_functions(d, beta, degree):
 
 
 def circle(beta: float) -> mf.Problem:
-    """Attention on the circle."""
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
 
 
@@ -92,7 +91,6 @@ def test_the_bound_of_the_kernel_is_attained(beta):
 
 
 def length(vectors: np.ndarray) -> np.ndarray:
-    """Of angles, or of rows."""
     return np.abs(vectors) if vectors.ndim == 1 else np.linalg.norm(vectors, axis=1)
 
 

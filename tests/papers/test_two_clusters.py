@@ -19,7 +19,6 @@ MORE = [pytest.param(beta, marks=pytest.mark.slow) for beta in (-5.0, 1.0, 25.0,
 
 
 def problem(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem whose pairs are looked at."""
     return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), flow)
 
 

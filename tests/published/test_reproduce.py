@@ -23,12 +23,10 @@ class Line:
     """Makes a figure at once; by the source's scheme its number is another one."""
 
     def compute(self, short, published, progress):
-        """One number and two points."""
         found = sum(progress([1.0, 2.0], 2, "points")) + published
         return Reproduction((Claim("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
 
     def draw(self, figure, reproduction):
-        """Both points."""
         figure.subplots().plot(reproduction.data["x"])
 
 

@@ -22,7 +22,6 @@ time = { end = 10.0, save = 6 }
 
 @pytest.fixture(params=["density", "particles"])
 def path(request, tmp_path):
-    """Run file as the command writes it."""
     tokens = 'name = "particles", tokens = 300'
     text = CONFIG if request.param == "density" else CONFIG.replace('name = "density"', tokens)
     (tmp_path / "run.toml").write_text(text)

@@ -17,7 +17,6 @@ EVENTS = [HAND_OVER, *ATOMS, NOTE, MERGE]
 
 
 def merges(count):
-    """Merges whose lighter cluster is heaviest in the middle."""
     masses = 0.4 - 0.3 * np.abs(np.linspace(-1, 1, count))
     return [Event(10.0 + i, "merge", f"merge {i}", (0, 1), (0.6, m)) for i, m in enumerate(masses)]
 

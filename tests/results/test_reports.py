@@ -76,7 +76,6 @@ def test_study_without_all_rows_prints_one_line():
 
 @pytest.fixture
 def config(tmp_path):
-    """A run file for small studies."""
     path = tmp_path / "small.toml"
     path.write_text(CONFIG)
     return path

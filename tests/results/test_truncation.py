@@ -10,7 +10,6 @@ from meanfield.results.truncation import truncation_summary
 
 
 def told(problem, *carriers, tokens=None):
-    """The line, with options as they are by default."""
     return truncation_summary(problem, Options(), carriers, tokens)
 
 

@@ -101,7 +101,6 @@ def serving():
 
 @pytest.fixture(scope="session")
 def server():
-    """One server for all tests."""
     with serving() as server:
         yield server
 

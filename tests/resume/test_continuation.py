@@ -42,12 +42,10 @@ def test_output_may_change_on_the_way(folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with a run file."""
     return Folder(tmp_path)
 
 
 def assert_equal_runs(first, second):
-    """Equal to the bit, in everything that is computed."""
     assert np.array_equal(first.time, second.time)
     assert np.array_equal(first.moments, second.moments)
     assert first.attributes["result_hash"] == second.attributes["result_hash"]

@@ -29,14 +29,12 @@ SOFTMAX = ("--set", "problem.normalization=softmax")
 
 @pytest.fixture
 def config(tmp_path):
-    """A run file that names its normalization."""
     path = tmp_path / "x.toml"
     path.write_text(TEXT)
     return path
 
 
 def run_older(*arguments):
-    """Execute a command that stores the run file without the key."""
     dumps = tomli_w.dumps
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tomli_w, "dumps", lambda tables: dumps(tables).replace(KEY, ""))

@@ -33,7 +33,6 @@ STUDIES = {"compare": Comparison, "ensemble": EnsemblePlan}
 
 
 def fails(*given, **options):
-    """Stand-in for what is executed."""
     raise ValueError("no run")
 
 
@@ -47,7 +46,6 @@ def folder(tmp_path, monkeypatch):
 
 
 def contents(folder):
-    """What the files of a folder hold."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -123,7 +121,6 @@ def test_failed_start_of_a_study_leaves_the_earlier_file(
 
 
 def _once(real, error):
-    """The real function the first time, then the error."""
     calls = []
 
     def run(self, runs):

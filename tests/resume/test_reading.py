@@ -21,14 +21,12 @@ ensemble = { tokens = [20, 60], runs = 50 }
 
 @pytest.fixture
 def config(tmp_path):
-    """A run file."""
     path = tmp_path / "x.toml"
     path.write_text(CONFIG)
     return path
 
 
 def said(capsys, *arguments):
-    """What a command prints, which succeeds and does not complain."""
     capsys.readouterr()
     assert main(list(arguments)) == 0
     captured = capsys.readouterr()
@@ -62,7 +60,6 @@ def assert_first_rows(run, final):
 
 
 def assert_growing(counts, total):
-    """Reads saw the file grow, and never shrink."""
     assert counts == sorted(counts) and counts[-1] == total
     assert len(set(counts)) > 5
 

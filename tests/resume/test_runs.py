@@ -39,7 +39,6 @@ SINKHORN = "problem.normalization=sinkhorn"
 
 
 def particles(count, **more):
-    """Overrides for tokens."""
     keys = {"name": "'particles'", "tokens": count, "seed": 3, **more}
     return [f"representation.{key}={value}" for key, value in keys.items()]
 
@@ -118,8 +117,6 @@ CASES = {
 
 
 class Folder:
-    """A folder with a run file, and commands in it."""
-
     def __init__(self, path, server, case):
         text, overrides = CASES[case]
         self.config, self.server = path / "run.toml", server
@@ -129,12 +126,10 @@ class Folder:
         self.sets = [word for override in overrides for word in ("--set", override)]
 
     def command(self, output, *options):
-        """Words of a command."""
         path = self.config.with_name(output)
         return ["run", str(self.config), "-o", str(path), *self.sets, *options]
 
     def run(self, output, *options, **end):
-        """Run, and say where the file is."""
         status = self.server(*self.command(output, *options), **end)
         assert status == {"kill": 9, "interrupt": 130}.get(end.get("how", ""), 0)
         return self.config.with_name(output)

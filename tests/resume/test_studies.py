@@ -32,8 +32,6 @@ TASKS = 6
 
 
 class Folder:
-    """A folder with a run file, and a study of it."""
-
     def __init__(self, path, server, case):
         self.study, overrides = CASES[case]
         self.config, self.server = path / "study.toml", server
@@ -41,7 +39,6 @@ class Folder:
         self.sets = [word for override in overrides for word in ("--set", override)]
 
     def run(self, output, workers, *options, **end):
-        """Run the study, and say where the file is."""
         path = self.config.with_name(output)
         words = [self.study, str(self.config), "-o", str(path), "--workers", str(workers)]
         status = self.server(*words, *self.sets, *options, **end)
@@ -50,7 +47,6 @@ class Folder:
 
 
 def status(path):
-    """What a file says of itself."""
     with h5py.File(path) as file:
         return str(file.attrs["status"])
 

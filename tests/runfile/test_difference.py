@@ -16,7 +16,6 @@ output = { path = "x.h5" }
 
 
 def continues(config, stored):
-    """Check that a run file continues what another one made."""
     label = str(config.source)
     attributes = {"config": stored}
     check_continues(label, config.tables, config.idle, attributes, Path("x.h5"), FREE)

@@ -11,7 +11,6 @@ from meanfield.runfile.document import parsed, read_document
 
 
 def written(folder, content):
-    """File with this content."""
     path = folder / "run.toml"
     path.write_bytes(content)
     return path

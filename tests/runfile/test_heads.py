@@ -38,13 +38,11 @@ def path(tmp_path, monkeypatch):
 
 
 def load(path, text, *overrides):
-    """Configuration of a run file."""
     path.write_text(HEADER + text)
     return load_config(path, overrides)
 
 
 def expected(*heads, **options):
-    """Problem of the header with heads."""
     return mf.Problem(mf.Circle(), mf.Attention(heads, beta=2.0, **options), initial=LAW)
 
 

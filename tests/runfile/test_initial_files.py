@@ -21,13 +21,11 @@ FILE = HEADER + '[initial]\nname = "file"\npath = "before.h5"\n'
 
 
 def written(folder, text, name="run.toml"):
-    """Run file."""
     (folder / name).write_text(text)
     return folder / name
 
 
 def npy(array):
-    """Bytes of a .npy file."""
     buffer = io.BytesIO()
     np.save(buffer, np.asarray(array), allow_pickle=True)
     return buffer.getvalue()
@@ -35,7 +33,6 @@ def npy(array):
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory):
-    """A run of a density."""
     folder = tmp_path_factory.mktemp("before")
     law = '[initial]\nname = "perturbed_uniform"\nmodes = [[1, 0.2, 0.0]]\n'
     config = written(folder, HEADER + law, "before.toml")

@@ -19,7 +19,6 @@ CAUSAL = ("problem.mask=causal", "initial.profile=1")
 
 @pytest.fixture
 def path(tmp_path):
-    """Run file without labels in a folder of its own."""
     file = tmp_path / "run.toml"
     file.write_text(FILE, encoding="utf-8")
     return file

@@ -11,7 +11,6 @@ from meanfield.runfile.config import times_of
 
 
 def load(path, *overrides):
-    """Configuration with overrides."""
     return load_config(path, overrides)
 
 

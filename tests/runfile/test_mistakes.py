@@ -9,7 +9,6 @@ from meanfield.runfile import ConfigError, load_config
 
 
 def load(path, *overrides):
-    """Configuration with overrides."""
     return load_config(path, overrides)
 
 
@@ -81,12 +80,10 @@ MISTAKES = [
 
 
 def circle(keys):
-    """Section of a problem on the circle."""
     return f'[problem]\nmanifold = "circle"\n{keys}\n'
 
 
 def law(name, keys=""):
-    """Section of an initial law."""
     return f'[initial]\nname = "{name}"\n{keys}\n'
 
 

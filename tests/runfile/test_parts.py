@@ -47,7 +47,6 @@ GIVEN = mf.Problem(
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    """Name of a run file beside weights."""
     monkeypatch.chdir(tmp_path)
     np.savez("mlp.npz", input=WEIGHTS, output=WEIGHTS.T, bias=WEIGHTS[:, 0], wide=np.ones((4, 5)))
     Path("run.toml").write_text(RUN)

@@ -22,7 +22,6 @@ def function(folder, code, reference="k.py:f"):
 
 
 def named(folder, reference):
-    """Function of a file, made a kernel."""
     label = f'run.toml: [problem] attention = "{reference}"'
     found = file_function(label, folder, reference)
     with located(label):

@@ -17,7 +17,6 @@ VALID = {"problem": {"manifold": "circle", "beta": 2}, "time": {"end": 1.0, "sav
 
 
 def documents():
-    """Every run file of the experiments and of the documentation."""
     texts = [path.read_text("utf-8") for path in ROOT.glob("experiments/**/*.toml")]
     for page in PAGES:
         texts += re.findall(r"^```toml\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
@@ -25,7 +24,6 @@ def documents():
 
 
 def errors(document):
-    """Complaints of a validator."""
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(run_file_schema())
     return [error.message for error in validator.iter_errors(document)]

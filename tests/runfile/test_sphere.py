@@ -40,7 +40,6 @@ MISTAKES = [
 
 @pytest.fixture
 def path(tmp_path):
-    """A run file on the sphere."""
     file = tmp_path / "run.toml"
     file.write_text(TEXT)
     return file

@@ -57,7 +57,6 @@ GIVEN = mf.Problem(
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    """Name of a run file beside weights."""
     monkeypatch.chdir(tmp_path)
     np.save("w.npy", W)
     Path("run.toml").write_text(RUN)
@@ -65,7 +64,6 @@ def path(tmp_path, monkeypatch):
 
 
 def stored(text):
-    """Problem of a result of a run file."""
     run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), {"config": text})
     return stored_problem(run)
 
@@ -161,7 +159,6 @@ tokens = 5
 
 @pytest.fixture
 def weights(path):
-    """Weights of three layers, in a file."""
     shapes = {"value": (4, 4), "input": (7, 4), "bias": (7,), "output": (4, 7)}
     rng = np.random.default_rng(0)
     made = {name: rng.standard_normal((3, *shape)) for name, shape in shapes.items()}

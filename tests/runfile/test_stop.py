@@ -17,7 +17,6 @@ time = { end = 1.0, save = 11, stop = "rules.py:late" }
 
 @pytest.fixture
 def config(tmp_path):
-    """A run file beside the Python that it names."""
     (tmp_path / "rules.py").write_text(CODE)
     (tmp_path / "run.toml").write_text(RUN)
     return tmp_path / "run.toml"

@@ -11,7 +11,6 @@ from meanfield.runfile import load_config
 
 
 def run_of(folder, text, name="x"):
-    """Run of a run file, read back."""
     source = folder / f"{name}.toml"
     source.write_text("time = {end = 0.5, save = 2}\n" + text)
     list(execute(load_config(source)))

@@ -119,7 +119,6 @@ def test_error_and_size_are_moduli(turn: complex | None, index: np.ndarray | Non
 
 
 def rejected() -> ExponentialStepper:
-    """Stepper whose first step is far too long."""
     return exponential(stiff, STIFF, 0.0, stiff_solution(0.0), tolerance=1e-10, step=1.0)
 
 

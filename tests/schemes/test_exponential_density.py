@@ -31,20 +31,16 @@ END = 8.0
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """Semi-discrete equation, whole and without its linear part about uniform."""
-
     problem: mf.Problem
     degree: int
 
     def spread(self, by_degree: FloatArray) -> FloatArray:
-        """One number for each coefficient."""
         space = self.problem.manifold
         ones = 0.0 * space.resize(np.ones(1, complex), self.degree) + 1.0
         return np.asarray(space.convolve(by_degree, ones).real)
 
     @property
     def linear(self) -> FloatArray:
-        """Rates about uniform."""
         return self.spread(mf.growth_rates(self.problem, self.degree))
 
     def whole(self) -> Callable[[float, ModalArray], ModalArray]:

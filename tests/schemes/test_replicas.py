@@ -15,7 +15,6 @@ TIMES = np.array([0.0, 0.5, 0.51, 2.0, 5.0])
 
 
 def unit(x: FloatArray) -> FloatArray:
-    """On the sphere."""
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
@@ -27,7 +26,6 @@ def attending(numbers: Numbers, x: FloatArray) -> FloatArray:
 
 
 def states(start: FloatArray, tolerance: float, first: int = 0) -> FloatArray:
-    """States at all times."""
     out = np.full((len(start), len(TIMES), *start.shape[1:]), np.nan)
     moved = replicas_at(
         lambda numbers, x: attending(numbers + first, x), start, TIMES,

@@ -20,13 +20,10 @@ from meanfield.spaces.sphere.sphere import Sphere
 
 
 def circle_noise(diffusivity: float):
-    """Noise of tokens on the circle."""
     return lambda state, time, normals: Circle().diffuse(state, diffusivity * time, normals)
 
 
 def sphere_noise(diffusivity: float):
-    """Noise of tokens on the sphere, in flattened vectors."""
-
     def noise(state: np.ndarray, time: float, normals: np.ndarray) -> np.ndarray:
         return Sphere().diffuse(state.reshape(-1, 3), diffusivity * time, normals).ravel()
 
@@ -34,7 +31,6 @@ def sphere_noise(diffusivity: float):
 
 
 def noisy_particles(seed: int, steps: int, state: np.ndarray, time: float) -> StochasticStepper:
-    """Tokens of a problem on the sphere, with noise."""
     problem = mf.Problem(Sphere(), mf.exponential(4.0), mf.SA)
     drift = ParticleRepresentation(problem, state).rhs
     shape = (len(state) // 3, 2)
@@ -44,7 +40,6 @@ def noisy_particles(seed: int, steps: int, state: np.ndarray, time: float) -> St
 
 
 def many_tokens(count: int = 20_000) -> np.ndarray:
-    """More numbers than one chunk of the generator."""
     return Sphere().random_points(count, np.random.default_rng(0)).ravel()
 
 
@@ -158,18 +153,14 @@ TIME = 1.6
 
 @dataclass(frozen=True)
 class Nodes:
-    """Normals that were chosen, in place of a BrownianPath."""
-
     first: np.ndarray
     second: np.ndarray
 
     def halves(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """Same in every step."""
         return self.first, self.second
 
 
 def slope(errors: np.ndarray) -> np.ndarray:
-    """Observed orders between successive steps."""
     return np.diff(np.log(errors)) / np.diff(np.log(STEPS))
 
 
@@ -299,7 +290,6 @@ def pole_operator(step: float) -> np.ndarray:
 
 
 def pole_generator() -> np.ndarray:
-    """Exact generator on the same polynomials, row l."""
     x, w = np.polynomial.legendre.leggauss(80)
     l = np.arange(POLE_DEGREE + 1)
     values = legendre(x, POLE_DEGREE)

@@ -23,7 +23,6 @@ SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]
 
 
 def points_of(space: Geometry, count: int = 6, seed: int = 3) -> np.ndarray:
-    """Random points."""
     return space.random_points(count, np.random.default_rng(seed))
 
 
@@ -239,14 +238,12 @@ TOKENS = 200_000
 
 
 def start_and_normals(space: Manifold, seed: int) -> tuple[np.ndarray, np.random.Generator]:
-    """Many tokens at one random place."""
     rng = np.random.default_rng(seed)
     place = space.random_points(1, rng)
     return np.repeat(place, TOKENS, axis=0), rng
 
 
 def normals(space: Manifold, rng: np.random.Generator) -> np.ndarray:
-    """What drives all tokens once."""
     return rng.standard_normal((TOKENS,) if space.dimension == 1 else (TOKENS, 2))
 
 

@@ -22,7 +22,6 @@ PURE_DEGREES = {
 
 
 def circle(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem on the circle."""
     return mf.Problem(mf.Circle(), mf.exponential(beta), flow)
 
 

@@ -24,20 +24,17 @@ CLUSTERS = {
 
 
 def problem(manifold: str, beta: float, flow: mf.Flow) -> mf.Problem:
-    """Problem whose clusters are looked at."""
     kernel = mf.exponential(beta) if beta else mf.linear()
     return mf.Problem(CLUSTERS[manifold].manifold, kernel, flow)
 
 
 def vectors(measure: mf.Measure) -> np.ndarray:
-    """Clusters as unit vectors, on the circle in the plane."""
     if measure.points.ndim == 2:
         return measure.points
     return np.stack([np.cos(measure.points), np.sin(measure.points)], axis=1)
 
 
 def frames(x: np.ndarray) -> np.ndarray:
-    """Tangent vectors at points, shape (n, k, d)."""
     return np.array([np.linalg.svd(point[None])[2][1:] for point in x])
 
 
@@ -303,7 +300,6 @@ def test_opposite_clusters_of_any_masses_have_the_closed_form(beta, first):
 
 
 def polygon_rates(beta: float, k: int, flow: mf.Flow = mf.USA) -> ClusterRates:
-    """Rates of k equal clusters at equal spacing."""
     return cluster_rates(
         problem("circle", beta, flow), mf.Measure(mf.Circle(), 2 * np.pi * np.arange(k) / k)
     )

@@ -24,7 +24,6 @@ def slope(beta: float, angle: np.ndarray) -> np.ndarray:
 
 
 def velocity(beta: float, normalized: bool, points: np.ndarray, masses: np.ndarray, at: np.ndarray):
-    """Velocity on the circle, written once more."""
     weights = masses * np.exp(beta * (np.cos(points - at[:, None]) - 1.0))
     felt = (weights * np.sin(points - at[:, None])).sum(axis=1)
     return felt / weights.sum(axis=1) if normalized else felt

@@ -18,7 +18,6 @@ CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 def attention(
     space: mf.Circle | mf.Sphere, *pairs: tuple[object, object], beta: float, **options: object
 ) -> mf.Problem:
-    """Problem with heads of scores and values."""
     heads = [mf.Head(score=score, value=value) for score, value in pairs]  # type: ignore[arg-type]
     return mf.Problem(space, mf.Attention(heads, beta=beta, **options))  # type: ignore[arg-type]
 
@@ -31,7 +30,6 @@ def in_paper_time(problem: mf.Problem, **options: int) -> ComplexArray:
 
 
 def apart(found: ComplexArray, expected: ComplexArray) -> float:
-    """Largest distance of an expected eigenvalue to the nearest one found."""
     return float(np.abs(found[:, None] - np.asarray(expected)[None]).min(axis=0).max())
 
 

@@ -47,7 +47,6 @@ FLOWS = [
 
 
 def on(dimension: int, kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem of theory on the sphere of that dimension."""
     manifold = mf.Circle() if dimension == 1 else mf.Sphere(dimension + 1)
     return mf.Problem(manifold, kernel, flow)
 

@@ -11,7 +11,6 @@ from meanfield.spectrum.time_units import TIME_UNITS, paper_time_factor, papers_
 
 
 def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem on the circle."""
     return mf.Problem(mf.Circle(), kernel, flow)
 
 

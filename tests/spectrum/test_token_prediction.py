@@ -14,7 +14,6 @@ RNG = np.random.default_rng(5)
 
 
 def circle(beta: float, flow: mf.Flow = mf.USA) -> Problem:
-    """Problem on the circle."""
     return Problem(mf.Circle(), mf.exponential(beta), flow)
 
 

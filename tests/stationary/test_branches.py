@@ -20,7 +20,6 @@ JUMP = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
 
 def special(branch: Branch, kind: str) -> list[float]:
-    """Values of the parameter at the special points of a kind."""
     return [point.value for point in branch.special if point.kind == kind]
 
 

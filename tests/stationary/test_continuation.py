@@ -17,7 +17,6 @@ Scalar = Callable[[float, float], float]
 
 
 def scalar(residual: Scalar, derivative: Scalar, slope: Scalar) -> System:
-    """System of one unknown."""
     return System(
         lambda x, p: np.array([residual(x[0], p)]),
         lambda x, p: np.array([[derivative(x[0], p)]]),
@@ -39,7 +38,6 @@ def along(
 
 
 def located(curve: Curve, kind: str) -> FloatArray:
-    """Points (x, p) of a kind, in order."""
     return np.array(
         [[*each.point.state, each.point.parameter] for each in curve.located if each.kind == kind]
     )

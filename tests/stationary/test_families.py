@@ -12,7 +12,6 @@ FLOWS = [mf.Flow("none", diffusivity=0.08), mf.Flow(normalized=True, strength=2.
 
 
 def family_of(flow: mf.Flow) -> Family:
-    """Family of a problem on the sphere."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=3.0), flow)
     symmetry = stationary_symmetry(problem, flow.diffusivity / 2.0)
     return Family(problem, symmetry, flow.diffusivity)

@@ -27,7 +27,6 @@ def noisy(manifold, normalized=False, beta=4.0, share=0.8):
 
 
 def lopsided(manifold):
-    """Density without any symmetry."""
     means = [0.3, 2.0] if manifold is CIRCLE else [[0.0, 0.6, 0.8], [1.0, 0.0, 0.2]]
     parts = [(0.3, means[0], 2.0), (0.7, means[1], 1.0)]
     return mf.mixture(parts).build(manifold)

@@ -43,7 +43,6 @@ def moments(basis, measure):
 
 
 def molien(name, max_degree):
-    """Number of invariants of each degree, by multiplying out the series."""
     a, b, c = MOLIEN[name]
     counts = np.zeros(max_degree + 1, dtype=int)
     for i in range(0, max_degree + 1, b):
@@ -183,7 +182,6 @@ def test_polyhedral_state_has_its_clusters_at_the_vertices():
 
 
 def weak(manifold, beta, diffusivity):
-    """Problem with little noise."""
     return mf.Problem(manifold, mf.exponential(beta), mf.Flow("none", diffusivity=diffusivity))
 
 

@@ -19,7 +19,6 @@ FLOWS = [mf.USA, mf.SA, mf.Flow("none", strength=-0.7), mf.Flow(normalized=True,
 
 
 def example(manifold: object, flow: mf.Flow, beta: float = 3.0) -> tuple:
-    """An equation, moments of no stationary state, and a diffusivity."""
     problem = mf.Problem(manifold, mf.exponential(beta), flow)
     symmetry = stationary_symmetry(problem, 0.05)
     rng = np.random.default_rng(1)

@@ -16,7 +16,6 @@ FLOWS = [mf.USA, mf.SA]
 
 
 def noisy(manifold: object, beta: float, share: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """A problem with this share of its critical diffusivity."""
     kernel = mf.exponential(beta)
     critical = mf.critical_diffusivity(mf.Problem(manifold, kernel, flow))
     return mf.Problem(manifold, kernel, replace(flow, diffusivity=share * critical))

@@ -21,7 +21,6 @@ from meanfield.terms.kernels.exponential import Exponential, bessel_ratio
 
 
 def noisy(manifold: object, kernel: Kernel, share: float, normalized: bool = False) -> mf.Problem:
-    """A problem with this share of its critical diffusivity."""
     flow = mf.Flow(normalized=normalized)
     critical = mf.critical_diffusivity(mf.Problem(manifold, kernel, flow))
     return mf.Problem(manifold, kernel, replace(flow, diffusivity=share * critical))

@@ -22,8 +22,6 @@ EXACT = ("times", "tokens", "distances", "widths", "onset_times", "mean_distance
 
 @pytest.fixture
 def changed(study, tmp_path):
-    """The file of the study after a change."""
-
     def change(how):
         write_result(tmp_path / "c.h5", study)
         with h5py.File(tmp_path / "c.h5", "a") as file:
@@ -35,7 +33,6 @@ def changed(study, tmp_path):
 
 @pytest.fixture(scope="module")
 def plan():
-    """Four small systems."""
     return comparison(
         PROBLEM, np.array([0.0, 1.0]), StudyOptions((5, 8), runs=2), tolerance=1e-6, max_degree=64
     )
@@ -43,7 +40,6 @@ def plan():
 
 @pytest.fixture(scope="module")
 def study(plan):
-    """What they measure."""
     return plan.completed()
 
 

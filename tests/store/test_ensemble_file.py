@@ -17,7 +17,6 @@ EXACT = ("times", "tokens", "onset_times", "counts", "mass", "centre", "predicte
 
 @pytest.fixture(scope="module", params=[mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
 def plan(request):
-    """Six small runs."""
     problem = mf.Problem(request.param, mf.exponential(3.0), mf.USA)
     options = EnsembleOptions((20, 40), runs=3, times=(1.0, 1.5))
     return ensemble_plan(problem, options, tolerance=1e-4)
@@ -25,7 +24,6 @@ def plan(request):
 
 @pytest.fixture(scope="module")
 def made(plan):
-    """What they count."""
     return plan.completed()
 
 

@@ -22,7 +22,6 @@ from meanfield.store.layout import (
 
 @pytest.fixture
 def file(tmp_path):
-    """An open file with some datasets."""
     with h5py.File(tmp_path / "x.h5", "w") as made:
         made.create_dataset("time", data=np.arange(3.0), maxshape=(None,))
         made["counts"], made["texts"] = np.arange(3), ["a", "b"]

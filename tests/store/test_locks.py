@@ -8,7 +8,6 @@ from meanfield.store.output_file import replace_file
 
 
 def named(file):
-    """Write the attribute that every file of ours has."""
     file.attrs["meanfield_version"] = "0.1.0"
 
 

@@ -20,8 +20,6 @@ from meanfield.store.output_file import is_broken, replace_file
 
 
 def put(name, value):
-    """Write one number."""
-
     def write(file):
         file[name] = value
 
@@ -29,13 +27,11 @@ def put(name, value):
 
 
 def numbers(path):
-    """All numbers of a file."""
     with h5py.File(path) as file:
         return {name: int(item[()]) for name, item in file.items()}
 
 
 def names(folder):
-    """Names of the files of a folder."""
     return {file.name for file in folder.iterdir()}
 
 
@@ -301,7 +297,6 @@ class Faulty:
         self._raw, self._left, self._most = raw, chosen, most
 
     def __getattr__(self, name):
-        """Everything of the file, and two things that may fail."""
         method = getattr(self._raw, name)
         if name not in ("write", "truncate"):
             return method

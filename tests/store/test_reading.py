@@ -15,7 +15,6 @@ from meanfield.store.reading import FormatError, check_bounded, opened
 
 @pytest.fixture
 def path(tmp_path):
-    """A small sealed file."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["a"] = 1
     seal(tmp_path / "x.h5")
@@ -85,19 +84,16 @@ def external(file):
 
 
 def virtual(file):
-    """Make a dataset of parts of another file."""
     layout = h5py.VirtualLayout((3,), "f8")
     layout[:] = h5py.VirtualSource("other.h5", "x", (3,))
     file.create_virtual_dataset("group/there", layout)
 
 
 def raw(file):
-    """Make a dataset whose numbers lie in another file."""
     file.create_dataset("group/there", (3,), "f8", external=[("other", 0, 24)])
 
 
 def gaps(file):
-    """Make a dataset that is gigabytes of nothing."""
     file.create_dataset("group/there", (21, 10**7), "f8", chunks=(21, 100))
 
 
@@ -107,7 +103,6 @@ def wide(file):
 
 
 def many(file):
-    """Make datasets that are each small enough."""
     for i in range(20):
         file.create_dataset(f"group/{i}", (2 * 10**6,), "f8", chunks=(100,))
 

@@ -32,7 +32,6 @@ def snapshots(count, first=0):
 
 
 def recording(path, stream, **options):
-    """A recording of these snapshots."""
     return record(
         OutputFile(path),
         stream,
@@ -45,13 +44,11 @@ def recording(path, stream, **options):
 
 @pytest.fixture
 def path(tmp_path):
-    """Where to record."""
     return tmp_path / "x.h5"
 
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Write every row at once."""
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
 
@@ -132,7 +129,6 @@ def test_states_do_not_fill_the_memory(path, monkeypatch):
 
 
 def kept(path):
-    """Numbers of the saved times whose state is kept."""
     return [i for i, measure in enumerate(load(path).measures) if measure is not None]
 
 
@@ -171,7 +167,6 @@ def test_last_state_moves_on_when_a_run_is_continued(path):
 
 
 def ended(stream, error):
-    """Snapshots, then an error."""
     yield from stream
     raise error
 
@@ -294,7 +289,6 @@ def test_nothing_missing_can_be_said(path):
 
 
 def change_links(path):
-    """Let the name mean another file."""
     path.rename(path.with_name("moved.h5"))
     path.symlink_to("other.h5")
 

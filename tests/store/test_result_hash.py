@@ -19,7 +19,6 @@ RESULTS = {
 
 
 def changed(name, index):
-    """The results with the last bit of one number flipped."""
     array = RESULTS[name].copy()
     bits = array.view(np.int64).reshape(*array.shape, -1)
     bits[(*index, -1)] ^= 1

@@ -69,18 +69,15 @@ def made(folder, *overrides):
 
 @pytest.fixture(scope="module", params=OVERRIDES)
 def file(request, tmp_path_factory):
-    """A run of each kind."""
     return made(tmp_path_factory.mktemp("file"), *OVERRIDES[request.param])
 
 
 @pytest.fixture(scope="module")
 def density_file(tmp_path_factory):
-    """A run of a density."""
     return made(tmp_path_factory.mktemp("density"))
 
 
 def content(run):
-    """Every number and word of a run."""
     numbers = {
         "time": run.time,
         "moments": run.moments,
@@ -99,7 +96,6 @@ def content(run):
 
 
 def same(first, second):
-    """Equal to the bit."""
     return first.keys() == second.keys() and all(
         np.asarray(first[key]).tobytes() == np.asarray(second[key]).tobytes() for key in first
     )
@@ -279,7 +275,6 @@ STATES = {"atoms": CHECKPOINT.state, "density": CHECKPOINT.state * (1.0 + 0.7j)}
 
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory):
-    """A small run file with six saved times."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "x.toml").write_text(
         "problem = {normalization = 'none', manifold = 'circle', beta = 2.0}\n"
@@ -291,7 +286,6 @@ def small_run(tmp_path_factory):
 
 @pytest.fixture
 def run_file(tmp_path, small_run):
-    """A copy that one may change."""
     (tmp_path / "x.h5").write_bytes(small_run)
     return tmp_path / "x.h5"
 

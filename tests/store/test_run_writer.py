@@ -15,7 +15,6 @@ CIRCLE = mf.Circle()
 
 
 def row(time, **options):
-    """A row of a density of this degree, with these observables."""
     degree = options.pop("degree", 4)
     state = mf.Density(CIRCLE, np.r_[1.0, 0.01 * time * np.ones(degree)])
     return Row(
@@ -32,7 +31,6 @@ def row(time, **options):
 
 @pytest.fixture
 def h5(tmp_path):
-    """An empty run file."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         create(file, ATTRIBUTES, np.arange(4.0))
         yield file

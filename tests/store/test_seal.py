@@ -13,7 +13,6 @@ from meanfield.store.output_file import is_broken, seal
 
 
 def sealed(path, content):
-    """Content of a sealed file."""
     path.write_bytes(content)
     seal(path)
     assert not is_broken(path)

@@ -16,7 +16,6 @@ PARTICLES = ["--set", "representation.name=particles", "--set", "representation.
 
 @pytest.fixture(scope="module", params=[[], PARTICLES], ids=["density", "particles"])
 def file(request, tmp_path_factory):
-    """A finished run of either kind."""
     folder = tmp_path_factory.mktemp("sphere")
     (folder / "run.toml").write_text(CONFIG)
     assert main(["run", str(folder / "run.toml"), "--quiet", *request.param]) == 0
@@ -25,7 +24,6 @@ def file(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(file):
-    """The run as it is loaded."""
     return mf.load(file)
 
 

@@ -28,7 +28,6 @@ from meanfield.store.study_file import (
 
 
 def results(error=None):
-    """Three results, or two and an error."""
     yield from [(0, 10), (1, 11)]
     if error is not None:
         raise error
@@ -37,36 +36,27 @@ def results(error=None):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Results of a study of numbers."""
-
     taken: list[int]
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class Notes:
-    """A study of numbers, and what was written of it."""
-
     def __init__(self):
         self.written = []
 
     def placed(self, table, task, part):
-        """All numbers so far."""
         return [*table, part]
 
     def results(self, table):
-        """What is to be written."""
         return Numbers(table)
 
     def progress(self, table):
-        """How many."""
         return f"{len(table)} of 3 tasks"
 
     def write(self, file, results):
-        """Leave a note instead."""
         self.written.append((results.attributes["status"], len(results.taken)))
 
     def stream(self, source):
-        """Stream that leaves its notes here."""
         return record_study(Path(), self.write, self, [], source, {})
 
 
@@ -100,7 +90,6 @@ def test_what_was_taken_is_written(error, status):
 
 
 def written(path, axes=("size", "run")):
-    """A small study in a file."""
     write_study(
         path,
         "comparison",
@@ -163,8 +152,6 @@ def test_study_goes_into_no_other_file(tmp_path):
 
 @dataclass(frozen=True, eq=False)
 class Squares(StudyResult):
-    """A study that describes its arrays."""
-
     kind = "squares"
     required = ("title",)
     derived = {"twice": Array(("number",))}
@@ -182,22 +169,18 @@ class Squares(StudyResult):
 
     @property
     def twice(self):
-        """Follows, and is a property."""
         return 2.0 * self.numbers
 
     @property
     def columns(self):
-        """A row a number."""
         return {"number": self.numbers, "square": self.squares}
 
     def parts(self):
-        """A table, facts and a line."""
         rows = list(zip(self.numbers.tolist(), self.squares.tolist(), strict=True))
         return [Rows(("n", "n^2"), rows, above="squares"), Rows((), [("seed", self.seed)]), "end"]
 
 
 def squares(places, **options):
-    """A small one."""
     done = np.array([[True, False], [True, True]])
     numbers = np.array([1, 3])
     return Squares(numbers, done, places, 7, {"title": "t"}, later=numbers * 1.0, **options)

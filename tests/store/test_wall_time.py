@@ -8,7 +8,6 @@ from meanfield.store.wall_time import PHASES, WallTime, seconds_by_phase
 
 @pytest.fixture
 def now(monkeypatch):
-    """A clock that stands until it is moved."""
     time = [100.0]
     monkeypatch.setattr(wall_time.clock, "perf_counter", lambda: time[0])
     return time

@@ -17,7 +17,6 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
 @pytest.fixture(scope="module")
 def diagram():
-    """Diagram with a saddle node."""
     return mf.bifurcation_diagram(PROBLEM)
 
 

@@ -18,14 +18,12 @@ BOTH = pytest.mark.parametrize("problem", [CIRCLE, SPHERE], ids=["circle", "sphe
 
 
 def counted(problem, runs=range(1), tokens=150, carrier="particles", tolerance=1e-6):
-    """Runs counted at one and two onset times."""
     options = EnsembleOptions((tokens,), runs=runs.stop, representation=carrier, seed=3)
     plan = ensemble_plan(problem, options, tolerance=tolerance)
     return plan.run(Runs(tokens, runs))
 
 
 def assert_equal(first, second):
-    """Equal to the bit, up to room for more clusters."""
     width = min(first.width, second.width)
     np.testing.assert_array_equal(first.counts, second.counts)
     np.testing.assert_array_equal(first.mass[..., :width], second.mass[..., :width])

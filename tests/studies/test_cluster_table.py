@@ -7,12 +7,10 @@ from meanfield.studies.ensemble_results import empty_table, put, table_of
 
 
 def found(*mass):
-    """Clusters of these masses, on the sphere, all at the pole."""
     return Clusters(np.array(mass), np.tile([0.0, 0.0, 1.0], (len(mass), 1)))
 
 
 def part():
-    """Two runs at two times, at most three clusters."""
     return table_of([[found(0.5, 0.4), found(1.0)], [found(), found(0.5, 0.3, 0.2)]], (3,))
 
 

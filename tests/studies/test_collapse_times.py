@@ -16,7 +16,6 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
 
 @pytest.fixture(scope="module")
 def made():
-    """Two tokens, and a few."""
     return mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7)
 
 

@@ -21,30 +21,25 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 
 
 def ensemble(problem=PROBLEM, runs=6, **options):
-    """A small one."""
     return mf.ensemble(problem, **{"tokens": (20, 60), "runs": runs} | options)
 
 
 def comparison(beta=5.0, runs=4, **options):
-    """A small one."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, LAW)
     options = {"until": 2.0, "save": 2, "tokens": (5, 20), "tolerance": 1e-6} | options
     return mf.convergence_study(problem, runs=runs, **options)
 
 
 def diagram(beta=5.0, runs=6, **options):
-    """A small one."""
     return mf.merging_diagram(6, 3, betas=[1.0, beta], times=[1.0, 2.0], runs=runs, **options)
 
 
 def numbers(study):
-    """All that was measured."""
     names = {mf.Ensemble: "counts mass centre", mf.MergingDiagram: "done sums squares"}
     return [getattr(study, n) for n in names.get(type(study), "distances widths").split()]
 
 
 def assert_same(first, second):
-    """Equal to the bit."""
     for one, other in zip(numbers(first), numbers(second), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -22,7 +22,6 @@ REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", strengt
 
 
 def small(problem=PROBLEM, until=2.0, **options):
-    """Study of a moment."""
     chosen = {"save": 3, "tokens": (10, 40), "runs": 3, "tolerance": 1e-6} | options
     return convergence_study(problem, until, **chosen)
 
@@ -278,7 +277,6 @@ SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 
 
 def perturbation(space, degree):
-    """A field of all degrees up to one."""
     variances = np.full(degree + 1, 1.0)
     variances[0] = 0.0
     return gaussian_fields(space, variances, 1, np.random.default_rng(5))[0]

@@ -12,12 +12,10 @@ from meanfield.studies.ensemble import run_tokens
 
 
 def problem(beta, manifold=None):
-    """Problem of the tests."""
     return mf.Problem(manifold or mf.Circle(), mf.exponential(beta), mf.USA)
 
 
 def counts(made, tokens, samples, seed=0, **given):
-    """Counts in the order of the samples."""
     blocks = corrected_counts(made, tokens, samples, seed, **given)
     parts = sorted(blocks, key=lambda block: block[0].start)
     return np.concatenate([part for _, part in parts]).tolist()

@@ -13,12 +13,10 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 
 
 def plan(tokens=(20, 60), runs=3):
-    """Small ensemble."""
     return ensemble_plan(PROBLEM, EnsembleOptions(tokens, runs), tolerance=1e-6)
 
 
 def assert_equal(first, second):
-    """Equal to the bit."""
     for name in ("times", "tokens", "onset_times", "counts", "mass", "centre", "predicted"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 

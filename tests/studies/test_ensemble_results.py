@@ -12,7 +12,6 @@ from meanfield.studies.ensemble_results import Ensemble
 
 
 def ensemble_of(counts):
-    """Ensemble with these counts and nothing else."""
     sizes, _, times = counts.shape
     nothing = np.full((*counts.shape, 1), np.nan)
     tokens = 100 * np.arange(1, sizes + 1)

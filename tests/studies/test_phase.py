@@ -35,7 +35,6 @@ MANIFOLDS = {2: mf.Circle(), 3: mf.Sphere()}
 
 
 def family(beta, flow=mf.USA):
-    """Exponential kernels on the circle."""
     return mf.Problem(mf.Circle(), mf.exponential(beta), flow)
 
 
@@ -263,7 +262,6 @@ def test_no_transition_on_the_branch_is_an_error():
 
 
 def same(first, second):
-    """Equal to the bit, facts and reports."""
     assert first.points == second.points
     names = ("manifold", "kernel", "normalized", "tricritical_beta")
     assert [getattr(first, n) for n in names] == [getattr(second, n) for n in names]

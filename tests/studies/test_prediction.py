@@ -16,12 +16,10 @@ SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 
 
 def problem(manifold, beta, flow=mf.USA):
-    """Problem with the exponential kernel."""
     return Problem(SPACES[manifold], mf.exponential(beta), flow)
 
 
 def linear(problem, tokens, samples=10, **options):
-    """Prediction by the linear law alone."""
     return predict_clusters(problem, tokens, samples=samples, corrected=False, **options)
 
 
@@ -29,7 +27,6 @@ NARROW = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(2
 
 
 def equal(count):
-    """Equal clusters at equal angles on the circle."""
     return Clusters(np.full(count, 1.0 / count), 2.0 * np.pi * np.arange(count) / count)
 
 

@@ -30,8 +30,6 @@ RNG = np.random.default_rng(0)
 
 @dataclass(frozen=True)
 class Softmax:
-    """Self-attention as the specification has it."""
-
     divergence: bool = True
 
     def field(self, seen: mf.Seen, x: FloatArray, time: float) -> mf.VectorField:
@@ -51,15 +49,11 @@ class Linear:
 
 
 class Turning:
-    """Rotation of angle sin t."""
-
     def field(self, seen: mf.Seen, x: FloatArray, time: float) -> FloatArray:
         return np.cos(time) * np.stack([-x[:, 1], x[:, 0]], axis=-1)
 
 
 class Returns:
-    """Term that returns anything."""
-
     def __init__(self, value: Any) -> None:
         self.value = value
 

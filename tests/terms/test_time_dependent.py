@@ -25,17 +25,14 @@ ANGLES = np.random.default_rng(0).uniform(0.0, 6.0, 9)
 
 
 def beta(t: float) -> float:
-    """An inverse temperature that grows."""
     return 2.0 + 20.0 * t
 
 
 def turn(t: float) -> FloatArray:
-    """A rotation that slows down, and a stretching."""
     return np.array([[0.0, -np.cos(t)], [np.cos(t), 0.3 * t]])
 
 
 def value(t: float) -> FloatArray:
-    """A value matrix that stops being a number."""
     return np.array([[1.0, 0.5 * t], [0.0, 1.0]])
 
 
@@ -214,7 +211,6 @@ save = 3
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    """A folder with a run file and its functions."""
     (tmp_path / "clock.py").write_text(FILE)
     return Folder(tmp_path, RUN)
 
@@ -309,7 +305,6 @@ def expected_moments(strength: Callable[[float], float], until: float) -> Comple
 
 
 def pulsed(strength: Callable[[float], float]) -> mf.Problem:
-    """SA at a strength that depends on time."""
     return mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("softmax", strength), PULSED)
 
 

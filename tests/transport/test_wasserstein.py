@@ -14,7 +14,6 @@ SPHERICAL = mf.Density(mf.Sphere(), np.array([1.0]))
 
 
 def polygon(corners: int) -> mf.Measure:
-    """Equal masses on a regular polygon."""
     return mf.Measure(mf.Circle(), 2.0 * np.pi * np.arange(corners) / corners)
 
 

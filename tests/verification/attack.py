@@ -44,7 +44,6 @@ class Attack:
     times: Array
 
     def __repr__(self) -> str:
-        """One line to find it again."""
         m = self.motion
         flow = ("SA" if m.normalized else "USA") + ("" if m.strength > 0 else " repulsive")
         return (
@@ -157,7 +156,6 @@ def _symmetric(rng: np.random.Generator, manifold: str) -> tuple[Any, ...]:
 
 
 def _touching(rng: np.random.Generator, manifold: str) -> tuple[Any, ...]:
-    """Densities whose least value is zero."""
     if manifold == "circle":
         k = int(rng.integers(1, 6))
         phase = rng.uniform(0, 2 * np.pi)
@@ -173,7 +171,6 @@ def _touching(rng: np.random.Generator, manifold: str) -> tuple[Any, ...]:
 
 
 def _sharp(rng: np.random.Generator, manifold: str) -> tuple[Any, ...]:
-    """One or two concentrated components, on the sphere about one axis."""
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
     parts = []

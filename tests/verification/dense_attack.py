@@ -49,7 +49,6 @@ def as_nodes(points: Points) -> Points:
 
 
 def mean(points: Points) -> Points:
-    """All that the linear kernel attends to."""
     return Points((points.mass @ points.y)[None], np.ones(1))
 
 

@@ -63,7 +63,6 @@ def velocity(x: Array, y: Array, masses: Array, heads: Heads, normalization: str
 def carried(
     y: Array, masses: Array, heads: Heads, normalization: str, time: float, tolerance: float = 1e-12
 ) -> Array:
-    """Weighted points (n, d) after a time, papers' for "none"."""
     of = core.Problem([core.attention(heads, normalization)])
     (moved,) = core.evolve([(np.inf, of)], core.Points(y, masses), [time], tolerance)
     return moved

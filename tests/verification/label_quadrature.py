@@ -41,13 +41,11 @@ def circle_points(angles: Array) -> Array:
 
 
 def sphere_points(theta: Array, phi: Array) -> Array:
-    """Unit vectors of colatitude and longitude."""
     s = np.sin(theta)
     return np.stack([s * np.cos(phi), s * np.sin(phi), np.cos(theta) + 0.0 * phi], axis=-1)
 
 
 def panels(edges: Sequence[float] | Array) -> tuple[Array, Array]:
-    """Composite Gauss-Legendre nodes and weights between edges."""
     node, weight = np.polynomial.legendre.leggauss(_GAUSS)
     left, right = np.asarray(edges[:-1])[:, None], np.asarray(edges[1:])[:, None]
     half = 0.5 * (right - left)
@@ -66,14 +64,12 @@ def graded(peaks: Sequence[float], widths: Sequence[float], low: float, high: fl
 
 
 def halved(edges: Array, times: int) -> Array:
-    """Edges with panels cut into halves."""
     for _ in range(times):
         edges = np.sort(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])]))
     return edges
 
 
 def light_dropped(labels: Labels) -> Labels:
-    """Labels without those that weigh nothing."""
     heavy = labels.mass > _WEIGHTLESS * labels.mass.max()
     return Labels(labels.points[heavy], labels.mass[heavy], labels.fold)
 
@@ -124,7 +120,6 @@ def circle_labels(law: tuple[Any, ...], level: int) -> Labels:
 
 
 def ring_labels(law: tuple[Any, ...], level: int) -> Labels:
-    """Colatitudes about the axis of an axisymmetric law."""
     if law[0] == "modes":
         theta, weights = panels(np.linspace(0, np.pi, 4 * 2**level + 1))
         density = at_modes(law[1], sphere_points(theta, 0 * theta), "sphere")
@@ -141,7 +136,6 @@ def ring_labels(law: tuple[Any, ...], level: int) -> Labels:
 
 
 def sphere_labels(law: tuple[Any, ...], level: int) -> Labels:
-    """Gauss-Legendre in the height times trapezoid in longitude, of one sector."""
     fold = math.gcd(*(mode[1] for mode in law[1])) if law[0] == "modes" else 1
     rings = round(18 * 2 ** (0.5 * level))
     count = math.ceil(2 * rings / fold)

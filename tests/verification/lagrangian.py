@@ -21,8 +21,6 @@ DEGREE = {"circle": 12, "sphere": 8}
 
 @dataclass(frozen=True)
 class Motion:
-    """What moves labels."""
-
     manifold: str
     beta: float
     normalized: bool

@@ -223,7 +223,6 @@ def _sources(folder: str) -> dict[str, str]:
 
 
 def _holding(folder: str, text: str) -> str:
-    """Where a text stands now."""
     files = [file for file, source in _sources(folder).items() if text.strip() in source]
     return f"it stands in {', '.join(files)}" if files else f"no file of {folder} holds it"
 

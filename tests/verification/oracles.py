@@ -44,6 +44,5 @@ def plain_field(
 def plain_velocity(
     targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float, flow: mf.Flow
 ) -> np.ndarray:
-    """Velocity of tokens at the targets, shaped like them."""
     partition, drift = plain_field(targets, points, mass, beta)
     return flow.strength * ((drift.T / partition).T if flow.normalized else drift)

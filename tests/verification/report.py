@@ -65,18 +65,15 @@ def share(line: dict[str, Any]) -> float:
 
 
 def checks(lines: Sequence[dict[str, Any]], section: str) -> list[Check]:
-    """Checks of a section by name."""
     named = reporting.by_name(lines, section)
     return [Check(what, len(cases), max(cases, key=share)) for what, cases in named]
 
 
 def number(value: float) -> str:
-    """Two digits."""
     return "0" if value == 0 else f"{value:.1e}" if value < 1e-3 else f"{value:.2g}"
 
 
 def row(check: Check) -> list[object]:
-    """Row of the table of a section."""
     worst, what = check.worst, reporting.heading(check.what)
     if worst["found"] is not None:
         what += f": {worst['found']:.4g}"
@@ -85,13 +82,11 @@ def row(check: Check) -> list[object]:
 
 
 def table(found: Sequence[Check]) -> str:
-    """Table of a section."""
     columns = {"Checked": "l", "Cases": "r", "Error": "r", "Tolerance": "r", "In `tests/`": "l"}
     return reporting.table(columns, map(row, found))
 
 
 def mutation_table(lines: Sequence[dict[str, Any]]) -> str:
-    """Deliberate mistakes and who saw them."""
     rows = [
         [line["what"], f"`{line['file']}`", f"`{line['by']}`" if line["caught"] else "**nobody**"]
         for line in lines

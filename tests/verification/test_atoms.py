@@ -30,13 +30,11 @@ def atoms(name: str, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rate(problem: mf.Problem, x: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-    """Velocity of tokens as a run takes it."""
     carrier = particles(problem, mf.Measure(problem.manifold, x, w))
     return carrier.rhs(0.0, x.ravel()).reshape(x.shape)
 
 
 def largest(vectors: np.ndarray) -> np.ndarray:
-    """Largest component of each."""
     return np.abs(vectors.reshape(len(vectors), -1)).max(axis=1)
 
 

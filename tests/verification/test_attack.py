@@ -67,7 +67,6 @@ def limits(given: Attack) -> dict[str, int]:
 
 
 def problem_of(given: Attack) -> mf.Problem:
-    """The same problem for the package."""
     name, *parts = given.law
     makers: dict[str, Callable[..., Any]] = {
         "modes": mf.perturbed_uniform,

@@ -34,7 +34,6 @@ COLLAPSED = {
 
 
 def near_uniform(beta: float, normalized: bool) -> mf.Problem:
-    """A problem from the six modes."""
     law = mf.perturbed_uniform(MODES)
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized), law)
 
@@ -42,7 +41,6 @@ def near_uniform(beta: float, normalized: bool) -> mf.Problem:
 def snapshots(
     problem: mf.Problem, times: list[float] | np.ndarray, tolerance: float
 ) -> Iterator[Snapshot]:
-    """Run as characteristics."""
     carrier = characteristics(problem, problem.initial_measure(), tolerance=tolerance)
     return trajectory(problem, carrier, times, tolerance=tolerance)
 
@@ -53,7 +51,6 @@ def moments(problem: mf.Problem, times: list[float] | np.ndarray, tolerance: flo
 
 
 def restored(problem: mf.Problem, snapshot: Snapshot) -> CharacteristicsRepresentation:
-    """Characteristics at the step before a snapshot."""
     here = snapshot.checkpoint
     return resumed_characteristics(problem, here.state, here.fixed, tolerance=1e-10)
 

@@ -19,7 +19,6 @@ TOLERANCE = 1e-4
 
 
 def on_circle(beta: float) -> mf.Problem:
-    """Problem without softmax."""
     return mf.Problem(CIRCLE, mf.exponential(beta), mf.USA)
 
 
@@ -84,7 +83,6 @@ def formation(beta: float, time: float, runs: int) -> Iterator[tuple[np.ndarray,
 
 
 def arcs(points: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Distance of each point from the nearest of the places."""
     return np.abs(np.angle(np.exp(1j * (points[:, None] - places)))).min(axis=1)
 
 

@@ -48,12 +48,10 @@ BUMP = mf.zonal(lambda s: np.exp(-8.0 * (s - 0.5) ** 2), beta=9.0, name="bump")
 
 
 def exponential(space: Manifold, beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Problem with the exponential kernel."""
     return mf.Problem(space, mf.exponential(float(beta)), flow)
 
 
 def run(problem: mf.Problem, runs: int, tokens: int = 1000) -> Ensemble:
-    """Ensemble of particle systems."""
     return mf.ensemble(problem, tokens=tokens, runs=runs, times=[2.0])
 
 
@@ -201,7 +199,6 @@ def test_lowest_spherical_harmonics_draw_by_draw(degree):
 
 
 def harmonics(degree: int, draws: int) -> np.ndarray:
-    """Random spherical harmonics of one degree."""
     variances = np.zeros(degree + 1)
     variances[degree] = 1.0
     return gaussian_fields(SPHERE, variances, draws, np.random.default_rng(degree))

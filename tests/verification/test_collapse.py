@@ -22,7 +22,6 @@ def similarities(measure: mf.Measure, direction: np.ndarray) -> np.ndarray:
 
 
 def spread(measure: mf.Measure) -> float:
-    """Root of the mean square distance from the mean point."""
     space, group = measure.manifold, np.zeros(len(measure.points), dtype=np.int64)
     centre = mean_points(space, measure.points, measure.mass, group, 1)[0]
     return math.sqrt(measure.mass @ space.distance(measure.points, centre) ** 2)

@@ -20,7 +20,6 @@ def on_circle(flow: str, beta: float = 5.0) -> mf.Problem:
 
 
 def end_time(flow: str, factor: float = 1.0) -> float:
-    """End in scaled time."""
     return factor * END[flow] / mf.growth_rates(on_circle(flow)).max()
 
 

@@ -29,7 +29,6 @@ LAWS = {
 
 
 def posed(name: str, beta: float, flow: mf.Flow = mf.USA, law: mf.Law | None = None) -> mf.Problem:
-    """Problem from a density without symmetry, unless a law is given."""
     return mf.Problem(SPACES[name], KERNELS["exponential"](beta), flow, law or LAWS[name])
 
 
@@ -101,7 +100,6 @@ def nodes(name: str, rings: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def values(name: str, coefficients: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Density at points, by NumPy and SciPy."""
     degree = SPACES[name].degree_of(coefficients)
     if name == "circle":
         waves, alone = np.exp(1j * np.outer(points, np.arange(degree + 1))), 0

@@ -21,8 +21,6 @@ STARTS = {
 
 
 def exact_cosine(n: int, beta: float, normalized: bool, end: float) -> float:
-    """Cosine gamma at the end, from the scalar equation."""
-
     def speed(_: float, gamma: np.ndarray) -> np.ndarray:
         both = 2 * (1 - gamma) * ((n - 1) * gamma + 1)
         if normalized:

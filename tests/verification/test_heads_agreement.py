@@ -38,7 +38,6 @@ def attending(
 
 
 def quadrature(problem: mf.Problem) -> tuple[np.ndarray, np.ndarray]:
-    """The initial density as weighted points."""
     points, weights = gauss_nodes(20)
     if problem.manifold.dimension == 1:
         points, weights = 2 * np.pi * np.arange(128) / 128, np.full(128, 1 / 128)

@@ -21,7 +21,6 @@ LAWS = {
 
 
 def still(space: mf.Circle | mf.Sphere, law: InitialLaw, **options: float) -> mf.Problem:
-    """Problem of a head without value."""
     of = mf.Attention([mf.Head(score=MATRICES[space.name][0], value=0.0)], beta=2.0, **options)
     return mf.Problem(space, of, initial=law)
 

@@ -52,7 +52,6 @@ def run(
 
 
 def means(measure: mf.Density | mf.Measure, functions: Callable) -> np.ndarray:
-    """Integrals of functions of unit vectors."""
     if isinstance(measure, mf.Density):
         grid = measure.manifold.grid(measure.max_degree + 4)
         points, masses = grid.points, grid.weights * measure.at(grid.points)
@@ -216,7 +215,6 @@ def test_single_token_and_tight_cluster(carrier, verified):
 
 
 def run_of(problem: mf.Problem, times: list[float], carrier: str) -> mf.Run:
-    """Run of the points that a problem has."""
     return mf.simulate(
         problem, times[-1], save=[0.0, *times], representation=carrier, tolerance=1e-12
     )

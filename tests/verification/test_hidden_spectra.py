@@ -22,8 +22,6 @@ SPHERE = mf.Sphere()
 
 
 class Held(DensityRepresentation):
-    """A density that keeps its degree, whatever is seen."""
-
     def adapt(self, time: float, state: np.ndarray) -> None:
         """Never."""
 

@@ -51,7 +51,6 @@ def carried_moments(beta: float, normalized: bool, times: np.ndarray, nodes: int
 
 
 def problem_of(beta: float, normalized: bool) -> mf.Problem:
-    """The same initial density for the package."""
     law = mf.perturbed_uniform(MODES)
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized), law)
 

@@ -9,7 +9,6 @@ from meanfield.observables.clusters import cluster_radius
 
 
 def first_merge(problem: mf.Problem, until: float, tolerance: float) -> float:
-    """Time at which the first two clusters meet."""
     run = mf.simulate(problem, until=until, save=2, tolerance=tolerance)
     return next(event.time for event in run.events if event.kind == "merge")
 

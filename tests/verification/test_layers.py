@@ -33,7 +33,6 @@ def cosines(run: mf.Run) -> np.ndarray:
 
 
 def of(placement: Placement, step: float) -> Layers:
-    """Layers as the closed forms have them here."""
     return Layers(step=step, placement=placement, alpha=0.5, tau=2.0, radius=1.5)
 
 

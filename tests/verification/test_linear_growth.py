@@ -30,7 +30,6 @@ PRINTED = {
 
 
 def harmonics(name: str, degree: int) -> int:
-    """How many of one degree there are."""
     return 2 if name == "circle" else 2 * degree + 1
 
 

@@ -20,7 +20,6 @@ TWELVE = 2 * np.pi * np.arange(12) / 12 + 0.05 * np.sin(5.0 * np.arange(12) ** 2
 
 @cache
 def run_of(angles: tuple, beta: float, flow: mf.Flow, end: float, tolerance=1e-10):
-    """Atoms at log-spaced times, four a decade."""
     law = mf.from_points(np.array(angles), name="atoms")
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow, law)
     times = np.geomspace(1e-3, end, 1 + 4 * int(math.log10(end) + 3))
@@ -34,7 +33,6 @@ def slow(*values):
 
 
 def merges(run) -> list:
-    """Events of clusters that met."""
     return [event for event in run.events if event.kind == "merge"]
 
 

@@ -70,7 +70,6 @@ def bessel(m: int, radius: np.ndarray, d: int) -> np.ndarray:
 
 
 def solution(time: float, x: np.ndarray) -> np.ndarray:
-    """The density f at points x, shape (n, d)."""
     d = x.shape[1]
     return np.sum([profile(bump, x @ bump.e, d) for bump in bumps(time, d)], axis=0)
 
@@ -129,7 +128,6 @@ def projected(request: pytest.FixtureRequest) -> tuple[str, np.ndarray, Projecti
 
 
 def posed(name: str, beta: float, flow: str, diffusivity: float) -> mf.Problem:
-    """Problem whose own initial law is not used."""
     normalized, strength = FLOWS[flow]
     return mf.Problem(
         SPACES[name], mf.exponential(beta), mf.Flow(normalized, strength, diffusivity)
@@ -137,7 +135,6 @@ def posed(name: str, beta: float, flow: str, diffusivity: float) -> mf.Problem:
 
 
 def held(problem: mf.Problem, state: np.ndarray) -> DensityRepresentation:
-    """Representation of a fixed degree, whatever its tail."""
     degree = problem.manifold.degree_of(state)
     return DensityRepresentation(problem, np.ascontiguousarray(state), 1.0, degree)
 

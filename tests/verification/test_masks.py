@@ -12,13 +12,11 @@ HEAD = mf.Head(score=B3, value=V3)
 
 
 def causal(space, head=HEAD, beta=3.0, law=None, **options) -> mf.Problem:
-    """Problem of tokens that see those before them."""
     of = mf.Attention([head], beta=beta, mask="causal", **options)
     return mf.Problem(space, of, initial=mf.uniform() if law is None else law)
 
 
 def at(problem: mf.Problem, until: float) -> np.ndarray:
-    """Tokens at a time."""
     run = mf.simulate(problem, until=until, save=2, tolerance=1e-12)
     return run.measures[-1].points
 

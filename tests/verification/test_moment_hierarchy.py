@@ -51,7 +51,6 @@ def random_density(seed: int) -> np.ndarray:
 
 
 def relative(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Errors relative to the largest number."""
     return (found - expected) / np.abs(expected).max()
 
 

@@ -29,7 +29,6 @@ BUMPS = {
 def posed(
     name: str, beta: float, flow: str, diffusivity: float, law: mf.Law | None = None
 ) -> mf.Problem:
-    """Problem with noise, from the bumps unless a law is given."""
     normalized, strength = FLOWS[flow]
     noisy = mf.Flow(normalized, strength, diffusivity)
     start = BUMPS[name] if law is None else law
@@ -37,7 +36,6 @@ def posed(
 
 
 def snapshots(problem: mf.Problem, times: list[float], tolerance: float = 1e-12) -> list:
-    """Snapshots of a density, without observables."""
     carrier = represent(problem, Options("density", tolerance=tolerance))
     return list(trajectory(problem, carrier, times, tolerance=tolerance))
 

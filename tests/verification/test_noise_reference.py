@@ -70,13 +70,11 @@ def fourier_code(
 
 
 def run(problem: mf.Problem, times: list[float], tolerance: float) -> list:
-    """Snapshots of a density, without observables."""
     carrier = represent(problem, Options("density", tolerance=tolerance))
     return list(trajectory(problem, carrier, times, tolerance=tolerance))
 
 
 def posed(beta: float, flow: str, diffusivity: float) -> mf.Problem:
-    """From the asymmetric density."""
     normalized, strength = FLOWS[flow]
     noisy = mf.Flow(normalized, strength, diffusivity)
     return mf.Problem(CIRCLE, KERNELS["exponential"](beta), noisy, mf.from_density(ASYMMETRIC))
@@ -136,7 +134,6 @@ def test_free_energy_falls_by_its_dissipation(beta, flow, diffusivity, verified)
 
 
 def ordered(beta: float, normalized: bool, share: float, law: mf.Law | None = None) -> mf.Problem:
-    """Problem at a share of its critical diffusivity."""
     bare = mf.Problem(CIRCLE, KERNELS["exponential"](beta), mf.Flow(normalized))
     flow = mf.Flow(normalized, 1.0, share * mf.critical_diffusivity(bare))
     return mf.Problem(CIRCLE, bare.kernel, flow, law or mf.uniform())

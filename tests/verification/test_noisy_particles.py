@@ -18,7 +18,6 @@ MANIFOLDS = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 
 
 def posed(name: str, beta: float, flow: mf.Flow) -> mf.Problem:
-    """Problem from an asymmetric law."""
     return mf.Problem(MANIFOLDS[name], KERNELS["exponential"](beta), flow, LAWS[name])
 
 

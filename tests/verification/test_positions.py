@@ -55,7 +55,6 @@ def tokens(n: int, d: int) -> np.ndarray:
 
 
 def final(attention: mf.Attention, x: np.ndarray, until: float = 1.0) -> np.ndarray:
-    """Tokens at a time, as vectors."""
     space = mf.Circle() if x.shape[1] == 2 else mf.Sphere(x.shape[1])
     points = np.arctan2(x[:, 1], x[:, 0]) if x.shape[1] == 2 else x
     problem = mf.Problem(space, attention, initial=mf.from_points(points))
@@ -72,7 +71,6 @@ def by_hand(
     scale: float,
     sink: float,
 ) -> np.ndarray:
-    """Output by loops over pairs of weights w."""
     output = np.zeros_like(x)
     for i, at in enumerate(x):
         row = sum(w[i, j] * masses[j] for j in range(len(x)))
@@ -214,7 +212,6 @@ def test_no_bias_is_too_large():
 
 
 def rows_of(attention: mf.Attention, x: np.ndarray) -> np.ndarray:
-    """Attention matrix of tokens on a sphere."""
     problem = mf.Problem(mf.Sphere(x.shape[1]), attention, initial=mf.from_points(x))
     return mf.attention_matrix(problem, problem.initial_measure())[0]
 
@@ -406,7 +403,6 @@ def test_profiles_under_causal_biases_grow_at_their_rates():
 
 
 def twist(s: float) -> mf.Law:
-    """Law of label s on the circle, without symmetry."""
     c = [1.0, 0.15 * np.exp(-1.5j * s), -0.1j * s, 0.05 * np.exp(0.5j)]
     return mf.from_density(np.array(c))
 
@@ -515,7 +511,6 @@ CIRCLE = {
 
 
 def labelled(space, law, labels: int, until: float, **options) -> mf.Run:
-    """Run of labelled densities."""
     attention = mf.Attention(options.pop("heads", [mf.Head()]), **options)
     problem = mf.Problem(space, attention, initial=mf.from_labels(law))
     run = mf.simulate(problem, until=until, save=2, labels=labels, tolerance=1e-12)
@@ -646,7 +641,6 @@ def test_labels_reach_their_limit(name):
 
 
 def varied(s: float) -> mf.Law:
-    """Law of label s that few labels do not resolve."""
     c = [1.0, 0.2 * np.exp(-6j * s), -0.1j * s / (1 + 4 * (s - 0.4) ** 2), 0.05 * np.exp(9j * s)]
     return mf.from_density(np.array(c))
 
@@ -1321,7 +1315,6 @@ def test_run_files_refuse_masks_in_one_line(tmp_path, override, message):
 
 
 def rotary(space=None, heads=None, length=3.0, **options) -> mf.Problem:
-    """Problem with a rotary embedding, on the circle by default."""
     of = mf.Attention(heads or [mf.Head()], beta=2.0, rotary=mf.Rotary(length))
     return mf.Problem(space or mf.Circle(), of, **options)
 
@@ -1388,7 +1381,6 @@ def test_later_stages_have_the_same_labels(second, message):
 
 
 def masked(mask, space=None, **options) -> mf.Problem:
-    """Problem with a mask, on the circle by default."""
     return mf.Problem(space or mf.Circle(), mf.Attention(beta=2.0, mask=mask), **options)
 
 

@@ -32,8 +32,6 @@ def increments(seed: int, steps: int, time: float, d: int, blocks: int) -> np.nd
 
 @pytest.fixture
 def on_path(monkeypatch):
-    """Random values of one head whose increments are given."""
-
     def make(given: np.ndarray, **options) -> RandomValues:
         path = np.concatenate([np.zeros_like(given[:1]), np.cumsum(given, axis=0)])
         monkeypatch.setattr(RandomValues, "paths", lambda values, d: path[:, None])
@@ -43,12 +41,10 @@ def on_path(monkeypatch):
 
 
 def table(text: str) -> np.ndarray:
-    """Rows of numbers with bars between them."""
     return np.array([[float(each) for each in row.split()] for row in text.split("|")])
 
 
 def final(problem: mf.Problem, until: float, **options) -> np.ndarray:
-    """Tokens at a time, as vectors."""
     run = mf.simulate(problem, until, save=2, tolerance=1e-12, **options)
     return problem.manifold.vectors(run.measures[-1].points)
 
@@ -253,7 +249,6 @@ def test_cross_ratio_is_kept_without_scores(on_path):
 
 
 def ring(interpretation: str) -> mf.Problem:
-    """A density of the circle under noise."""
     values = mf.RandomValues([HEAD], 1.5, interpretation, depth=0.5, step=1 / 32, seed=8)
     return mf.Problem(mf.Circle(), values, initial=RHO2)
 
@@ -386,11 +381,9 @@ class Turn:
     is_steady = True
 
     def field(self, seen, x, time):
-        """Rotation about an axis, which stops."""
         return (time < 0.25) * x @ np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 0]])
 
     def vectors(self):
-        """Something else."""
         raise AssertionError
 
 

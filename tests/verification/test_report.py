@@ -15,7 +15,6 @@ HERE = Path(__file__).parent
 
 
 def script(name: str) -> ModuleType:
-    """A script of this folder as a module."""
     spec = importlib.util.spec_from_file_location(f"verification_{name}", HERE / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,7 +35,6 @@ def line(error: float, **changes: Any) -> dict[str, Any]:
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
-    """Lines of a file of records."""
     return [json.loads(text) for text in file.read_text().splitlines()]
 
 

@@ -50,12 +50,10 @@ def by_hand(heads: list, x: np.ndarray, sink: float, back: float | None = None) 
 
 
 def points(x: np.ndarray) -> np.ndarray:
-    """Points as their space stores them."""
     return np.arctan2(x[:, 1], x[:, 0]) if x.shape[1] == 2 else x
 
 
 def final(attention: mf.Attention, x: np.ndarray, until: float = 1.0) -> np.ndarray:
-    """Tokens at a time, as vectors."""
     space = mf.Circle() if x.shape[1] == 2 else mf.Sphere(x.shape[1])
     problem = mf.Problem(space, attention, initial=mf.from_points(points(x)))
     run = mf.simulate(problem, until=until, save=2, tolerance=1e-12)

@@ -14,7 +14,6 @@ LAW = mf.from_points(TOKENS_3, MASSES_3)
 
 
 def ends(problem: mf.Problem, until: float) -> np.ndarray:
-    """Where tokens are at the end."""
     return mf.simulate(problem, until=until, save=2, tolerance=1e-12).measures[-1].points
 
 

@@ -37,7 +37,6 @@ PROBLEMS = 300
 
 
 def heads(rng: Any) -> Case:
-    """Tokens under heads, a drift, a feed-forward layer."""
     d, n = int(rng.choice([2, 3, 5, 9])), int(rng.integers(1, 40))
     how = str(rng.choice(["none", "softmax", "sinkhorn"], p=[0.4, 0.5, 0.1]))
     start, pairs = random_tokens(rng, d, n), random_heads(rng, d)
@@ -59,7 +58,6 @@ def heads(rng: Any) -> Case:
 
 
 def head_density(rng: Any) -> Case:
-    """A density on the circle under heads."""
     law, density = circle_law(rng)
     pairs, how = random_heads(rng, 2), str(rng.choice(["none", "softmax"]))
     carrier = str(rng.choice(["density", "characteristics", "auto"]))
@@ -71,7 +69,6 @@ def head_density(rng: Any) -> Case:
 
 
 def masks(rng: Any) -> Case:
-    """Tokens in their order."""
     d, n = int(rng.choice([2, 3, 6])), int(rng.integers(2, 40))
     start, pairs = random_tokens(rng, d, n, equal=True), random_heads(rng, d)
     rate = None if rng.random() < 0.5 else float(rng.uniform(0.5, 50.0))
@@ -87,7 +84,6 @@ def masks(rng: Any) -> Case:
 
 
 def mask_density(rng: Any) -> Case:
-    """Densities over positions."""
     law, density = circle_law(rng)
     beta = random_beta(rng, most=4.0)
     rate = 0.0 if rng.random() < 0.5 else float(rng.uniform(0.5, 10.0))

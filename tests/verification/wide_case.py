@@ -34,7 +34,6 @@ class Case:
     count: Callable[[], int | None] = lambda: None
 
     def expected(self) -> tuple[list[Array], list[float]]:
-        """Summaries at the times, and the growth of disturbances until each."""
         exact, moved = self.truth(1e-13, 0.0), self.truth(1e-11, _SHIFT)
         grown = [max(1.0, _apart(a, b) / _SHIFT) for a, b in zip(exact, moved, strict=True)]
         return exact, list(np.maximum.accumulate(grown))
@@ -52,7 +51,6 @@ def summary(x: Array, mass: Array, axial: bool = False) -> Array:
 
 
 def of_measure(measure: Any, axial: bool) -> Array:
-    """The same of a measure of the package."""
     space = measure.manifold
     if isinstance(measure, mf.Density):
         grid = space.grid(max(measure.max_degree, 8))
@@ -92,7 +90,6 @@ def sphere_of(d: int) -> Any:
 
 
 def law_of(space: Any, start: Points) -> Any:
-    """Law of the package that is these points."""
     weights = None if np.ptp(start.mass) == 0.0 else start.mass
     return mf.from_points(space.points_of(start.y), weights)
 
@@ -111,7 +108,6 @@ def random_heads(rng: Any, d: int) -> list[tuple[Array, Array]]:
 
 
 def attention_of(pairs: list[tuple[Array, Array]], how: str, **options: Any) -> mf.Attention:
-    """The same heads for the package."""
     return mf.Attention([mf.Head(score=b, value=v) for b, v in pairs], how, beta=1.0, **options)
 
 
@@ -126,13 +122,11 @@ def identity_head(beta: float, d: int) -> list[tuple[Array, Array]]:
 
 
 def kernel_of(beta: float, d: int, flow: mf.Flow, scale: float) -> Problem:
-    """Problem of this kernel and flow."""
     pairs = [(b, flow.strength * v) for b, v in identity_head(beta, d)]
     return Problem([attention(pairs, "softmax" if flow.normalized else "none", scale)])
 
 
 def random_beta(rng: Any, least: float = 0.3, most: float = 12.0) -> float:
-    """Beta between two bounds, to three digits."""
     return round(float(np.exp(rng.uniform(np.log(least), np.log(most)))), 3)
 
 
@@ -142,7 +136,6 @@ def random_tolerance(rng: Any) -> float:
 
 
 def circle_law(rng: Any) -> tuple[Any, Callable[[Array], Array]]:
-    """A law of three modes and its density."""
     a, b = rng.normal(size=(2, 3))
     size = rng.uniform(0.1, 0.8) / np.abs([a, b]).sum()
     modes = [[k, float(size * a[k - 1]), float(size * b[k - 1])] for k in (1, 2, 3)]
@@ -152,7 +145,6 @@ def circle_law(rng: Any) -> tuple[Any, Callable[[Array], Array]]:
 
 
 def circle_nodes(density: Callable[[Array], Array], count: int) -> Points:
-    """Equidistant nodes of a density on the circle."""
     angles = 2 * np.pi * np.arange(count) / count
     return Points(np.column_stack([np.cos(angles), np.sin(angles)]), density(angles) / count)
 

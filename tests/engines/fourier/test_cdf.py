@@ -21,7 +21,6 @@ def rough_coefficients(degree: int, seed: int = 0) -> np.ndarray:
 
 
 def series(coefficients: np.ndarray, theta: float) -> tuple[float, float]:
-    """Cumulative distribution and density at one angle, summed term by term."""
     k = np.arange(1, len(coefficients))
     terms = coefficients[1:] * np.exp(1j * k * theta)
     distribution = theta / (2.0 * np.pi) + np.sum(terms / (1j * k)).real / np.pi

@@ -26,7 +26,6 @@ def product(first: np.ndarray, second: np.ndarray, degree: int) -> np.ndarray:
 
 
 def slope(potential: np.ndarray) -> np.ndarray:
-    """Coefficients of the derivative."""
     return 1j * np.arange(len(potential)) * potential
 
 
@@ -62,7 +61,6 @@ def test_advection_is_the_exact_product(degree, reach):
 
 
 def two_bumps(beta, concentrations, degree):
-    """A density and its field under softmax."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
     first, second = concentrations
     law = mf.mixture([(0.6, 0.3, first), (0.4, 2.0, second)]).build(mf.Circle())

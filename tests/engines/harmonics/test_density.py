@@ -16,7 +16,6 @@ SPHERE = Sphere()
 
 
 def largest(array: np.ndarray) -> float:
-    """Largest modulus."""
     return float(np.abs(array).max())
 
 

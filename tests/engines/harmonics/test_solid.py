@@ -18,7 +18,6 @@ COUNT = 6
 
 
 def near(centre: list[float], distance: float) -> np.ndarray:
-    """Unit vectors at this distance from a direction."""
     normals = np.random.default_rng(0).normal(size=(COUNT, 3))
     return Sphere().retract(np.array(centre) + distance * normals)[0]
 

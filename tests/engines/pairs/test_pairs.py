@@ -29,13 +29,11 @@ class Sums:
 
 
 def random_vectors(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Directions."""
     vectors = rng.normal(size=(n, 3))
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def on_meridian(angles: np.ndarray) -> np.ndarray:
-    """Unit vectors at colatitudes."""
     return np.column_stack([np.sin(angles), np.zeros(len(angles)), np.cos(angles)])
 
 
@@ -78,7 +76,6 @@ def exact(points, weights, beta, normalized, targets):  # type: ignore[no-untype
 
 
 def lengths(velocity: np.ndarray) -> np.ndarray:
-    """Speed of each token."""
     return np.linalg.norm(velocity.reshape(len(velocity), -1), axis=1)
 
 

@@ -29,7 +29,6 @@ def exact(order: int, z: float) -> mpmath.mpf:
 
 
 def worst(order: int, arguments: np.ndarray, values: np.ndarray) -> float:
-    """Largest relative error."""
     exacts = [exact(order, float(z)) for z in arguments]
     return max(
         float(abs((mpmath.mpf(value) - e) / e)) for value, e in zip(values, exacts, strict=True)

@@ -22,13 +22,11 @@ def critical_angles(field: np.ndarray) -> np.ndarray:
 
 
 def curvature(field: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """Second derivative."""
     k = np.arange(len(field))
     return -2.0 * (np.exp(1j * np.outer(angles, k)) @ (k**2 * field)).real
 
 
 def random_fields(degree: int, count: int, seed: int = 0) -> np.ndarray:
-    """Fields of equal variances."""
     variances = np.append(0.0, np.ones(degree))
     return gaussian_fields(variances, count, np.random.default_rng(seed))
 

@@ -18,7 +18,6 @@ def uneven() -> Panels:
 
 
 def smooth(theta: np.ndarray) -> np.ndarray:
-    """Two functions that panels of that length resolve to rounding."""
     return np.stack([theta + 0.3 * np.sin(theta), np.cos(theta)], axis=1)
 
 

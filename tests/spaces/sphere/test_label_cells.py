@@ -13,12 +13,10 @@ SPHERE = Sphere()
 
 
 def flags(cells: SphereCells, share: float, seed: int) -> np.ndarray:
-    """Random directions to split, some cells along both."""
     return np.random.default_rng(seed).random((len(cells.bounds), 2)) < share
 
 
 def irregular(seed: int = 1) -> SphereCells:
-    """Cells of many shapes."""
     cells = tiling(np.pi / 4)
     for generation in range(4):
         cells, _ = cells.split(flags(cells, 0.3, seed + generation))

@@ -15,25 +15,21 @@ SPHERE = mf.Sphere()
 
 
 def pure(degree: int, count: int, seed: int = 0) -> np.ndarray:
-    """Fields of one degree."""
     variances = np.zeros(degree + 1)
     variances[degree] = 1.0
     return gaussian_fields(variances, count, np.random.default_rng(seed))
 
 
 def mixed(degree: int, count: int, seed: int = 0) -> np.ndarray:
-    """Fields of equal variances."""
     variances = np.append(0.0, np.ones(degree))
     return gaussian_fields(variances, count, np.random.default_rng(seed))
 
 
 def packed(field: np.ndarray, degree: int) -> tuple:
-    """As kernels take a field."""
     return field.real.copy(), field.imag.copy(), degree, *recurrence(degree)
 
 
 def frame(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors along theta and phi."""
     x, y, z = points.T
     s = np.hypot(x, y)
     one = np.stack([z * x / s, z * y / s, -s], axis=1)

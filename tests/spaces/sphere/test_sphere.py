@@ -16,7 +16,6 @@ SPHERE = Sphere()
 
 
 def random_field(degree: int, seed: int = 0) -> np.ndarray:
-    """Coefficients of a real field."""
     rng = np.random.default_rng(seed)
     count = packing.count_of(degree)
     found = (rng.normal(size=count) + 1j * rng.normal(size=count)) / np.sqrt(count)
@@ -25,7 +24,6 @@ def random_field(degree: int, seed: int = 0) -> np.ndarray:
 
 
 def density(degree: int = 3) -> np.ndarray:
-    """Coefficients of a density."""
     found = 0.1 * random_field(degree)
     found[0] = 1.0
     return found

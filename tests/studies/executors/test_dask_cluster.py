@@ -35,7 +35,6 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 
 
 def study(executor=None, problem=PROBLEM):
-    """Twenty-four systems, of some hundredths of a second each."""
     return convergence_study(
         problem, 6.0, save=4, tokens=(50, 400, 2000), runs=8, executor=executor
     )

@@ -24,7 +24,6 @@ def square(number):
 
 @pytest.fixture(params=["here", "threads", "processes", "workers"])
 def executor(request):
-    """Each kind of executor."""
     if request.param == "here":
         yield None
     elif request.param == "threads":

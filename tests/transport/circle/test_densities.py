@@ -31,7 +31,6 @@ def von_mises(concentration: float, mean: float, max_degree: int | None = None) 
 
 
 def mixture(*components: tuple[float, float, float]) -> np.ndarray:
-    """Coefficients of a mixture of (weight, concentration, mean)."""
     degree = max(int(10 * np.sqrt(c) + 20) for _, c, _ in components)
     return sum(w * von_mises(c, mean, degree) for w, c, mean in components)
 
@@ -45,7 +44,6 @@ def distribution(coefficients: np.ndarray, theta: np.ndarray | float) -> np.ndar
 
 
 def value(coefficients: np.ndarray, theta: np.ndarray | float) -> np.ndarray:
-    """Density at theta."""
     k = np.arange(1, len(coefficients))
     return 1.0 + 2.0 * (np.exp(1j * np.asarray(theta)[..., None] * k) @ coefficients[1:]).real
 

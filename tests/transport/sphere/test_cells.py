@@ -19,7 +19,6 @@ SPHERE = mf.Sphere()
 
 
 def points(count: int) -> np.ndarray:
-    """Uniform random points."""
     return SPHERE.random_points(count, np.random.default_rng(count))
 
 

@@ -14,12 +14,10 @@ SINGLE = (np.array([0.0]), np.array([1.0]))
 
 
 def on_equator(angles: np.ndarray) -> np.ndarray:
-    """Unit vectors."""
     return np.stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))], axis=1)
 
 
 def cell(angles: np.ndarray, weights: np.ndarray) -> Cells:
-    """All masses in one cell."""
     points = on_equator(angles)
     barycentre = weights @ points
     reach = np.linalg.norm(points - barycentre, axis=1).max() if len(points) > 1 else 0.0
@@ -28,7 +26,6 @@ def cell(angles: np.ndarray, weights: np.ndarray) -> Cells:
 
 
 def only_pair() -> Plan:
-    """All mass of the one cell to the other."""
     names = {name: np.zeros(1) for name in Plan._fields}
     index = np.zeros(1, dtype=np.int64)
     return Plan(**(names | {"source": index, "sink": index, "flow": np.array([2**20])}))

@@ -17,7 +17,6 @@ CASES = [(geodesic, p) for geodesic in (True, False) for p in (1, 2)]
 
 
 def cells(count: int, level: int, seed: int):
-    """Cells of several random points."""
     points = SPHERE.random_points(count, np.random.default_rng(seed))
     tokens = cells_of(points, integer_masses(np.full(count, 1 / count)))
     return grouped(tokens, level_starts(tokens, level))
@@ -28,7 +27,6 @@ LEVELS = [(12, 3), *(pytest.param(pair, marks=pytest.mark.slow) for pair in [(3,
 
 
 def smooth(points: np.ndarray) -> np.ndarray:
-    """Duals that vary over the sphere, and jump a little."""
     noise = np.random.default_rng(0).normal(size=len(points))
     return 0.4 * points[:, 0] - 0.3 * points[:, 1] * points[:, 2] + 0.01 * noise
 

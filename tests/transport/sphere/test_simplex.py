@@ -30,7 +30,6 @@ def plan_of(cost: np.ndarray, supply: np.ndarray, demand: np.ndarray):
 
 
 def instance(seed: int):
-    """Random costs with ties, masses with ties."""
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 30, 2)
     cost = rng.integers(0, 20, (n, m)) / 8.0 if seed % 2 else rng.random((n, m))

@@ -21,13 +21,11 @@ KINDS = ["uniform", "shifted", "clusters", "weighted", "duplicates", "cap"]
 
 
 def distance(x: np.ndarray, y: np.ndarray, cost: str) -> np.ndarray:
-    """All distances, without the cancellation of arccos."""
     chord = np.linalg.norm(x[:, None] - y[None], axis=2)
     return chord if cost == "chordal" else 2.0 * np.arcsin(np.minimum(0.5 * chord, 1.0))
 
 
 def random_measure(kind: str, count: int, rng: np.random.Generator) -> Measure:
-    """One of several situations."""
     points = rng.normal(size=(count, 3))
     weights = None
     if kind == "shifted":
@@ -101,7 +99,6 @@ def test_distance_of_points_equals_the_linear_programme(p, cost):
 
 
 def check_brackets(cases: range, count: int) -> None:
-    """Brackets of the scalable route, stopped early, against the exact distance."""
     for case in cases:
         rng = np.random.default_rng(case)
         p, cost = 1 + case % 2, ("geodesic", "chordal")[case // 2 % 2]

@@ -26,7 +26,6 @@ NEAR_UNIFORM = [
 
 
 def problem_of(beta: float, flow: mf.Flow, modes: list = MODES) -> mf.Problem:
-    """A problem from some modes."""
     return mf.Problem(SPHERE, mf.exponential(beta), flow, mf.perturbed_uniform(modes))
 
 
@@ -44,7 +43,6 @@ def low_moments(snapshots: list[Snapshot]) -> np.ndarray:
 
 
 def dense(problem: mf.Problem, times: list[float], max_degree: int) -> list[Snapshot]:
-    """Snapshots as a density, an independent method."""
     carrier = density(problem, problem.initial_measure(), tolerance=1e-12, max_degree=max_degree)
     return list(trajectory(problem, carrier, times, tolerance=1e-12))
 

@@ -44,7 +44,6 @@ SPECTRA: dict[str, Callable[[float], list[float]]] = {
 
 
 def vertices(name: str) -> np.ndarray:
-    """Unit vectors of a polytope."""
     return SPHERE.check_points(np.array(POINTS[name], dtype=float))
 
 
@@ -71,13 +70,11 @@ def jacobian(velocity: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -
 
 
 def rates(name: str, beta: float, flow: mf.Flow) -> ClusterRates:
-    """Rates of a polytope, in scaled time."""
     problem = mf.Problem(SPHERE, mf.exponential(beta), flow)
     return cluster_rates(problem, mf.Measure(SPHERE, vertices(name)))
 
 
 def spectra(name: str, beta: float) -> list[tuple[mf.Flow, np.ndarray]]:
-    """Closed forms for both flows, largest first, in scaled time."""
     points = vertices(name)
     expected = np.sort(SPECTRA[name](beta))[::-1] * np.exp(-abs(beta))
     partition = np.exp(beta * (points @ points[0])).mean() * np.exp(-abs(beta))

@@ -22,7 +22,6 @@ BUMPS = [(0.5, [0.3, 0.2, 0.9], 1.0), (0.3, [-0.5, 0.8, 0.1], 2.0), (0.2, [0.1, 
 
 
 def ends(beta: float, flow: str, law: mf.Law, tolerance: float) -> list:
-    """Snapshots at the start and after an e-fold."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow], law)
     until = 1.0 / np.abs(mf.growth_rates(problem)).max()
     carrier = represent(problem, Options(tolerance=tolerance))
@@ -30,7 +29,6 @@ def ends(beta: float, flow: str, law: mf.Law, tolerance: float) -> list:
 
 
 def bumps(move: np.ndarray) -> mf.Law:
-    """The mixture with its means moved."""
     return mf.mixture([(w, move @ mean, kappa) for w, mean, kappa in BUMPS])
 
 

@@ -22,7 +22,6 @@ def poisson(radius: float, axis: np.ndarray, degree: int) -> np.ndarray:
 
 
 def problem_from(start: float, axis: np.ndarray, flow: mf.Flow) -> mf.Problem:
-    """Linear kernel, degrees cut where they are below rounding."""
     law = mf.from_density(poisson(start, axis, int(-40 / np.log(start))))
     return mf.Problem(SPHERE, mf.linear(), flow, law)
 

@@ -69,7 +69,6 @@ def carried_moments(beta: float, normalized: bool, times: np.ndarray, nodes: int
 
 
 def problem_of(beta: float, normalized: bool) -> mf.Problem:
-    """The same initial density for the package, about a generic axis."""
     turned = harmonics(AXIS[None], 5)[0].conj()
     coefficients = SPHERE.convolve(PROFILE / (2 * np.arange(6) + 1), turned)
     coefficients[0] = 1.0
@@ -111,7 +110,6 @@ def test_carried_quadrature_has_converged(normalized, beta, end):
 
 
 def slow(*values):
-    """Further into the collapse."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 

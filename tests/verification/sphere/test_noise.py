@@ -67,30 +67,25 @@ def legendre_code(
 
 
 def bumps(components: list, move: np.ndarray) -> mf.Law:
-    """Mixture of von Mises-Fisher densities with its means moved."""
     return mf.mixture([(mass, move @ mean, kappa) for mass, mean, kappa in components])
 
 
 def about(axis: np.ndarray) -> mf.Law:
-    """The two bumps along an axis."""
     return mf.mixture([(mass, side * axis, kappa) for mass, side, kappa in TWO])
 
 
 def run(problem: mf.Problem, times: list[float], tolerance: float) -> list:
-    """Snapshots of a density, without observables."""
     carrier = represent(problem, Options("density", tolerance=tolerance))
     return list(trajectory(problem, carrier, times, tolerance=tolerance))
 
 
 def posed(beta: float, flow: str, diffusivity: float, law: mf.Law) -> mf.Problem:
-    """Problem with noise."""
     normalized, strength = FLOWS[flow]
     noisy = mf.Flow(normalized, strength, diffusivity)
     return mf.Problem(SPHERE, KERNELS["exponential"](beta), noisy, law)
 
 
 def axial() -> np.ndarray:
-    """Legendre coefficients of the two bumps, by quadrature."""
     t, weights = np.polynomial.legendre.leggauss(60)
     shapes = [m * k / np.sinh(k) * np.exp(side * k * t) for m, side, k in TWO]
     return 0.5 * legendre(t)[0] @ (weights * sum(shapes))

@@ -20,7 +20,6 @@ END = {"USA": 12.0, "SA": 4.0}
 
 
 def tokens(flow: str, count: int = 12, beta: float = 3.0) -> ParticleRepresentation:
-    """A dozen tokens, one of them at a pole."""
     points = SPHERE.random_points(count, np.random.default_rng(7))
     points[0] = [0.0, 0.0, 1.0]
     problem = mf.Problem(SPHERE, mf.exponential(beta), FLOWS[flow], mf.from_points(points))
@@ -39,7 +38,6 @@ def after_fixed_steps(flow: str, method: str, count: int, scale: float = 1.0) ->
 
 
 def direction(vectors: np.ndarray) -> np.ndarray:
-    """Vectors over their lengths."""
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
