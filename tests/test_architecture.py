@@ -131,6 +131,7 @@ def circles(graph: Graph) -> list[str]:
             return found
 
 
+@pytest.mark.slow
 def test_imports_point_downwards_without_circles():
     """An import from a higher floor, or in a circle, would let data flow back."""
     graph = imports({module(path): path.read_text(encoding="utf-8") for path in FILES})
@@ -138,6 +139,7 @@ def test_imports_point_downwards_without_circles():
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_the_core_imports_no_wing():
     """A wing could not be removed."""
     core = {
@@ -283,6 +285,7 @@ def test_names_are_not_modules():
     assert "meanfield" in loaded(code)
 
 
+@pytest.mark.slow
 def test_all_names_load_nothing_heavy():
     """The first line of a script would wait for what only some functions need."""
     heavy = (

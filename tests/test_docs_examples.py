@@ -56,6 +56,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "whole"), CASES)
 def test_examples_of_a_page_give_what_it_shows(name, whole, tmp_path, monkeypatch):
     """A reader who repeats the page would see something else."""
@@ -137,6 +138,7 @@ def same_word(expected: str, got: str) -> bool:
     return abs(a - b) <= 1e-4 * abs(a) + 1e-9
 
 
+@pytest.mark.slow
 def test_first_example_of_the_readme_prints_its_answer(capsys):
     """The first thing that a reader tries would answer something else, or not at all."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from meanfield.labels import frequency_labels, positions
 from meanfield.terms.masks import NamedMask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [48, 300])
 @pytest.mark.parametrize("rate", [0.0, 5.0, 200.0, 1e6])
 def test_positions_see_integrals_to_rounding(rate, count):

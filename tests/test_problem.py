@@ -61,6 +61,7 @@ def test_free_energy_is_known_where_the_flow_is_a_gradient():
     assert not mf.Problem(circle, softmax, mf.SA).has_free_energy
 
 
+@pytest.mark.slow
 def test_large_matrices_print_their_shapes():
     """Two heads in R^64 printed 219,990 characters; a matrix of R^3 prints its numbers."""
     rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ def test_existing_output_is_kept(folder):
     refused("exists: use --overwrite to replace it or --resume", folder.run, error=OutputError)
 
 
+@pytest.mark.slow
 def test_one_cluster_ends_the_run(folder):
     """The run would go on after everything has happened, or stop at several clusters."""
     overrides = [
@@ -47,6 +48,7 @@ def test_one_cluster_ends_the_run(folder):
     assert checks["complete"].passed and checks["complete"].note == "status: stopped: one_cluster"
 
 
+@pytest.mark.slow
 def test_failure_is_raised_after_it_was_written(folder):
     """The reason would be known to the terminal only."""
     with pytest.raises(SimulationError, match="under-resolved"):
@@ -59,6 +61,7 @@ def test_failure_is_raised_after_it_was_written(folder):
     assert load(folder.output).status.startswith("under-resolved at t = ")
 
 
+@pytest.mark.slow
 def test_evaluations_are_all_right_hand_sides(folder):
     """States at saved times are computed too: a count without them says 312 in place of 2,019."""
     calls: list[int] = []

@@ -26,6 +26,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_old_arguments_are_those_of_today():
     """A script of the last release would fail, or be given other numbers."""
     new = mf.ensemble(PROBLEM, tokens=20, runs=2, representation="particles")
@@ -133,6 +134,7 @@ def test_until_is_end(path):
         load_config(path)
 
 
+@pytest.mark.slow
 def test_until_continues_a_run_with_an_end(path, capsys):
     """A run would be refused for another word."""
     path.write_text(TEXT + "initial = { name = 'perturbed_uniform', modes = [[2, 0.0, 0.2]] }\n")

@@ -35,6 +35,7 @@ def run() -> Run:
     return mf.simulate(PROBLEM, until=2.0, save=5)
 
 
+@pytest.mark.slow
 def test_counts_of_clusters_are_none_before_anything_separates():
     """Uniform would be one cluster, or a collapsed run none."""
     modes = mf.perturbed_uniform([[4, 0.1, 0.0], [1, 0.0, 0.01]])
@@ -65,6 +66,7 @@ def test_moments_are_those_of_the_measures(run):
         assert np.array_equal(measure.moments(run.moments.shape[1] - 1), moments)
 
 
+@pytest.mark.slow
 def test_density_at_a_saved_time_whatever_carries_it():
     """A notebook would have to know which class carries which time, and the scaled time of each."""
     law = mf.perturbed_uniform([[1, 0.2, 0.0]])
@@ -88,6 +90,7 @@ def test_density_at_a_saved_time_whatever_carries_it():
     refused("points is missing: give a number or an array of them", made.density, error=TypeError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["circle", "sphere"])
 def test_nodes_of_a_file_carry_their_density(name, tmp_path):
     """A run that was loaded would show bare nodes."""
@@ -276,6 +279,7 @@ def recorded(path: Path, error: BaseException | None) -> str:
     return load(path).status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "word"), DISTURBANCES)
 def test_run_that_was_disturbed_is_recognised(tmp_path, error, word):
     """The recorder would write what `--resume` takes for a reason to leave a run as it is."""
@@ -284,6 +288,7 @@ def test_run_that_was_disturbed_is_recognised(tmp_path, error, word):
     assert is_cut_short(status)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", REASONS)
 def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path, reason):
     """A run that is under-resolved would be called completed."""
@@ -310,6 +315,7 @@ def test_run_whose_disk_failed_is_recognised(tmp_path, monkeypatch):
     assert is_cut_short(status)
 
 
+@pytest.mark.slow
 def test_vectors_of_the_circle_come_back(tmp_path):
     """A run of Sphere(2) was read as one of angles: its file was called damaged."""
     problem = mf.Problem(mf.Sphere(2), mf.exponential(3.0), mf.SA, mf.uniform())

@@ -1,12 +1,14 @@
 """The front door from Python: units, times to save."""
 
 import numpy as np
+import pytest
 from parameters import refused, together
 
 import meanfield as mf
 from meanfield.simulation import save_times
 
 
+@pytest.mark.slow
 def test_simulate_converts_units_at_the_boundary():
     """Paper time is scaled time e^-beta; a run tells both, and knows what was asked for."""
     law = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])

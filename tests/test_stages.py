@@ -81,6 +81,7 @@ def test_characteristics_hold_through_stages_what_a_density_does():
     assert np.abs(runs[0].moments[:, :13] - runs[1].moments[:, :13]).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_atoms_of_one_stage_go_on_in_the_next():
     """Tokens that have met would be forgotten, or rest for ever."""
     tokens = mf.from_points([0.0, 0.3, 2.0, 2.2, 4.4])
@@ -178,6 +179,7 @@ def test_later_stages_are_refused_before_anything_runs():
         mf.convergence_study(problem, 1.0, tokens=[10, 20], runs=2)
 
 
+@pytest.mark.slow
 def test_a_run_knows_the_problem_of_each_saved_time(tmp_path):
     """Velocities and energies of a later stage would be drawn with the parameters of the first."""
     run = mf.simulate(switched(mf.USA, end=0.2), 0.4, save=[0.1, 0.2, 0.3], unit="paper")
@@ -189,6 +191,7 @@ def test_a_run_knows_the_problem_of_each_saved_time(tmp_path):
     assert again.problem_at(2).flow.strength == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ["post", "ngpt", "peri"])
 @pytest.mark.parametrize("step", [0.3, 0.0])
 def test_layers_go_on_where_weights_are_small(placement, step):

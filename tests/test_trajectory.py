@@ -57,6 +57,7 @@ def snapshots(name: str, times, start: Checkpoint | None = None, tolerance: floa
     return list(trajectory(problem, carrier, times, tolerance=tolerance, start=start))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_saving_never_changes_the_steps(name):
     """Moments at common times are equal to the bit, however many others are saved."""
@@ -100,6 +101,7 @@ def test_checkpoints_continue_equal_to_the_bit(name, end, which, tolerance):
         assert whole[0].diagnostics["degree"] < whole[-1].diagnostics["degree"]
 
 
+@pytest.mark.slow
 def test_density_doubles_its_degree_on_the_way():
     """Otherwise the tests above would not cross a change of representation."""
     degrees = [s.diagnostics["degree"] for s in snapshots("density USA", [0.0, 20.0])]
@@ -113,6 +115,7 @@ def test_times_are_those_asked_for(name):
     assert [s.time for s in snapshots(name, times)] == times
 
 
+@pytest.mark.slow
 def test_runs_are_reproducible():
     """Two runs of one problem are equal to the bit."""
     for name in PROBLEMS:
@@ -148,6 +151,7 @@ def test_right_hand_sides_get_the_time_across_restarts_of_the_clock():
 HOOKS = ("rhs", "remainder", "largest_step", "adapt", "failure", "diagnostics")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carrier", [ParticleRepresentation, DensityRepresentation])
 @pytest.mark.parametrize("diffusivity", [0.0, 0.05])
 def test_every_hook_gets_the_time(carrier, diffusivity):
@@ -279,6 +283,7 @@ def test_energy_against_the_flow_ends_the_run():
         list(trajectory(free, stub, [0.0, 0.1], tolerance=1e-8, scheme=steps))
 
 
+@pytest.mark.slow
 def test_free_energy_against_the_flow_ends_the_run():
     """With diffusion a density spreads or gathers, but neither beyond its balance."""
 
@@ -330,6 +335,7 @@ def test_largest_rates_can_be_stepped():
         mf.simulate(problem, 1.0, save=2)
 
 
+@pytest.mark.slow
 def test_what_a_run_steps_with_goes_with_it():
     """Steppers call the run that they belong to; many runs would fill the memory."""
     from meanfield.schemes.runge_kutta import RungeKuttaStepper

@@ -95,6 +95,7 @@ HONEST: dict[str, Callable[[], Run]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_runs_pass(kind):
     """A user would distrust a sound run."""
@@ -173,6 +174,7 @@ def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
     return mf.Measure(measure.manifold, -measure.points, measure.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "tokens"])
 def test_mirrored_half_way_is_found(name, request):
     """States, moments and energies would agree, and the run jump."""
@@ -247,6 +249,7 @@ def test_large_runs_are_checked_at_a_sample_of_their_saves(tokens, monkeypatch):
     assert "dissipation" in failed(altered)
 
 
+@pytest.mark.slow
 def test_progress_has_every_check(density):
     """A caller would count checks that never come, or lose one."""
     seen: list[str] = []
@@ -260,6 +263,7 @@ def test_progress_has_every_check(density):
     assert seen == [check.name for check in checks.checks] and len(seen) == len(CHECKS)
 
 
+@pytest.mark.slow
 def test_under_resolved_density_fails(density):
     """A tail above the tolerance would pass."""
     tail = np.full(len(density.scaled_time), 1e-6)
@@ -395,6 +399,7 @@ def test_mean_inverse_partition_bounds_every_measure():
     assert (bounds.mean_inverse_partition(replace(SA)) or 0.0) < 30.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "check"),
     [

@@ -22,6 +22,7 @@ def test_weights_integrate_products_of_three_fields(degree):
     assert grid.weights @ grid.to_nodal(field) == pytest.approx(field[0].real, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_nodes_are_where_values_are():
     """Values on the grid are those at its points, orientation included."""
     grid, field = SphereGrid(15), sphere_field(15)

@@ -30,6 +30,7 @@ def begun(problem: mf.Problem, tolerance: float = 1e-10) -> AtomRepresentation:
     return atoms(problem, problem.initial_measure(), tolerance=tolerance)
 
 
+@pytest.mark.slow
 def test_drift_far_below_rounding_keeps_its_digits():
     """Moments return -1.4e-18 for a drift of 1.7e-23 (beta = 81, gap 1.2)."""
     problem = problem_of([0.0, 1.2], 81.0)
@@ -41,6 +42,7 @@ def test_drift_far_below_rounding_keeps_its_digits():
     assert drift == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_atoms_that_have_met_become_one(flow):
     """Two stay two for ever otherwise, and hold the steps to their contraction."""
@@ -162,6 +164,7 @@ def test_three_clusters_that_meet_in_one_step_meet_one_after_another():
     assert sum(last.mass) == pytest.approx(1.0, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_steps_are_bounded_by_the_rates_between_atoms():
     """Explicit steps beyond 6.4 over the fastest rate amplify what they should damp."""
     rng = np.random.default_rng(3)
@@ -264,6 +267,7 @@ def test_velocities_too_small_to_be_squared_are_followed(manifold):
     assert exact > 1e172
 
 
+@pytest.mark.slow
 def test_exact_equilibrium_rests():
     """Opposite points on the sphere have velocity 0 to the last bit, and a rate that is not."""
     problem = problem_of([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], 1.0, manifold=mf.Sphere())

@@ -72,6 +72,7 @@ def test_energy_never_falls_across_hand_overs(run):
     assert np.diff(run.observables["energy"]).min() > -1e-11
 
 
+@pytest.mark.slow
 def test_one_cluster_is_left(run):
     """To the last Dirac."""
     assert len(run.measures[-1].points) == 1
@@ -140,6 +141,7 @@ def test_given_tolerance_is_that_of_steps_of_characteristics():
     assert Options().enough(sphere) == 1e-4 > Options(tolerance=1e-4).enough(sphere) == 0.0
 
 
+@pytest.mark.slow
 def test_tokens_become_atoms_when_they_have_met():
     """Each token of a group is then its atom; moments change by less than the tolerance."""
     points = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)

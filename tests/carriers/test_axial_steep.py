@@ -25,6 +25,7 @@ def test_steep_laws_begin_with_their_own_moments(d, concentration):
     np.testing.assert_allclose(run.moments[-1, 1:4], nodes.moments[-1, 1:4], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_series_that_is_rounding_stops_the_run():
     """It cannot carry the law, and must say so."""
     with pytest.raises(mf.SimulationError, match="coefficients of the density are so large"):

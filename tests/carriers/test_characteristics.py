@@ -173,6 +173,7 @@ def test_cells_split_where_a_rejected_step_leads():
     np.testing.assert_allclose(at, finer.cells.points, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see():
     """Velocities of all degrees take twice as long, and differ by less than a step errs."""
     everything = begun("sphere", mf.SA, beta=6.0, tolerance=1e-4)

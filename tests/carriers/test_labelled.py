@@ -74,6 +74,7 @@ def test_layers_that_begin_alike_are_the_unmasked_density():
     np.testing.assert_allclose(parts, np.broadcast_to(parts[0], parts.shape), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_layers_of_heads_with_a_drift_and_noise_are_those_without_a_mask():
     """Heads go another way through the fields, and diffusion through another scheme."""
     heads = [mf.Head(score=B1, value=V1)]

@@ -46,6 +46,7 @@ def test_short_ways_use_all_of_the_energy(problem):
     assert 1.0 - largest_share(problem, 1.0) < 0.4 * (1.0 - share)
 
 
+@pytest.mark.slow
 def test_softmax_divides_by_the_smallest_partition_function():
     """Two equal tokens have one Z: the bound is sharp but for what Z may do between saves."""
     for kernel in (mf.exponential(3.0), mf.Attention([HEAD], "softmax", beta=3.0)):
@@ -78,6 +79,7 @@ def test_a_pair_of_saves_lies_in_one_stage():
     assert bound.times.tolist() == [0.5, 1.0, 1.5, 2.0] and bound.holds
 
 
+@pytest.mark.slow
 def test_partition_function_is_smallest_where_it_is():
     """Points by sums, a density over all places; both from below."""
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.SA, mf.perturbed_uniform([[1, 0.4, 0.0]]))

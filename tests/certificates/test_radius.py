@@ -79,6 +79,7 @@ def test_softmax_bound_is_that_of_its_smallest_partition():
     assert 0.0 < rate / known - 1.0 < 2.0 * beta * until
 
 
+@pytest.mark.slow
 def test_sphere_has_brackets_and_twice_the_rate():
     """The lower end of the distance against the bound from the upper end at the start."""
     made = []

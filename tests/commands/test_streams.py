@@ -50,6 +50,7 @@ def shell(folder, line, **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 @pytest.mark.parametrize(
     ("line", "status"),

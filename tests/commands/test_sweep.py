@@ -198,6 +198,7 @@ def test_members_that_end_early_stop_no_others(config, tmp_path, capsys):
     assert (folder / "002.h5").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_times_that_differ_leave_the_last_values(config, tmp_path):
     """Values of different times would stand in one column."""
     assert sweep(config, tmp_path / "x", over=("time.end=1,3",)) == 0

@@ -251,6 +251,7 @@ def test_inputs_of_other_layouts_give_the_same(n):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 8_000])
 def test_read_only_inputs_are_accepted(n):
     """Measures freeze their arrays; compiled code sees another type of array."""

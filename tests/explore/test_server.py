@@ -79,6 +79,7 @@ def test_the_newest_ends_the_one_before(server):
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_said(server, cli):
     """The command would end with a traceback."""
     port = str(server.server_address[1])

@@ -121,6 +121,7 @@ def refusals(commands, command, options):
     return len(ODD) * len(options)
 
 
+@pytest.mark.slow
 def test_what_is_no_number_is_refused(commands, survived):
     """A number with a unit, or one that no computer has, would be taken for another."""
     cases = refusals(commands, "stability", ["--beta"])

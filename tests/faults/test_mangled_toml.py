@@ -160,6 +160,7 @@ def refused_by_all(load, commands, mangler, seeds):
     return cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mangler", ["odd values", "bytes replaced"])
 def test_commands_say_the_same_line(load, commands, mangler, survived):
     """The line would be lost, or joined by others, on its way to the user."""

@@ -51,6 +51,7 @@ def test_series_give_the_weights_of_pairs(name, monkeypatch):
     np.testing.assert_allclose(apart, apart[0], rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_sphere_density_has_the_weights_of_pairs():
     """Nodes of a quadrature are points."""
     sphere, score = mf.Sphere(), 2.0 * np.eye(3)

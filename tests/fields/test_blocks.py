@@ -65,6 +65,7 @@ def test_causal_velocities_are_those_printed():
     np.testing.assert_allclose(out, CAUSAL, atol=2e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("none", [False, True])
 @pytest.mark.parametrize("rate", [None, 0.0, 0.02, 3.0])
 def test_blocks_are_the_sums_written_down(rate, none):

@@ -41,6 +41,7 @@ def test_a_linear_drift_makes_an_angular_central_gaussian(space, carrier):
         assert np.abs(measure.at(x) - expected).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [mf.exponential(3.0), mf.exponential(-9.0)])
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_carriers_agree(kernel, flow):
@@ -76,6 +77,7 @@ def test_attention_and_a_layer_move_tokens_as_known():
     assert np.abs(run.measures[-1].points - expected).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diffusivity", [0.0, 0.05])
 def test_a_skew_drift_rotates_the_run_without_it(diffusivity):
     """c_k(t) gains e^{-ik omega t}, also where steps take part of the flow exactly."""
@@ -97,6 +99,7 @@ def test_a_skew_drift_rotates_the_run_without_it(diffusivity):
         assert np.abs(found - (rates[k] + 0.5j * k)).min() < 1e-10
 
 
+@pytest.mark.slow
 def test_velocity_and_divergence_are_those_that_move_a_density():
     """div(f v) at nodes by the product rule is what the transport of a density makes."""
     heads = mf.Attention([mf.Head(score=[1.0, 0.5, -0.3], value=[0.4, 1.0, 0.7])], beta=2.0)

@@ -81,6 +81,7 @@ def test_printed_velocities(heads, normalization, verified):
         verified("exact solutions", what, error, 1e-13 if space is CIRCLE else 2e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 def test_only_the_product_of_query_and_key_counts(space, normalization):
@@ -102,6 +103,7 @@ def test_only_the_product_of_query_and_key_counts(space, normalization):
     np.testing.assert_allclose(found[0], [scaled] * 4, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 def test_grid_and_points_of_a_density_see_the_same_field(space, normalization):
@@ -210,6 +212,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sharp_scores_that_prefer_directions(shape, normalization, verified):
@@ -234,6 +237,7 @@ def test_sharp_scores_that_prefer_directions_of_the_sphere(verified):
     verified("independent methods", "sharp anisotropic heads, sphere", error, 4e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 def test_series_longer_than_a_density(normalization, verified):
     """Sharp heads of a density of few degrees: compiled sums wrote beyond their arrays."""

@@ -67,6 +67,7 @@ def test_velocity_and_divergence_are_integrals_over_the_density(beta, normalized
     np.testing.assert_allclose(field.velocity(points), exact, rtol=0, atol=5e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
 @pytest.mark.parametrize("own", [False, True], ids=["exponential", "zonal"])

@@ -66,6 +66,7 @@ def test_velocity_is_that_of_four_tokens(normalization):
     assert np.abs(found - direct([head], normalized, tokens, tokens, weights)).max() < 3e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("score", "normalized", "tolerance"),
     [
@@ -91,6 +92,7 @@ def test_velocity_is_the_sum_over_tokens(score, normalized, tolerance):
     assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
 
 
+@pytest.mark.slow
 def test_quotient_is_taken_at_the_token():
     """Between two clusters v has many more degrees than its numerator: 1e-9 would be 1e-1."""
     clusters = np.array([[0.0, 0.6, 0.8], [0.0, -0.6, -0.8]])
@@ -105,6 +107,7 @@ def test_quotient_is_taken_at_the_token():
     assert np.median(np.abs(found - expected)) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.SA, mf.USA])
 def test_identity_head_is_the_zonal_kernel(flow):
     """Heads and kernels would be two theories."""

@@ -150,6 +150,7 @@ def test_normalised_flow_has_no_free_energy():
     assert set(marks(axes)) == {"critical", "saddle node"}
 
 
+@pytest.mark.slow
 def test_words_are_of_the_symmetry_and_the_degree():
     """A full line would be taken for stability against everything, degree 2 for the mean."""
     (point, branch), titles = folded(0.4), []

@@ -17,6 +17,7 @@ def _run(**problem):
     return mf.simulate(made, until=4.0, save=5)
 
 
+@pytest.mark.slow
 def test_layers_have_no_growth_times_and_are_named():
     """Ten layers of step 0.1 are one unit of time: ten times the rates would be drawn."""
     run = _run(layers=mf.Layers(step=0.1, count=4))
@@ -28,12 +29,14 @@ def test_layers_have_no_growth_times_and_are_named():
         run.time_in("growth")
 
 
+@pytest.mark.slow
 def test_functions_of_time_have_no_growth_times():
     """The rate of time 0 would measure all later times."""
     rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 5.0 + t), mf.SA, LAW)
     assert frame(mf.simulate(rising, until=1.0, save=2)).growth_rate == 0.0
 
 
+@pytest.mark.slow
 def test_flow_of_post_has_the_clock_of_the_flow():
     """It is the same flow."""
     shown = frame(_run(layers=mf.Layers(step=0.0)))
@@ -55,6 +58,7 @@ def test_tokens_under_a_mask_have_no_linear_prediction():
         plot(_masked([0.0, 1.0, 2.0]), "labels")
 
 
+@pytest.mark.slow
 def test_middle_frequency_is_named_zero():
     """Nodes of a quadrature are 0 up to rounding, and a power of ten is a formula."""
     spread = mf.Gaussian(0.1)

@@ -50,6 +50,7 @@ def possible(kind, name):
     return kind != "resolution" or name == "density"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -125,6 +126,7 @@ def test_figures_are_in_the_unit_of_the_run():
     assert axes.get_xlabel() == "growth time $t$" and not axes.child_axes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_every_axis_is_labelled(kind, name):
     """An axis without its name or unit of time would show here."""
@@ -183,6 +185,7 @@ def test_overview_of_a_run_without_states_shows_clusters_instead():
     assert any(isinstance(c, PathCollection) for c in axes.collections)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["W" * 1000, "$5 and $\\nothing$", "a $\\beta$"])
 def test_any_title_can_be_drawn(title):
     """A long one would leave no room for the figure, half a formula be a traceback."""
@@ -210,6 +213,7 @@ def test_linear_prediction_follows_a_small_perturbation():
     assert np.all(np.isnan(linear_prediction(run, 2)))
 
 
+@pytest.mark.slow
 def test_linear_prediction_ends_with_the_linear_regime():
     """Dashed lines would cross the figure from far outside of what linear theory says."""
     # Where they end they are a third above what happens, 20 to 37 % for smooth starts.
@@ -315,6 +319,7 @@ def test_figures_are_written_in_every_format_and_the_same_every_time(suffix, tmp
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 def test_figure_is_drawn_on_axes_of_the_user():
     """Two runs could not stand side by side."""
     figure = Figure()
@@ -329,6 +334,7 @@ def test_figure_is_drawn_on_axes_of_the_user():
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clusters", "density", "spectrum", "energy"])
 def test_figure_on_axes_of_the_user_fits_without_a_layout_engine(kind):
     """The title would lie outside of the canvas, legends and colour bars on the neighbour."""
@@ -342,6 +348,7 @@ def test_figure_on_axes_of_the_user_fits_without_a_layout_engine(kind):
     assert max(box.x1 for box in boxes) <= (ends[0] + 0.02) * figure.bbox.width
 
 
+@pytest.mark.slow
 def test_axes_that_hold_a_drawing_are_refused():
     """A cell that is run again would draw over itself, also over a second axis that is left."""
     axes = Figure().subplots()
@@ -392,6 +399,7 @@ def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
         run_of("density").plot(kind, **options)
 
 
+@pytest.mark.slow
 def test_figure_shows_in_a_notebook_and_changes_no_settings():
     """A figure unknown to pyplot would be shown as text; matplotlib's settings be changed."""
     before = dict(matplotlib.rcParams)

@@ -62,6 +62,7 @@ def test_one_size_is_drawn_against_time():
     assert len(ensemble_figure(replace(one, times=one.times[-1:], **last), title="Mine").axes) == 1
 
 
+@pytest.mark.slow
 def test_figure_is_saved_as_what_it_is(tmp_path):
     """No file, or one that nothing opens; a kind of runs would be ignored."""
     save_plot(ensemble(), tmp_path / "e.png")
@@ -75,6 +76,7 @@ def test_figure_is_saved_as_what_it_is(tmp_path):
             save_plot(ensemble(), tmp_path / name, kind)
 
 
+@pytest.mark.slow
 def test_legend_is_above_the_bars():
     """It would hide the highest bar, which says what happens most."""
     figure = ensemble_figure(ensemble())
@@ -85,6 +87,7 @@ def test_legend_is_above_the_bars():
     assert max(box.y1 for box in bars) < legend.get_window_extent().y0
 
 
+@pytest.mark.slow
 def test_words_are_those_of_what_was_counted():
     """The figure would say "1 onset times", name no law, or not say what it counts."""
     figure = ensemble_figure(ensemble((1.0,)))

@@ -67,6 +67,7 @@ def test_frames_are_those_of_a_figure_drawn_anew(manifold):
     assert differs.mean() < 0.002
 
 
+@pytest.mark.slow
 def test_curve_of_the_circle_is_the_density():
     """The curve would be of another time, or turned."""
     # 1.1 - 1 = 0.1 cos(theta) at time 0: highest in direction 0, lowest opposite.

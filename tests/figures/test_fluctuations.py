@@ -22,6 +22,7 @@ def found():
     )
 
 
+@pytest.mark.slow
 def test_band_is_where_tokens_are(found):
     """Far from 0 two standard deviations beside the mean; at 0 the law of a modulus."""
     tokens = 10**6

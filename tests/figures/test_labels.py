@@ -30,6 +30,7 @@ def test_pictures_order_labels_by_their_value(run):
     np.testing.assert_allclose(cells.max(axis=1), 1.0 + 2.0 * np.array([0.1, 0.25, 0.3]), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_figures_of_labels_are_drawn(run):
     """A kind would be listed that cannot be drawn; or of runs without labels end in a traceback."""
     assert len(run.plot("label_order").axes) == 2

@@ -55,6 +55,7 @@ def test_overview_has_no_empty_panels():
     assert len(plot(collapse()).axes) == 3
 
 
+@pytest.mark.slow
 def test_moments_that_a_symmetry_forbids_are_not_drawn():
     """Rounding of 1e-16 to 1e-10 would look like growth."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -156,6 +157,7 @@ def at_the_edge():
     return mf.simulate(problem, until=4.0, save=9, representation="particles")
 
 
+@pytest.mark.slow
 def test_clusters_at_the_edge_of_a_map_are_drawn_once():
     """A cluster at longitude 180 would be on both sides, in two colours."""
     run = at_the_edge()
@@ -195,6 +197,7 @@ def test_panels_of_tokens_are_of_one_size():
     np.testing.assert_allclose(sizes, np.full((4, 2), sizes[0, 0]), atol=1.0)
 
 
+@pytest.mark.slow
 def test_matrices_are_at_times_that_differ():
     """Three of four panels would be the same red square."""
     matrices = similarity_picture(many_dimensions()).matrices[0]
@@ -204,6 +207,7 @@ def test_matrices_are_at_times_that_differ():
     assert np.diff(means).min() > 0.1
 
 
+@pytest.mark.slow
 def test_cosines_of_many_nodes_are_those_of_their_masses():
     """Views of characteristics would be blank; nodes that count alike would be another law."""
     law = mf.von_mises_fisher(2.0)

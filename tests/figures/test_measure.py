@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 
 
+@pytest.mark.slow
 def test_density_and_points_of_the_circle_are_drawn_as_what_they_are():
     """Tokens would be a density that they have not, or a density a histogram."""
     density = mf.Density(mf.Circle(), [1.0, 0.25])
@@ -26,6 +27,7 @@ def test_density_and_points_of_the_circle_are_drawn_as_what_they_are():
     assert len(many.plot().axes[0].patches[0].get_data().values) == 100
 
 
+@pytest.mark.slow
 def test_measures_of_the_sphere_are_maps_on_axes_of_the_user():
     """A map would need a run."""
     figure = Figure()

@@ -152,6 +152,7 @@ def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for():
         assert cell_means(nodes, 2000).mean() == pytest.approx(1.0, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_light_atoms_of_many_fill_cells(mixed_circle):
     """A hundred thousand dashes a saved time would take minutes, or light atoms be left out."""
     run = mixed_circle
@@ -195,6 +196,7 @@ def test_areas_of_atoms_are_their_masses(mixed_sphere):
     assert np.unique(dot_style(early)["s"]).size == 1
 
 
+@pytest.mark.slow
 def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere):
     """All panels but one would be of the last decade."""
     run = mixed_sphere
@@ -202,6 +204,7 @@ def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere):
     assert np.sum(times > 1e59) == 1 and np.sum(times < 1e20) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["density", "energy", "staircase", "resolution", "clusters"])
 def test_hand_overs_are_marked_and_named(kind, mixed_circle):
     """The user would not see which representation shows."""

@@ -73,6 +73,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_studies_are_drawn_on_axes_of_the_user(name):
     """A panel of a figure of one's own would stay empty, or have a title that it was not given."""
@@ -94,6 +95,7 @@ def bifurcation():
     return mf.bifurcation_diagram(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
 
 
+@pytest.mark.slow
 def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(bifurcation):
     """A panel of a user's figure would stay empty, or hold the words of a magnified part."""
     whole = bifurcation.plot(title="Mine", figsize=(8.0, 5.0))

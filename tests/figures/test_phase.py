@@ -59,6 +59,7 @@ def test_dots_are_where_something_was_computed():
     assert figure.axes[0].get_lines()[0].get_markevery() == []
 
 
+@pytest.mark.slow
 def test_regions_and_tricritical_point_are_named():
     """A reader would not know which side of a line is which; a name cover the lines around it."""
     written = words(phase_diagram_figure(DIAGRAM))
@@ -91,6 +92,7 @@ def test_unknown_transition_leaves_out_its_lines(saddle):
     assert set(drawn) == {"critical"} | (set() if saddle is None else {"saddle node"})
 
 
+@pytest.mark.slow
 def test_order_of_the_points_does_not_matter():
     """A descending range would be drawn with crossing lines."""
     made = (phase_diagram_figure(replace(DIAGRAM, points=p)).axes for p in (POINTS, POINTS[::-1]))

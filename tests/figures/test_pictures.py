@@ -92,6 +92,7 @@ def test_drawing_predictions_computes_nothing():
         draw_prediction(picture)
 
 
+@pytest.mark.slow
 def test_drawing_studies_computes_nothing():
     """The same, of figures of many runs: fitted laws, their floor, and shares."""
     tokens, times, sphere = np.array([100, 1000]), np.array([0.0, 1.0]), {"manifold": "sphere"}
@@ -113,6 +114,7 @@ def test_film_is_drawn_from_frames(mixed_circle):
         draw_film(picture).show(2)
 
 
+@pytest.mark.slow
 def test_figure_of_numbers_that_no_run_made():
     """A picture would need a run beside it."""
     times = np.array([0.0, 1.0, 2.0])

@@ -54,6 +54,7 @@ def test_one_law_alone_can_be_drawn():
         save_plot(prediction(circle(5.0)), "law.bmp")
 
 
+@pytest.mark.slow
 def test_stable_problem_says_so():
     """An empty picture would explain nothing."""
     none = CountLaw({0: 1.0}, 0.0, 0.0)

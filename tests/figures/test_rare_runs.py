@@ -34,6 +34,7 @@ def test_rare_lines_are_told(repelled):
     assert plot(repelled, "spectrum").axes
 
 
+@pytest.mark.slow
 def test_noisy_tokens_are_a_smooth_density():
     """Lines would show ways between two saves that no token went, and a histogram stripes."""
     flow = mf.Flow("none", diffusivity=0.05)

@@ -93,6 +93,7 @@ def test_maps_without_states_say_what_to_do(kind):
         plot(replace(run, measures=(None,) * len(run.time)), kind)
 
 
+@pytest.mark.slow
 def test_overview_without_states_shows_clusters():
     """Runs that keep no state would have no default figure."""
     run = run_of("three")

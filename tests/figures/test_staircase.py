@@ -32,6 +32,7 @@ def test_figure_is_written_in_every_format(kind, suffix, mixed, tmp_path):
     assert (tmp_path / f"figure{suffix}").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_plateaus_have_names_levels_and_merges(mixed_circle):
     """The figure would show steps and not of what, or mark merges beside their step."""
     axes = plot(mixed_circle, "staircase").axes[0]
@@ -74,6 +75,7 @@ def test_time_axis_is_logarithmic_also_for_linear_saves():
         plot(mf.simulate(PROBLEM, until=1.0, save=[0.0, 1.0]), "staircase")
 
 
+@pytest.mark.slow
 def test_thousands_of_merges_are_not_named_on_one_another(mixed_circle):
     """Names of plateaus that nobody can see would take minutes and blacken the figure."""
     count = 3000

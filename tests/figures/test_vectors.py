@@ -62,6 +62,7 @@ def test_every_kind_is_drawn(name):
     draw(figure)
 
 
+@pytest.mark.slow
 def test_histograms_stand_side_by_side():
     """Of densities the law of <x, y>; rings have none, and states that were not kept neither."""
     law = mf.von_mises_fisher(2.0)
@@ -93,6 +94,7 @@ def draw(figure):
     assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100
 
 
+@pytest.mark.slow
 def test_pictures_of_a_sphere():
     """Matrices are of the tokens, in one order; cosines end together, near the curve."""
     run = run_of("sphere")
@@ -143,6 +145,7 @@ def test_films_of_tokens_play(tmp_path):
         assert animate(run_of(name), tmp_path / f"{name}.gif").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_kinds_say_which_a_run_has():
     """And what is missing."""
     with pytest.raises(ValueError, match="'map' is for the sphere, this run is on sphere:40. K"):
@@ -155,6 +158,7 @@ def test_kinds_say_which_a_run_has():
         plot(bare, "axes")
 
 
+@pytest.mark.slow
 def test_measures_of_tokens_are_drawn_and_are_no_densities():
     """One line where a density is wanted; atoms are no representation there."""
     for measure in (run_of("sphere").measures[0], run_of("line").measures[0]):

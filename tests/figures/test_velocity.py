@@ -72,6 +72,7 @@ def test_uniform_is_at_rest_for_a_kernel_and_moves_in_a_matrix():
     assert sorted(np.cos(moved.zeros[moved.stable])) == pytest.approx([-1.0, 1.0], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_series_and_sums_over_pairs_agree(flow):
     """A kernel known by its values alone has no sums over pairs: the other way to the same."""
@@ -99,6 +100,7 @@ def test_arrows_on_a_map_go_north_to_a_token_at_the_pole():
     assert np.all(panel.arrows[:, 1] > 0.0)
 
 
+@pytest.mark.slow
 def test_figure_names_heads_and_their_score():
     """SA and a beta of no matrix would say less than what was solved."""
     heads = [mf.Head(score=[2.1, 1.0]), mf.Head(beta=1.0)]

@@ -117,6 +117,7 @@ def test_sixty_frames_and_two_thousand_tokens_fit_into_a_page():
     assert len(view.html) < 1.5e6
 
 
+@pytest.mark.slow
 def test_atoms_have_masses_and_merges_are_events():
     """Tokens that meet: fewer points, heavier ones, and ticks."""
     law = mf.from_points([0.0, 0.1, 1.5, 3.3])
@@ -129,6 +130,7 @@ def test_atoms_have_masses_and_merges_are_events():
     assert any("merge" in text for _, text in picture.events)
 
 
+@pytest.mark.slow
 def test_view_opens_where_clusters_form():
     """Not on uniform, at t = 0, nor on what has been one point for long."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])
@@ -143,6 +145,7 @@ def test_view_opens_where_clusters_form():
     assert view_picture(rest).start == 0
 
 
+@pytest.mark.slow
 def test_notebooks_get_a_page_within_a_page(sphere):
     """Escaped, and without rights."""
     shown = sphere.view(frames=3)._repr_html_()
@@ -159,6 +162,7 @@ def test_a_title_is_text(sphere):
     assert "<b>" not in page
 
 
+@pytest.mark.slow
 def test_a_failed_run_says_so(sphere):
     """A picture of an under-resolved run would look like that of a complete one."""
     status = "under-resolved at t = 5.6: spectral tail"
@@ -167,6 +171,7 @@ def test_a_failed_run_says_so(sphere):
     assert opened(sphere.view(frames=2).html)[0]["status"] == ""
 
 
+@pytest.mark.slow
 def test_a_widget_holds_the_same(sphere):
     """Where anywidget is installed."""
     pytest.importorskip("anywidget")
@@ -176,6 +181,7 @@ def test_a_widget_holds_the_same(sphere):
     assert gzip.decompress(widget.data) == opened(view.html)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -193,6 +199,7 @@ def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, cli, arguments,
     assert (tmp_path / "other.html").read_text() == "<p>mine</p>"
 
 
+@pytest.mark.slow
 def test_runs_without_states_are_refused(tmp_path):
     """With what to do."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.perturbed_uniform([[2, 0.1, 0.0]]))

@@ -46,6 +46,7 @@ def test_waves_are_predicted_near_uniform_of_heads_alone():
         assert predicted_wave(mf.simulate(problem, until=0.1, save=2)) is None
 
 
+@pytest.mark.slow
 def test_clusters_are_drawn_on_their_way():
     """Between two saves a cluster that travels would fade out, and in 1.7 farther on."""
     # 0.1: it is 0.14 wide at first, and leans forward.

@@ -20,6 +20,7 @@ def found(beta, flow, law, until):
     return mf.fluctuations(problem, until=until, save=2)
 
 
+@pytest.mark.slow
 def test_reference_numbers_of_an_asymmetric_density():
     """Influence functions on quadrature nodes, a code of its own; 9 digits."""
     of = found(2.0, mf.USA, ASYMMETRIC, 0.5 * np.exp(2.0))
@@ -40,6 +41,7 @@ def test_reference_numbers_of_an_asymmetric_density():
     assert of.agreement < 1e-9
 
 
+@pytest.mark.slow
 def test_reference_numbers_with_softmax():
     """The same code, softmax."""
     of = found(2.0, mf.SA, ASYMMETRIC, 1.0)
@@ -110,6 +112,7 @@ def test_heads_and_stages_two_ways():
     assert np.abs(of.covariance[-1] - single.covariance[-1]).max() > 0.1
 
 
+@pytest.mark.slow
 def test_energy_of_independent_tokens_is_exact():
     """E[E_N] = E + (1 - E) / N at time 0: pairs that are one token have energy 1."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.SA, ASYMMETRIC)
@@ -160,6 +163,7 @@ def test_times_that_are_not_resolved_are_nan_and_say_why():
     assert not part.note
 
 
+@pytest.mark.slow
 def test_moments_above_the_first_degree_are_resolved_too():
     """About uniform C_kk = e^{2 lambda_k t}, also where nothing that is felt needs k."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=0.5), mf.SA)
@@ -169,6 +173,7 @@ def test_moments_above_the_first_degree_are_resolved_too():
     np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], np.exp(rates[1:]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_stages_end_in_the_unit_that_is_asked_for():
     """A second kernel would begin e^beta times too early: the limit is that of the run."""
     stages = [mf.Stage(end=0.2), mf.Stage(kernel=mf.exponential(beta=3.0))]
@@ -179,6 +184,7 @@ def test_stages_end_in_the_unit_that_is_asked_for():
     assert of.agreement < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", [0.1, 0.2, 0.5])
 def test_energy_is_that_of_the_stage_at_each_time(until):
     """Not that of the first stage, nor of the last one, which may never be reached."""
@@ -275,6 +281,7 @@ def test_other_moments_are_refused(tmp_path: Path) -> None:
         mf.load(tmp_path / "made.h5")
 
 
+@pytest.mark.slow
 def test_stages_in_paper_time_come_back_from_their_file(tmp_path):
     """The energy was taken under the other stage, and differed by a third."""
     stages = [mf.Stage(end=0.3), mf.Stage(kernel=mf.exponential(beta=1.0))]

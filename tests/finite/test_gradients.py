@@ -101,6 +101,7 @@ def test_the_initial_density_alone_is_what_influence_has():
     np.testing.assert_allclose(found.gradient, [2 * psi.coefficients[0, 3].real], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_energy_depends_on_parameters_by_itself():
     """Uniform stays: the energy of its kernel is all that beta changes."""
     found = mf.gradient(beta_alone, [2.0], "energy", until=0.5)

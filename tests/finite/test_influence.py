@@ -54,6 +54,7 @@ def zonal(degree, moments):
     return float(mf.Sphere().unpacked(moments)[0, degree, 0] / np.sqrt(2 * degree + 1))
 
 
+@pytest.mark.slow
 def test_tokens_have_what_influence_predicts_to_order_one_over_n():
     """Same tokens, another way: what is left falls like 1/N, what is explained like N^{-1/2}."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)

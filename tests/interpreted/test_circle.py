@@ -121,6 +121,7 @@ def _fields() -> np.ndarray:
     return fields
 
 
+@pytest.mark.slow
 def test_maxima(agree):
     """The stack of intervals would overflow, or a sign be read that is none."""
     agree("spaces.circle.maxima:count_maxima", _fields())

@@ -14,6 +14,7 @@ def _drawn(name: str, coefficients: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(draw(coefficients, count, np.random.default_rng(1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "space"), [("circle", mf.Circle()), ("sphere", mf.Sphere())])
 def test_tokens_drawn_by_inversion(agree, name, space):
     """A level at an end of a table would be looked for outside of it."""

@@ -38,6 +38,7 @@ def test_angles_and_tangent_vectors(agree):
     agree(_written, f"{ROOM}.angles:tangent_vectors", args, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [0, 5, 6])
 def test_solid_harmonics(agree, degree):
     """Blocks, pairs of degrees and groups of orders that are not full would be left by one."""

@@ -35,6 +35,7 @@ def _stepped(start: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, float]:
     return stepper.state, stepper.time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", [-(np.arange(8.0) ** 3), np.repeat([-40.0, 0.0], 4)])
 @pytest.mark.parametrize("start", [np.linspace(0.1, 1.0, 8), np.exp(1j * np.arange(8.0))])
 def test_exponential_steps(agree, start, rates):

@@ -40,6 +40,7 @@ def test_tokens_have_the_moments_of_their_density(name):
         assert np.all(error < 4 * part(waves).std(axis=1) / np.sqrt(TOKENS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_tokens_follow_the_cumulative_distribution(name):
     """Kolmogorov-Smirnov at the 0.1 % level, seeded."""
@@ -82,6 +83,7 @@ def test_sharp_tokens_on_the_circle_follow_their_law(concentration):
     assert distance * np.sqrt(TOKENS) < 1.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False], ids=["components", "coefficients"])
 @pytest.mark.parametrize(("concentration", "count"), [(500.0, 20_000), (4e3, 3_000)])
 def test_sharp_tokens_on_the_sphere_follow_their_law(concentration, count, known):

@@ -127,6 +127,7 @@ def test_matrices_of_each_head(decoder, found):
                 assert np.allclose(values, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_one_cluster_is_predicted_in_one_half_with_a_positive_trace(decoder):
     """A layer that repels, or tokens all around, would be told to make one cluster."""
     text = _TEXTS[1]
@@ -150,6 +151,7 @@ def test_one_cluster_is_predicted_in_one_half_with_a_positive_trace(decoder):
     assert np.isnan(mf.diagnose(around, [text]).predicted[0, 0])
 
 
+@pytest.mark.slow
 def test_uniform_attention_has_exponent_one_and_one_hot_zero(decoder):
     """Diffuse and sharp heads would not be at the ends of the scale."""
     flat = mf.diagnose(_with(decoder, _Flat), [_TEXTS[1]])
@@ -213,6 +215,7 @@ def test_exponents_of_equiangular_tokens(gamma, exponent):
     assert slope == pytest.approx(exponent, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_untrained_copy_has_the_same_norms_and_no_biases(decoder, found):
     """The copy would keep a part of training, or differ in scale."""
     copy = module._drawn(decoder.layers[0], np.random.default_rng(1))
@@ -234,6 +237,7 @@ def test_untrained_copy_has_the_same_norms_and_no_biases(decoder, found):
     assert not np.array_equal(other.mean_cosine[1], found.mean_cosine[1])
 
 
+@pytest.mark.slow
 def test_texts_are_averaged(decoder):
     """A long text would weigh more than a short one, or octaves that one lacks be NaN."""
     one, other = (mf.diagnose(decoder, [text]) for text in _TEXTS)
@@ -300,6 +304,7 @@ def test_memory_is_refused_beforehand(decoder, monkeypatch):
         mf.diagnose(decoder, [_TEXTS[1]])
 
 
+@pytest.mark.slow
 def test_result_is_stored_and_drawn(tmp_path, cli, found):
     """A file would lack an array, or the figure a panel."""
     found.save(tmp_path / "x.h5")

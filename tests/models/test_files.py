@@ -89,6 +89,7 @@ def _bad(arrays, name, value):
 _WORD = "embeddings.word_embeddings.weight"
 
 
+@pytest.mark.slow
 @together(
     "settings, change, reason",
     [

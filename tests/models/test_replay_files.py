@@ -29,6 +29,7 @@ def replayed(folder):
     return mf.replay(mf.load_encoder(folder), [_TEXT, "你好 tokens 😀"])
 
 
+@pytest.mark.slow
 def test_files_hold_what_was_found(tmp_path, replayed):
     """Every array and text comes back to the bit, and is hashed."""
     replayed.save(tmp_path / "r.h5")
@@ -119,6 +120,7 @@ def test_wrong_uses_are_told_in_a_line(tmp_path, folder, cli, monkeypatch, line,
     assert (tmp_path / "there.h5").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_figures_draw_what_was_found(replayed, folder):
     """The rungs of the picture are the ladder's means; every axis is labelled."""
     figure = replayed.plot(title="mine")

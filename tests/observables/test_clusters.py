@@ -114,6 +114,7 @@ def test_uniform_is_one_group():
 
 
 # Lowest at 0.35 and 0.25 of uniform: above and below 0.3, where the rule is left out.
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [0.65, 0.75])
 @pytest.mark.parametrize(
     ("space", "mode"),

@@ -218,6 +218,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_run_file_stores_own_observables(folder, capsys):
     """What a user measures would not come back from the file, or not be announced."""
     assert main(["run", str(folder / "run.toml"), "--quiet"]) == 0
@@ -255,6 +256,7 @@ def test_resumed_run_goes_on_with_own_observables(folder):
         assert file["observables/late"].dims[0]["time"] == file["time"]
 
 
+@pytest.mark.slow
 def test_failing_observable_keeps_the_run_so_far(folder, capsys):
     """A night's run would be lost to a division by zero, or end in a traceback."""
     chosen = 'output.observables=["own.py:failing"]'

@@ -82,6 +82,7 @@ def test_even_densities_of_the_circle_have_the_law_of_the_circle():
     np.testing.assert_allclose(similarity(axial), similarity(circle), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_tokens_of_a_density_have_its_law_of_cosines():
     """Of degrees up to 20, against a quadrature of the same density."""
     density = mf.von_mises_fisher(4.0).build(mf.Sphere())

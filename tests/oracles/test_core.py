@@ -123,6 +123,7 @@ def test_masks_of_tokens(d, rate):
     np.testing.assert_allclose(found, expected, **CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("how", ["none", "softmax"])
 def test_density_moves_as_its_nodes(space, how):

@@ -62,6 +62,7 @@ def test_sharp_configurations_have_their_energies_and_designs():
     refused("tokens must be an integer, got 2.5", sharp_configuration, 3, 2.5)
 
 
+@pytest.mark.slow
 def test_coordinates_have_the_cosines_of_the_catalogue():
     """Every construction, from each of three points: what lattices say against what tables say."""
     for sharp in SHARP:

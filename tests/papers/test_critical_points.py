@@ -27,6 +27,7 @@ def test_linear_kernel_has_its_saddles():
     assert found.euler_sum is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "tokens"), [(5.0, 6), (1.0, 5)])
 def test_points_are_critical_and_none_is_missing(beta, tokens):
     """Rates by another code, and the Euler characteristic of the torus, which one lost breaks."""
@@ -58,6 +59,7 @@ def test_what_rounding_hides_is_no_maximum():
     assert "rounding does not say: (1, 1, 1)" in turn.certificate
 
 
+@pytest.mark.slow
 def test_search_finds_the_maximum_that_is_known():
     """Beta < -2/3 has a stable triangle, of three tokens or of three pairs."""
     for tokens, shape in ((3, (1, 1, 1)), (6, (2, 2, 2))):

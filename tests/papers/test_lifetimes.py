@@ -165,6 +165,7 @@ def closest(cosines: np.ndarray) -> np.ndarray:
     return np.asarray(np.arccos(np.minimum(pairs.max(axis=1), 1.0)))
 
 
+@pytest.mark.slow
 def test_nearest_two_on_the_circle_have_their_law():
     """Kolmogorov and Smirnov, 10,000 draws of five tokens; the exact law has p-values above 1 %."""
     angles = 2 * np.pi * np.random.default_rng(5).random((10_000, 5))

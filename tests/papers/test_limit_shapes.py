@@ -36,6 +36,7 @@ def shapes(problem: mf.Problem, times: list[float]) -> list[LimitShape]:
     return [mf.limit_shape(problem, measure, time) for measure, time in found]
 
 
+@pytest.mark.slow
 def test_hull_shrinks_to_a_polytope():
     """V = 1: vertices freeze where LSODA has them, the rest follow one each, like e^{-t}."""
     found = shapes(problem_of(1.0), [0.5, 1.0, 3.0, 5.0, 10.0])
@@ -85,6 +86,7 @@ def test_attention_of_a_line_becomes_boolean():
     assert found[-1].vertices.tolist() == [0, 4]
 
 
+@pytest.mark.slow
 def test_products_have_a_polytope_in_the_leading_space():
     """V = diag(1, 1, 0.3): tokens at the polytope in F, anywhere in G."""
     points = 2.0 * np.random.default_rng(3).standard_normal((9, 3))
@@ -94,6 +96,7 @@ def test_products_have_a_polytope_in_the_leading_space():
     assert np.ptp(found.points[:, 2]) > 0.1
 
 
+@pytest.mark.slow
 def test_repulsive_tokens_fall_to_the_origin_like_powers():
     """V = -1: max norms of six tokens by LSODA; of a pair beta |x|^2 t tends to 1/2."""
     run = mf.simulate(problem_of(-1.0), 20.0, save=[0.0, 1.0, 5.0, 20.0])

@@ -52,6 +52,7 @@ def test_slope_on_the_sphere_is_exact_for_two_tokens():
         assert 0.5 * (0.5 * weights * slope * change).sum() == pytest.approx(exact, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("manifold", "flow", "tokens", "runs", "step"),
     [

@@ -196,6 +196,7 @@ def test_least_degrees(d, beta, degrees, features):
     assert far.kernel_error <= 1e-100 < mf.truncation(problem, far.degree - 1).kernel_error
 
 
+@pytest.mark.slow
 def test_random_features_vary_as_told():
     """A factor in the variance would declare the wrong winner; 4 standard errors."""
     rng, beta, draws = np.random.default_rng(2), 0.5, 400_000

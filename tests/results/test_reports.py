@@ -29,6 +29,7 @@ def test_run_prints_what_info_prints(tmp_path, cli):
     assert "created" not in str(collect(PROBLEM, []))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -46,6 +47,7 @@ def test_study_prints_what_its_command_prints(line, config, tmp_path, cli):
     assert shown == f"{mf.load(path)}\n"
 
 
+@pytest.mark.slow
 def test_phases_print_what_phase_prints(cli):
     """Diffusivities in the papers' units would be known to the command alone."""
     family = lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)  # noqa: E731

@@ -72,6 +72,7 @@ def same_as_at_once(folder, *overrides):
     return resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_resumed_run_is_the_uninterrupted_one(folder, name):
     """The result would depend on when a queue needed the machine."""
@@ -90,11 +91,13 @@ def test_chain_of_many_interruptions_changes_nothing(folder):
     same_as_at_once(folder)
 
 
+@pytest.mark.slow
 def test_resume_without_a_file_starts(folder):
     """A script that always says --resume would never start."""
     assert len(folder.run(resume=True)) == 9
 
 
+@pytest.mark.slow
 def test_resume_of_a_file_without_rows_starts(folder):
     """A run that was killed before its first row could not go on."""
     folder.run()
@@ -111,6 +114,7 @@ def test_resume_of_a_file_without_rows_starts(folder):
     assert_equal_runs(load(folder.output), complete)
 
 
+@pytest.mark.slow
 def test_completed_run_is_done_at_once(folder):
     """A script that is started again would compute everything again, or touch the file."""
     folder.run()
@@ -134,6 +138,7 @@ def test_larger_end_extends_the_run_and_keeps_what_was_saved(folder):
     assert "end = 20" in load(folder.output).attributes["config"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", [13, 17, 31])
 def test_extension_saves_no_time_twice(folder, new):
     """Another spacing rounds other times: 1.2 and 1.2000000000000002 would both be saved."""
@@ -155,6 +160,7 @@ def test_times_that_were_asked_for_are_different_however_close():
     assert times_after(close, 1.3).tolist() == []
 
 
+@pytest.mark.slow
 def test_everything_saved_but_the_last_word(folder):
     """A run whose end was cut off would stay interrupted for ever."""
     shorter = ("time.end=10", "time.save=5")
@@ -165,6 +171,7 @@ def test_everything_saved_but_the_last_word(folder):
     assert run.status == "completed" and "end = 10" in run.attributes["config"]
 
 
+@pytest.mark.slow
 def test_resume_that_is_interrupted_at_once_says_how_far_it_is(folder):
     """The status would be that of a run that has only begun."""
     folder.run(stop_after=5)
@@ -191,6 +198,7 @@ def test_resume_refuses_another_kernel_of_the_same_name(folder):
     assert load(folder.output).status == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "key"),
     [
@@ -213,6 +221,7 @@ def test_resume_refuses_another_run(folder, override, key):
     assert folder.output.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "override", ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.runs=20"]
 )
@@ -223,6 +232,7 @@ def test_a_default_that_is_written_out_is_no_difference(folder, override):
     assert load(folder.output).status == "completed"
 
 
+@pytest.mark.slow
 def test_damaged_output_is_not_continued(folder):
     """A run would go on from garbage."""
     folder.run(stop_after=3)

@@ -81,6 +81,7 @@ def holder(*arguments):
             process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_file_has_one_lock_whatever_the_way_to_it(folder, command, capsys):
     """Two processes would write one file through two names."""
@@ -92,6 +93,7 @@ def test_file_has_one_lock_whatever_the_way_to_it(folder, command, capsys):
     assert Path("x.h5").read_bytes() == b"" and Path("link.h5").is_symlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS[1:])
 def test_link_to_a_study_stays_a_link(folder, command):
     """The result would replace the link, and the place it points to stay empty."""

@@ -58,6 +58,7 @@ def test_older_run_loads_verifies_and_resumes_as_it_was(config, tmp_path, capsys
     np.testing.assert_array_equal(mf.load(path).moments, whole.moments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["ensemble", "compare"])
 def test_older_study_resumes_as_it_was(command, config, tmp_path, capsys):
     """Softmax runs would be added to a study without softmax."""

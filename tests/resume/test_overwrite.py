@@ -49,6 +49,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_failed_start_of_a_run_leaves_the_earlier_file(folder, cli):
     """A good result would be replaced by one with nothing in it."""
     command = ["run", "x.toml", "-o", "x.h5", "--quiet"]
@@ -64,6 +65,7 @@ def test_failed_start_of_a_run_leaves_the_earlier_file(folder, cli):
     assert mf.load("x.h5").scaled_time.tolist() == [0.0, 2.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), mf.SimulationError(0.0, 0, "stiff")])
 def test_line_says_that_the_earlier_file_stays(folder, error, cli, monkeypatch):
     """A file that was not touched would be called valid up to t = 0 of the new run."""
@@ -81,6 +83,7 @@ def test_line_says_that_the_earlier_file_stays(folder, error, cli, monkeypatch):
     assert Path("x.h5").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_failed_start_in_python_leaves_the_earlier_file(folder):
     """A good file would be lost, or its run be taken for what the failed one has so far."""
     mf.simulate(PROBLEM, until=1.0, save=2, output="x.h5")
@@ -95,6 +98,7 @@ def test_failed_start_in_python_leaves_the_earlier_file(folder):
     assert Path("x.h5").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", STUDIES)
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no run")])
 def test_failed_start_of_a_study_leaves_the_earlier_file(
@@ -195,6 +199,7 @@ def test_first_run_that_works_replaces_a_sweep(folder):
     assert sorted(contents(Path("sw"))) == ["002.h5", "sweep.json"]
 
 
+@pytest.mark.slow
 def test_failed_sweep_of_a_problem_leaves_the_earlier_run_file(folder, monkeypatch):
     """The run file in the folder would be that of the sweep that failed."""
     mf.sweep(PROBLEM, {"problem.strength": [1, 2]}, **SMALL)

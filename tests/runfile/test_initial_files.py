@@ -109,6 +109,7 @@ def test_token_file_must_be_a_file(tmp_path):
             load_config(config)
 
 
+@pytest.mark.slow
 def test_last_state_of_a_run_is_the_start_of_the_next(tmp_path, before):
     """A chain of runs would not be one evolution."""
     (tmp_path / "before.h5").write_bytes(before.read_bytes())
@@ -118,6 +119,7 @@ def test_last_state_of_a_run_is_the_start_of_the_next(tmp_path, before):
     assert np.array_equal(measure.coefficients, last.coefficients)
 
 
+@pytest.mark.slow
 def test_last_tokens_of_a_run_are_the_start_of_the_next(tmp_path):
     """Weights or points would be lost on the way."""
     atoms = '[initial]\nname = "atoms"\nangles = [0.0, 1.0]\nweights = [0.25, 0.75]\n'

@@ -24,6 +24,7 @@ def path(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_run_file_with_frequencies_says_what_python_says(path):
     """Another law, or other frequencies, would be run, or be resumed."""
     path.write_text(FILE.replace("labels", "tolerance = 1e-2, labels") + SPREAD, encoding="utf-8")
@@ -97,6 +98,7 @@ def test_stability_knows_the_onset(path, cli):
     assert "rates are those without it" in masked
 
 
+@pytest.mark.slow
 def test_frequencies_that_are_given_are_counted_against_the_tokens(path):
     """Five would be refused, as too many for the two tokens of a trial."""
     path.write_text(

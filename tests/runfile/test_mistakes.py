@@ -87,6 +87,7 @@ def law(name, keys=""):
     return f'[initial]\nname = "{name}"\n{keys}\n'
 
 
+@pytest.mark.slow
 @together(("override", "message"), MISTAKES)
 def test_mistake_has_its_line(path, override, message):
     """A mistake would be computed with, or the user would not learn where it is."""

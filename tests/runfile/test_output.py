@@ -100,6 +100,7 @@ def test_input_is_no_output(config, key, monkeypatch):
         with_path(config, "in.h5")
 
 
+@pytest.mark.slow
 def test_kernel_file_is_no_output(config):
     """A run would overwrite the user's kernel."""
     (config.parent / "k.py").write_text("import numpy as np\ndef f(s):\n    return np.exp(s)\n")

@@ -101,6 +101,7 @@ def test_problem_of_python_is_read_again_from_what_is_written(path, problem):
     assert config.problem == stored(config) == problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Sphere(6), mf.Euclidean(6)])
 def test_run_in_many_dimensions_is_kept_and_read(path, space):
     """Results would be lost in files that nobody can read."""
@@ -137,6 +138,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 @together(("changes", "message"), MISTAKES)
 def test_mistake_has_its_line(path, changes, message, has_its_line):
     """A mistake would be computed with, or the user would not learn where it is."""

@@ -63,6 +63,7 @@ def test_descriptions_have_words_in_place_of_links():
     assert sections["time"]["properties"]["end"]["description"].count("`[layers]`") == 1
 
 
+@pytest.mark.slow
 def test_schema_takes_every_run_file():
     """An editor would underline what is right, or ask for a name that is not needed."""
     found = documents()

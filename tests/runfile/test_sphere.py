@@ -45,6 +45,7 @@ def path(tmp_path):
     return file
 
 
+@pytest.mark.slow
 @together("override, message", MISTAKES)
 def test_mistake_has_its_line(path, override, message):
     """A mistake would fail later, or not at all."""

@@ -220,6 +220,7 @@ WEIGHTS_MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 @together(("changes", "message"), WEIGHTS_MISTAKES)
 def test_mistake_of_layers_has_its_line(path, weights, changes, message, has_its_line):
     """Layers would be left out, or have weights that are not theirs."""

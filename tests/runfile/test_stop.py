@@ -22,6 +22,7 @@ def config(tmp_path):
     return tmp_path / "run.toml"
 
 
+@pytest.mark.slow
 def test_own_rule_ends_the_run(config, cli):
     """The run would go on to its end, or say that it completed."""
     cli("run", config)

@@ -44,6 +44,7 @@ def test_run_made_here_holds_its_problem():
     assert mf.simulate(problem, 0.5, save=2).problem is problem
 
 
+@pytest.mark.slow
 def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path):
     """A run file that names a file that is gone would have no problem."""
     np.save(tmp_path / "tokens.npy", np.array([0.1, 0.2, 3.0]))

@@ -96,6 +96,7 @@ def test_error_of_driven_modes_is_seen(tolerance: float) -> None:
     assert abs(stepper.state[1] - exact) < 2.0 * tolerance
 
 
+@pytest.mark.slow
 @each("index", [None, np.array([1, 0, 1])], turn=[1.0, 1j, 0.6 + 0.8j, None])
 def test_error_and_size_are_moduli(turn: complex | None, index: np.ndarray | None) -> None:
     """Imaginary parts would be ignored, or real numbers counted twice."""
@@ -185,6 +186,7 @@ def test_attempts_are_counted() -> None:
     assert min(attempts) == 1
 
 
+@pytest.mark.slow
 def test_steps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights cost as much as a step: few tables, although the error comes and goes."""
     made: list[float] = []
@@ -319,6 +321,7 @@ def test_step_that_is_not_finite_is_halved() -> None:
     assert np.all(np.isfinite(stepper.state))
 
 
+@pytest.mark.slow
 def test_how_weights_are_stored_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked up or spread, real or complex: the same steps to the bit."""
     rates = np.tile(-np.arange(7.0), 5)

@@ -108,6 +108,7 @@ def case(manifold: str, flow: str) -> tuple[Equation, ModalArray, ModalArray]:
     return equation, start, np.ascontiguousarray(solution.y[:, -1]).view(complex)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_order_is_four_on_the_real_equation(manifold: str, flow: str) -> None:

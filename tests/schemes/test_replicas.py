@@ -36,6 +36,7 @@ def states(start: FloatArray, tolerance: float, first: int = 0) -> FloatArray:
     return out
 
 
+@pytest.mark.slow
 def test_equiangular_tokens_stay_on_their_curve() -> None:
     """Every pair of orthogonal tokens, at times within steps too, has the cosine in closed form."""
     x = states(np.array([np.eye(8)] * 2), 1e-9)
@@ -47,6 +48,7 @@ def test_equiangular_tokens_stay_on_their_curve() -> None:
         np.testing.assert_allclose(cosines, np.array([exact] * 56).T, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_systems_do_not_feel_each_other() -> None:
     """To the bit: steps, and which systems are still under way, are of each alone."""
     start = unit(np.random.default_rng(0).normal(size=(5, 6, 3)))

@@ -61,6 +61,7 @@ def test_without_noise_order_is_two() -> None:
     assert slopes[-1] == pytest.approx(2.0, abs=0.05)
 
 
+@pytest.mark.slow
 def test_run_resumes_equal_to_the_bit() -> None:
     """A stepper with a memory beyond (time, state, steps) could not go on from a file."""
     whole = noisy_particles(3, 0, many_tokens(), 0.0)
@@ -229,6 +230,7 @@ def test_weak_order_is_two_for_two_tokens_on_the_circle(verified: Callable) -> N
         verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
 
 
+@pytest.mark.slow
 def test_stationary_law_of_two_tokens_errs_by_order_two(verified: Callable) -> None:
     """The law in which two noisy tokens settle must be exp(W / 2 D) up to h^2."""
     phi = 2.0 * np.pi * np.arange(512) / 512
@@ -301,6 +303,7 @@ def pole_generator() -> np.ndarray:
     return images @ ((l + 0.5) * values * w[:, None])
 
 
+@pytest.mark.slow
 def test_weak_order_is_two_on_the_sphere(verified: Callable) -> None:
     """E P_l of a token drawn to another must err by h^2 at a fixed time."""
     exact = scipy.linalg.expm(TIME * pole_generator())

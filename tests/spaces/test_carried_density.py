@@ -32,6 +32,7 @@ def test_density_of_a_known_map_of_the_circle():
     assert found == pytest.approx(1.0 / (1.0 + 0.9 * np.cos(labels)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_density_of_a_known_map_of_the_sphere():
     """A conformal map has the density ((1 - rho^2) / (1 - 2 rho z + rho^2))^2."""
     rho, cells = 0.5, label_cells(SPHERE, 0.3)

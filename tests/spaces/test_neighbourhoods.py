@@ -64,6 +64,7 @@ def _within(
     return np.asarray(distances < bound if strictly else distances <= bound)
 
 
+@pytest.mark.slow
 @each("state", STATES, radius=RADII, weighted=[False, True])
 def test_dense_is_the_mass_of_all_pairs_against_the_threshold(state, radius, weighted):
     """A range that stops at the cut, a box without its mass, or one that is left off too early."""
@@ -88,6 +89,7 @@ def test_dense_begins_at_the_threshold(space, threshold, count):
     assert np.count_nonzero(dense(space, points, None, 0.1, threshold)) == count
 
 
+@pytest.mark.slow
 @each("state", STATES, radius=RADII)
 def test_groups_are_the_connected_components(state, radius):
     """Single linkage is the components of the graph of pairs closer than the radius."""

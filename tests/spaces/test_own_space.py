@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -26,6 +27,7 @@ class Torus(Euclidean):
         return np.cos(points) * u[..., 1] - np.sin(points) * u[..., 0]
 
 
+@pytest.mark.slow
 def test_tokens_move_on_a_torus():
     """A space would need changes of the package."""
     start = np.random.default_rng(0).uniform(0.0, 2.0 * np.pi, (12, 2))

@@ -120,6 +120,7 @@ def test_points_of_another_dimension_are_refused():
         mf.Measure(mf.Sphere(8), np.eye(3)[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 def test_doors_lead_to_the_room_of_the_space(space):
     """Maxima of one space would be looked for on another."""

@@ -305,6 +305,7 @@ def test_mistakes_are_one_line():
         mf.linear_operator(stretched).describe()
 
 
+@pytest.mark.slow
 def test_run_that_starts_from_a_mode_grows_and_beats_like_it():
     """The operator would be that of another flow than the one that runs."""
     score, value = [1.5, 0.75], [2 / 3, 4 / 3]

@@ -43,6 +43,7 @@ def study(plan):
     return plan.completed()
 
 
+@pytest.mark.slow
 def test_study_comes_back(study, tmp_path):
     """A figure from a file would not be that of the study."""
     noted = replace(

@@ -95,6 +95,7 @@ def test_report_says_what_was_measured_and_what_the_law_says(made):
     assert {len(column) for column in made.columns.values()} == {6}
 
 
+@pytest.mark.slow
 def test_figure_has_a_curve_and_a_law_for_each_size(made, tmp_path):
     """A size would be missing, or have no law beside it."""
     (axes,) = made.plot().axes

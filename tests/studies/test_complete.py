@@ -135,6 +135,7 @@ def test_the_command_goes_on_with_a_study_of_python(tmp_path):
     assert again.attributes["result_hash"] == made.attributes["result_hash"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "message"),
     [
@@ -212,6 +213,7 @@ def test_options_that_do_not_fit_are_refused(options, message):
         ensemble(**options)
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_before_workers_start(monkeypatch, tmp_path):
     """Each worker would compile them for itself, for a minute."""
     compiled = []

@@ -179,6 +179,7 @@ def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str
     return np.array(apart) / case.options["tolerance"], end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kinds", "seed"),
     [(wide, seed) for seed in WIDE_EVERYDAY] + [(dense, seed) for seed in DENSE_EVERYDAY],

@@ -127,6 +127,7 @@ def test_moments_converge_until_clusters_are_points(beta, normalized, monkeypatc
     verified("independent methods", what, found - expected, 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "normalized, time, degree, expected",
     [
@@ -145,6 +146,7 @@ def test_symmetric_trajectory_equals_the_table(normalized, time, degree, expecte
     verified("exact solutions", what, found - expected, 1e-12)
 
 
+@pytest.mark.slow
 def test_asymmetric_trajectory_equals_the_table(verified):
     """Printed to 11 digits; a density of degree 4096 does not resolve it to 1e-12."""
     law = mf.perturbed_uniform(
@@ -168,6 +170,7 @@ def poisson(flow: mf.Flow) -> tuple[mf.Problem, CharacteristicsRepresentation]:
     return problem, characteristics(problem, initial, tolerance=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
 def test_exact_solution_through_the_collapse(flow, verified):
     """c_k = r^k while 1 - r falls from 0.9 to 5e-16, and f at the nodes is the Poisson kernel."""
@@ -198,6 +201,7 @@ def test_exact_solution_through_the_collapse(flow, verified):
             np.testing.assert_allclose(found.density(found.state), kernel, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_nodes_grow_like_the_logarithm_of_the_steepness():
     """Each eight time units steepen e^8 times and take the same number of panels, about 22."""
     problem, carrier = poisson(mf.USA)

@@ -99,6 +99,7 @@ def test_three_clusters_of_twenty_thousand_tokens(beta, expected):
     assert fisher_exact([[three, 40 - three], list(expected)]).pvalue > 0.0027
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "time"), [(5.0, 0.30), (7.0, 0.05)])
 def test_twenty_thousand_tokens_form_their_clusters_in_time(beta, time):
     """Paper time would be off: at times a little later than the onset, 0.2663 and 0.0425."""
@@ -113,6 +114,7 @@ def test_twenty_thousand_tokens_form_their_clusters_in_time(beta, time):
     assert np.mean(agree) >= 0.7
 
 
+@pytest.mark.slow
 def test_three_clusters_form_where_degree_three_says():
     """At (2 pi j - arg c_3) / 3: a wrong sign or conjugate would leave them anywhere."""
     # At random they would be pi / 6 = 0.52 away, in the median.

@@ -153,6 +153,7 @@ def test_law_holds_for_other_problems(problem, runs, verified):
     verified("statistics", what, made.mean_count[0, 0] - made.predicted[0], slack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "tokens", "samples"),
     [
@@ -181,6 +182,7 @@ def test_counted_maxima_agree_with_the_closed_form(problem, tokens, samples):
     assert abs(law.mean - found.mean_clusters) <= 3.0 * law.standard_error + 3.0 / samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("degree", "mean", "draws"), [(3, 3.711631, 1500), (4, 6.013774, 1000), (5, 8.897065, 700)]
 )

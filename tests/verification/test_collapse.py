@@ -47,6 +47,7 @@ def _near_the_pole(manifold, count: int) -> np.ndarray:
     return manifold.retract(rng.uniform(-0.5, 0.5, (count, 3)) + np.array([0.0, 0.0, 1.0]))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [1.0, 4.0])
 def test_orthogonal_tokens_close_in_at_rate_two(flow, beta, verified):
@@ -103,6 +104,7 @@ def test_separated_caps_stay_in_their_doubled_caps(manifold, flow, beta, verifie
     assert len(run.measures[-1].points) < k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @each("beta", [0.5, 6.0], flow=FLOWS)
 def test_measures_in_a_hemisphere_collapse_to_a_dirac(manifold, flow, beta, verified):

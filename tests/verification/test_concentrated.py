@@ -23,6 +23,7 @@ def exact_rhs(beta: float, degree: int) -> np.ndarray:
     return -1j * np.arange(degree + 1) * np.fft.rfft(flux)[: degree + 1] / NODES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [9.0, 30.0, 100.0])
 def test_rounding_far_from_the_mass_stays_there(beta):
     """Carried to another grid, the quotient of two rounding errors spreads into the mass."""

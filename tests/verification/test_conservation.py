@@ -213,6 +213,7 @@ def test_orbits_are_stationary(copies, beta, flow, verified):
         verified("invariants", "velocity of polytopes, sphere", rate, 4e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, place, count",
     [("circle", 1.2345, 300)]

@@ -100,6 +100,7 @@ def test_largest_degree_ends_the_run_in_time(flow):
     np.testing.assert_allclose(found, run.moments, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_run_comes_close_to_the_limit_of_resolution():
     """The last valid time is where the tail meets the tolerance, to a thousandth of a step."""
     problem = on_circle("USA")

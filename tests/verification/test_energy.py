@@ -109,6 +109,7 @@ def values(name: str, coefficients: np.ndarray, points: np.ndarray) -> np.ndarra
     return (waves @ (twice * coefficients)).real
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", BETAS, flow=FLOWS)
 def test_energy_grows_at_the_rate_of_dissipation(name, flow, beta, verified):

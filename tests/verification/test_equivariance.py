@@ -1,6 +1,7 @@
 """Rotating or reflecting the initial measure rotates or reflects the run."""
 
 import numpy as np
+import pytest
 from parameters import each
 
 import meanfield as mf
@@ -36,6 +37,7 @@ def test_moved_density_stays_moved(flow, beta, verified):
     assert np.abs(plain[-1] - plain[0]).max() > 0.01
 
 
+@pytest.mark.slow
 @each("flow", FLOWS, count=[40, 700])
 def test_moved_tokens_stay_moved(flow, count, verified):
     """Rotation, reflection and windings of tokens, pair sums and moments alike."""

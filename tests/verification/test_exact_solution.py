@@ -16,6 +16,7 @@ def poisson(start: float, angle: float, flow: mf.Flow) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.linear(), flow, law)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.0, 2.0])
 @pytest.mark.parametrize("flow", FLOWS)
 def test_moments_are_powers_of_the_radius(flow, angle, verified):
@@ -39,6 +40,7 @@ def test_radius_equals_the_printed_numbers(time, printed, verified):
     assert abs(run.moments[0, 1].imag) < 1e-14
 
 
+@pytest.mark.slow
 def test_repulsion_spreads_the_density(verified):
     """Strength -1 runs the same family backwards in time."""
     problem = poisson(0.9, 1.0, mf.Flow("none", strength=-1.0))

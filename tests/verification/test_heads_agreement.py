@@ -62,6 +62,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space, seed, normalization", CASES)
 def test_carriers_and_direct_sums_agree(space, seed, normalization, verified):
     """Density, characteristics, particles by moments, and a code that shares no line with them."""
@@ -93,6 +94,7 @@ def test_carriers_and_direct_sums_agree(space, seed, normalization, verified):
         verified("independent methods", what, found[name] - found["density"], 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 def test_densities_converge_spectrally(space, normalization, verified):
@@ -182,6 +184,7 @@ def test_tables_of_ones_are_the_kernel(space, flow, verified):
         verified("independent methods", f"tables of ones, {space.name}", one - other, 1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 def test_everything_turned_runs_turned(space, normalization, verified):

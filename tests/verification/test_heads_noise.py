@@ -75,6 +75,7 @@ def hierarchy(
     return np.asarray(solved.y[:, -1])
 
 
+@pytest.mark.slow
 def test_hierarchy_of_moments_with_diffusion(verified):
     """Two USA heads with diffusion by Bessel functions and SciPy, no table and no grid of ours."""
     of = mf.Attention(

@@ -139,6 +139,7 @@ def test_printed_trajectory_on_the_sphere(carrier, verified):
     verified("independent methods", what, error, 2e-8 if carrier != "characteristics" else 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carrier", CARRIERS)
 def test_doubly_stochastic_trajectory(carrier, verified):
     """c_3, c_6 and -OT / 2 of another code; one head of numbers, the energy half of what is told.

@@ -13,6 +13,7 @@ def first_merge(problem: mf.Problem, until: float, tolerance: float) -> float:
     return next(event.time for event in run.events if event.kind == "merge")
 
 
+@pytest.mark.slow
 @each(
     "name, flow, mass",
     [

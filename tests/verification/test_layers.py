@@ -50,6 +50,7 @@ def test_flows_of_tokens_are_the_reduced_ones(placement):
             assert np.abs(run.diagnostics[f"radius_{name}"] - expected.radius).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ALL)
 def test_layers_of_tokens_are_the_reduced_map(placement):
     """Layers of h = 0.5, unprojected: x <- N(x + h A) and the others, with lengths."""
@@ -205,6 +206,7 @@ def test_depth_scaled_flows_run_by_their_clock(carrier):
         assert np.abs(seen[1] - seen[0]).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_attention_then_a_layer_in_turn_is_of_first_order():
     """N(x + h A), then N(x + h u), against the flow of the sum: off by 0.285 h for four tokens."""
     law = mf.from_points(TOKENS_3, MASSES_3)
@@ -276,6 +278,7 @@ def test_steps_that_overshoot_are_no_failure():
     assert np.diff(run.observables["energy"]).max() > 0.1
 
 
+@pytest.mark.slow
 def test_masked_layers_leave_the_first_token(tmp_path):
     """Causal layers: token 1 stays, and a resumed run goes on to the bit."""
     rng = np.random.default_rng(0)

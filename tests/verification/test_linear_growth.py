@@ -89,6 +89,7 @@ def test_every_order_of_a_degree_grows_at_the_printed_rate(name, normalized, deg
     verified("exact solutions", what, paper / PRINTED[name, normalized, degree] - 1, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize(
     "beta, flow, degree",

@@ -35,6 +35,7 @@ def test_velocities_of_a_general_head():
     np.testing.assert_allclose(velocity, expected, rtol=0, atol=5e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=lambda space: space.name)
 @pytest.mark.parametrize("mask, rate", [("causal", None), ("alibi", 40.0)])
 @pytest.mark.parametrize("normalization", ["none", "softmax"])

@@ -106,6 +106,7 @@ def test_normalized_density_follows_plain_sums(beta, strength, verified):
     verified("independent methods", what, error, RELATIVE)
 
 
+@pytest.mark.slow
 def test_own_kernel_moves_like_the_exponential(verified):
     """A kernel given as a function must give the same right-hand side to its quadrature."""
     c, kernel = random_density(5), mf.zonal(lambda s: np.exp(6.0 * (s - 1.0)), beta=6.0)

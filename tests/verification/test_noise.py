@@ -121,6 +121,7 @@ def test_small_modes_grow_at_their_rates(name, flow, degree, verified):
     verified("exact solutions", what, found / rate - 1, 2e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MANIFOLDS)
 @each(
     "beta, flow",
@@ -160,6 +161,7 @@ def test_mass_is_exactly_one_and_the_energy_balances(name, flow, verified):
     verified("invariants", what, slope / found["energy_rate"] - 1, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
 def test_unnormalised_flow_has_no_mean_velocity(flow):
     """Mean int v dmu = 0 for opposite forces, noise or not; divided by Z they are not opposite."""

@@ -139,6 +139,7 @@ def ordered(beta: float, normalized: bool, share: float, law: mf.Law | None = No
     return mf.Problem(CIRCLE, bare.kernel, flow, law or mf.uniform())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beta, normalized, share",
     [
@@ -175,6 +176,7 @@ def test_stationary_states_are_approached_at_the_leading_rate(beta, normalized, 
     verified("independent methods", what, fitted / leading - 1, 1e-4)
 
 
+@pytest.mark.slow
 def test_noisy_kuramoto_settles_at_its_order_parameter(verified):
     """Kuramoto with noise: r = I_1(r / D) / I_0(r / D), and f is von Mises' density."""
     diffusivity = 0.3

@@ -216,6 +216,7 @@ def rows_of(attention: mf.Attention, x: np.ndarray) -> np.ndarray:
     return mf.attention_matrix(problem, problem.initial_measure())[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mask", "usual", "error"),
     [
@@ -245,6 +246,7 @@ def test_limits_of_masks_are_other_masks(mask, usual, error):
         np.testing.assert_allclose(*moved, rtol=0, atol=10 * error)
 
 
+@pytest.mark.slow
 def test_a_constant_in_a_bias_changes_nothing():
     """Rows would not be normalised: neither SA nor a sink would see their own positions alone."""
     for options in ({"sink": 0.3}, {"normalization": "none"}):
@@ -257,6 +259,7 @@ def test_a_constant_in_a_bias_changes_nothing():
         np.testing.assert_allclose(*moved, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_causal_masks_keep_prefixes():
     """A later token would move earlier ones: causal windows, globals, biases."""
     x = tokens(9, 3)
@@ -313,6 +316,7 @@ def test_rows_of_cells_are_reference_rows(mask, row, expected):
     np.testing.assert_allclose(rows[: len(expected)], expected, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mask", "corners"),
     [
@@ -361,6 +365,7 @@ def test_labels_of_causal_alibi_are_those_of_the_bias():
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_influence_on_the_last_position_loses_its_middle_at_the_published_time():
     """arXiv:2605.09213, beta = 1: the slope at the last position vanishes at 2.45748898."""
     degrees = np.arange(1, 21)
@@ -518,6 +523,7 @@ def labelled(space, law, labels: int, until: float, **options) -> mf.Run:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CIRCLE)
 def test_labelled_densities_of_the_circle_reach_reference_states(name):
     """Labels would stand elsewhere, or cells be cut: a window of 0/1 is off by 0.01."""
@@ -741,6 +747,7 @@ def test_many_tokens_tend_to_labelled_densities(options, count):
     assert later == pytest.approx(mean, abs=3.2 / count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mask", "expected", "error"),
     [
@@ -839,6 +846,7 @@ def ring(width: float | None, count: int) -> np.ndarray:
     return np.exp(-8.0 * u if width is None else gaussian(width)(np.minimum(u, 1.0 - u)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "width", "degree", "wave", "rate"),
     [
@@ -1005,6 +1013,7 @@ def test_modes_are_refused_where_there_are_none(problem, message):
         mf.position_modes(problem, 1, 8)
 
 
+@pytest.mark.slow
 def test_profiles_about_a_stationary_measure_grow_as_the_operator_has_it():
     """Rates about clusters would be those of uniform: L = T + kappa N, another one for each kappa.
 
@@ -1097,6 +1106,7 @@ def test_rotary_velocities_are_loops_of_matrices(d):
     np.testing.assert_allclose(output, expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_no_frequency_is_no_rotary_embedding():
     """A frequency of 0 would take another path; a shift of positions would move tokens."""
     assert mf.Attention(TWO, beta=2.0, rotary=mf.Rotary(0.0)) == mf.Attention(TWO, beta=2.0)
@@ -1187,6 +1197,7 @@ def test_runs_that_stop_half_way_resume_to_the_bit(tmp_path, overrides):
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -1209,6 +1220,7 @@ def test_runs_under_masks_have_a_page(tmp_path, options):
     assert len(run.plot("labels").axes) > 0
 
 
+@pytest.mark.slow
 def test_ensembles_have_masks():
     """Tokens of an ensemble would attend to all: windows that narrow keep more clusters."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])
@@ -1219,6 +1231,7 @@ def test_ensembles_have_masks():
     assert counts[1].mean() > counts[0].mean() + 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -1247,6 +1260,7 @@ def test_run_files_are_the_problems_of_python(tmp_path, options):
     assert mf.load(tmp_path / "run.h5").problem == problem
 
 
+@pytest.mark.slow
 def test_biases_of_python_are_known_by_name_alone(tmp_path):
     """A function whose name is that of a mask would be read as that."""
 
@@ -1354,6 +1368,7 @@ def test_rotary_embeddings_are_refused_where_they_are_not_supported(make, messag
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("second", "message"),
     [
@@ -1384,6 +1399,7 @@ def masked(mask, space=None, **options) -> mf.Problem:
     return mf.Problem(space or mf.Circle(), mf.Attention(beta=2.0, mask=mask), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -91,6 +91,7 @@ def test_smooth_paths_move_tokens_as_another_code(on_path):
     np.testing.assert_allclose(final(problem, 2.0), last, rtol=0, atol=2e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carrier", ["density", "characteristics"])
 def test_smooth_paths_move_a_density_as_other_codes(on_path, carrier):
     """Moments from 512 Lagrangian nodes, and from a spectral code of 512 points."""
@@ -299,6 +300,7 @@ def test_paths_converge_with_order_one_half():
     assert 0.4 < order < 0.75
 
 
+@pytest.mark.slow
 def test_even_measures_stay_even():
     """From uniform, which is not stationary, odd moments stay rounding."""
     values = mf.RandomValues([HEAD], interpretation="stratonovich", depth=0.5, seed=4)
@@ -359,6 +361,7 @@ def test_depth_may_be_missing_or_that_of_layers():
     assert mf.RandomValues([HEAD], depth=0.3).fitted(layers).count == 3
 
 
+@pytest.mark.slow
 def test_problem_is_written_and_read():
     """A stored run would be of another realisation."""
     steady = mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=3.0, sink=0.5)
@@ -502,6 +505,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", WRONG)
 def test_what_is_wrong_is_told(message):
     """One line says what, and what to do."""

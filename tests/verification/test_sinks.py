@@ -235,6 +235,7 @@ def test_transport_is_that_of_the_field(space, heads):
     )
 
 
+@pytest.mark.slow
 def test_labelled_densities_keep_the_sink():
     """Positions would see Z of their own measure without c: labels all equal show its rate."""
     law = mf.perturbed_uniform([[2, 0.2, 0.0], [1, 0.1, 0.3]])
@@ -269,6 +270,7 @@ def test_a_large_sink_is_usa():
     np.testing.assert_allclose(limit, usa, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sink", [0.5, 2.0])
 @pytest.mark.parametrize("space, beta", [(mf.Circle(), 5.0), (mf.Sphere(), 4.0)])
 def test_growth_rates_are_usa_over_partition_and_sink(space, beta, sink):
@@ -309,6 +311,7 @@ time = { end = 2.0, save = 5 }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [

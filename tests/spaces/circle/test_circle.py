@@ -76,6 +76,7 @@ def test_laplacian_eigenvalues(dimension):
     assert np.array_equal(laplacian_eigenvalues(dimension, 5), l * (l + dimension - 1))
 
 
+@pytest.mark.slow
 def test_large_angles_are_reduced():
     """Beside 1e12 turns a step of a thousandth of a radian is lost, and runs went elsewhere."""
     large = 1.0 + 2.0 * np.pi * 1e9

@@ -31,6 +31,7 @@ def random_fields(degree: int, count: int, seed: int = 0) -> np.ndarray:
     return gaussian_fields(variances, count, np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 3, 7, 30])
 def test_count_is_that_of_companion_matrix_roots(degree):
     """A maximum would be missed or doubled."""
@@ -101,6 +102,7 @@ def test_multiple_zero_counts_if_the_sign_changes(power, place):
     assert CIRCLE.distance(found, place)[0] < 0.03
 
 
+@pytest.mark.slow
 def test_narrow_bump_has_one_maximum():
     """Rounding where a concentrated potential has no tail left would be counted."""
     k = np.arange(500)
@@ -130,6 +132,7 @@ def test_maxima_are_reduced_and_ties_in_order():
     np.testing.assert_allclose(maxima(np.array([0.0, -1.0])), [np.pi], atol=1e-13)
 
 
+@pytest.mark.slow
 def test_basins_are_where_gradient_ascent_ends():
     """Tokens would be counted for the wrong cluster."""
     field = random_fields(8, 1, seed=3)[0]

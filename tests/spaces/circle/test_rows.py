@@ -1,6 +1,7 @@
 """Rows in LLVM's words against NumPy, compiled anew: caches would hide a mistake in them."""
 
 import numpy as np
+import pytest
 
 from meanfield.engines.compiled import njit
 from meanfield.engines.fourier.rows import add_16, quotients_16
@@ -13,6 +14,7 @@ def _written(table, numbers, offsets, powers, out):  # type: ignore[no-untyped-d
     add_16(table, 2, powers, 1)
 
 
+@pytest.mark.slow
 def test_rows_are_polynomials():
     """Lanes would be exchanged, or powers of the wrong token be added."""
     rng = np.random.default_rng(0)

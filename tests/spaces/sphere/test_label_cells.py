@@ -39,6 +39,7 @@ def polynomials(cells: SphereCells) -> np.ndarray:
     return np.stack([top * (v - 0.3) ** (cells.order - 1), 1.0 + face - u * v**3], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cells, largest",
     [(tiling(np.pi / 4), 6), (irregular(), 6), (tiling(0.4), 20), (tiling(0.2), 24)],

@@ -62,6 +62,7 @@ def test_chain_is_one_group():
     assert linked(points, 0.0999).max() == 59
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_threads(monkeypatch):
     """The number of threads must not change one bit, nor lose a subtree."""
     rng = np.random.default_rng(5)

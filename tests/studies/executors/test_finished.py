@@ -37,6 +37,7 @@ def executor(request):
             yield processes
 
 
+@pytest.mark.slow
 def test_every_task_is_done_once_or_told(executor, monkeypatch):
     """A task would be lost or done twice, a study that lacks nothing wait, a reason be lost."""
     monkeypatch.setattr(executing, "_AHEAD", 5)

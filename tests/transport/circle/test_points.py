@@ -86,6 +86,7 @@ def test_distance_is_invariant_under_rotation_and_reflection(first, second, angl
         assert found == pytest.approx(expected, abs=5e-14)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures())
 def test_distance_is_symmetric(first, second):
@@ -107,6 +108,7 @@ def test_distance_obeys_the_triangle_inequality(first, second, third):
         assert direct <= detour + (1e-14 if p == 1 else 1e-7)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(measures(), measures())
 def test_w2_is_between_w1_and_its_bound(first, second):
@@ -116,6 +118,7 @@ def test_w2_is_between_w1_and_its_bound(first, second):
     assert w2**2 <= np.pi * w1 + 1e-13
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(measures(), st.permutations(range(12)), st.integers(-3, 3))
 def test_distance_to_the_same_points_in_another_order_is_zero(measure, order, laps):

@@ -39,6 +39,7 @@ def tangents(family, seed: int) -> Tangents:
     return Tangents(family.barycentres, family.reaches, slopes, normals, rng.normal(size=n) / 9.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("geodesic", "p"), CASES)
 def test_nearest_are_those_of_all_pairs(geodesic, p):
     """A run that holds the smallest value would be left out."""
@@ -70,6 +71,7 @@ def test_transform_is_that_of_all_pairs(geodesic, p, levels):
     np.testing.assert_array_equal(transform(x, y, duals, geodesic, p), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("geodesic", "p"), CASES)
 def test_bound_of_cells_is_below_the_cost_of_their_points(geodesic, p):
     """The tangents would cut off a piece of the cost."""

@@ -36,6 +36,7 @@ def instance(seed: int):
     return cost, np.full(n, m), np.full(m, n)
 
 
+@pytest.mark.slow
 @together("seed", range(8))
 def test_plan_is_optimal_and_keeps_the_masses(seed):
     """The tree would not be optimal, the simplex cycle on ties, or mass be lost in a pivot."""

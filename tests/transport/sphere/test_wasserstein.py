@@ -50,6 +50,7 @@ def linear_programme(first: Measure, second: Measure, p: int, cost: str) -> floa
     return float(ot.emd2(first.mass, second.mass, costs, numItermax=10**8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_two_diracs_are_apart_by_their_angle(p, cost):
@@ -82,6 +83,7 @@ def test_uniform_to_dirac_is_in_the_bracket(p, cost):
     assert found.width < 2e-3 * expected  # measured: at most 7e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_distance_of_points_equals_the_linear_programme(p, cost):
@@ -132,6 +134,7 @@ def test_points_are_bracketed_by_stages(monkeypatch, tolerance):
     assert found.width <= tolerance * found.upper  # measured, last stage: 2.4e-3
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the distance of these densities")
 def test_densities_are_bracketed(monkeypatch):
     """W_1 of 1 + 0.6 z from uniform is 0.6 pi / 8, see below; equal densities are not apart."""
@@ -153,6 +156,7 @@ def test_brackets_hold_the_exact_distance_of_many_points(block):
     check_brackets(range(10 * block, 10 * block + 10), 2000)
 
 
+@pytest.mark.slow
 @each("p", [1, 2], cost=["chordal", "geodesic"])
 def test_uniform_to_octahedron_is_in_the_bracket(p, cost):
     """Mass goes to the nearest of six corners: the mean of d^p over a face of the cube."""

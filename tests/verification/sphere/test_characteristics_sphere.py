@@ -72,6 +72,7 @@ def test_poisson_density_is_carried_exactly(flow, times, tolerance, verified):
     assert radii[-1] > (0.5 if times[-1] == 3.0 else 0.999)
 
 
+@pytest.mark.slow
 def test_poisson_density_at_the_nodes_is_exact(verified):
     """The density comes from the divergence along the path: a wrong sign or term would show."""
     problem = poisson_problem(mf.SA)

@@ -63,6 +63,7 @@ def test_mirrored_density_stays_mirrored(verified):
     assert np.abs(plain.moments.imag).max() > 0.1
 
 
+@pytest.mark.slow
 @each("flow", FLOWS, count=[40, 900])
 def test_moved_tokens_stay_moved(flow, count, verified):
     """Every token, by pair sums and by moments, turned, mirrored, or in another order."""

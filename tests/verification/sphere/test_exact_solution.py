@@ -50,6 +50,7 @@ def test_moments_follow_the_radius(what, flow, axis, start, times, tolerance, al
         verified("exact solutions", f"hyperbolic Poisson density, sphere, {what}", error, allowed)
 
 
+@pytest.mark.slow
 def test_default_run_equals_the_printed_numbers(verified):
     """m_1(3) and m_2(3) from r_0 = 0.1 (theory 1.4), and the order parameter a user sees."""
     run = mf.simulate(problem_from(0.1, AXES["generic"], mf.USA), 3.0, save=[3.0])

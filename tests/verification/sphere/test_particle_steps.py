@@ -41,6 +41,7 @@ def direction(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method, order", INTEGRATORS.items())
 @pytest.mark.parametrize("flow", FLOWS)
 def test_directions_keep_the_order_of_the_method(flow, method, order, verified):

@@ -38,6 +38,7 @@ def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int) -> np.nda
     return (f - a - 9 * (e - b) + 45 * (d - c)) / (60 * h)
 
 
+@pytest.mark.slow
 @each("flow", FLOWS, beta=BETAS, count=[2, 37, 1000])
 def test_moments_of_tokens_move_with_their_velocity(flow, beta, count, verified):
     """The rate of the moments that a particle run stores, against the model written down."""
