@@ -4,7 +4,7 @@ from meanfield.api import run, simulate
 from meanfield.certificates.action import action_bound
 from meanfield.certificates.collapse import certified_collapse
 from meanfield.certificates.radius import certified_radius
-from meanfield.commands.dry_run import check
+from meanfield.commands.check import check
 from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.finite.fluctuations import fluctuations

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.commands.arguments import option_table, parser
+from meanfield.commands.arguments import COMMANDS, option_table, parser
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
 from meanfield.commands.stability import analysis, heads_of, spectrum
-from meanfield.commands.table import COMMANDS
 from meanfield.figures.draw import PLOTS
 from meanfield.results.prediction_report import prediction_report
 from meanfield.results.study_reports import comparison_report, ensemble_report

@@ -6,10 +6,14 @@ import argparse
 import textwrap
 import time as clock
 from dataclasses import replace
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from meanfield.api import planned, simulate
+from meanfield.arguments import checked_as
 from meanfield.bases.coordinates import coordinate_count
 from meanfield.carriers import Representation, represent
 from meanfield.carriers.automatic import carriers, hands_over, largest_degree
@@ -29,6 +33,7 @@ from meanfield.recording import evolution_of
 from meanfield.results.report import facts
 from meanfield.results.truncation import truncation_summary
 from meanfield.runfile import Config, load_config
+from meanfield.runfile.output import Output
 from meanfield.runs import NO_RATES
 from meanfield.simulation import evolve
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max
@@ -53,8 +58,8 @@ _NODE_SECONDS = 4e-6
 _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Print what a run would do."""
+def check_command(options: argparse.Namespace) -> int:
+    """Dry run: what would be computed, estimated memory and time."""
     config = load_config(options.config, options.set, code=options.code)
     if config.unexecuted:
         print(facts(_unexecuted(config)))
@@ -289,3 +294,44 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         f"about {total:.2g} s at the pace of the first {100 * share:.2g} %; more where the "
         "measure steepens"
     )
+
+
+class RunFacts(dict[str, Any]):
+    """Facts by name, which print as `meanfield check` prints them."""
+
+    def __repr__(self) -> str:
+        return facts(list(self.items()))
+
+
+@checked_as(simulate)
+def check(*arguments: Any, **options: Any) -> RunFacts:
+    """Facts of a run before it is made: sizes, truncation, memory, and how long it will take.
+
+    The first steps are timed, for some seconds at most. Nothing is written.
+
+    Parameters
+    ----------
+    *arguments, **options
+        As for `simulate`.
+
+    Returns
+    -------
+    dict of str to str or number
+        Prints as `meanfield check` does.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.USA)
+    >>> found = check(problem, until=10.0, representation="particles", tokens=100)
+    >>> found["representation"], found["saves"]
+    ('particles, 100 tokens', 61)
+    """
+    asked = signature(simulate).bind(*arguments, **options)
+    asked.apply_defaults()
+    evolution, record, linearised = planned(**asked.arguments)
+    output = Output(record.path, evolution.observables, record.state)
+    carrier, times, unit = evolution.options, evolution.times, evolution.unit
+    name, problem = Path("check"), evolution.problem
+    run = Config(name, problem, carrier, times, unit, output, fluctuations=linearised)
+    return RunFacts(run_facts(run))

@@ -34,8 +34,8 @@ _BETA = 4.0
 _MANY_DEGREES = 130
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Compile, and say how much there was to do."""
+def compile_command(options: argparse.Namespace) -> int:
+    """Compile all kernels now, for images of containers and for CI."""
     from meanfield.engines.compiled import compilations, not_compiled
 
     _import_all()

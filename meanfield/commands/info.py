@@ -1,4 +1,4 @@
-"""`meanfield info`: what a file holds and where it comes from, as text, JSON or CSV."""
+"""`meanfield info` and `verify`: what a file holds, its origin, and the laws that it obeys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from meanfield.commands.answers import answer
+from meanfield.commands.options import answer
+from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.models.replay import Replay
 from meanfield.results.replay_report import replay_report
@@ -22,6 +23,7 @@ from meanfield.store.result_hash import result_hash, run_results
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.store.wall_time import seconds_by_phase
 from meanfield.studies.sweep_results import Sweep
+from meanfield.verification import CHECKS, Check, Verification, verify
 
 _MOST_VALUES = 8
 # Attributes that are listed of studies with a command, and what their runs are called.
@@ -32,8 +34,8 @@ _STUDIES = {
 }
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Print it; exit status 1, and a line, if the numbers are not those that were written."""
+def info_command(options: argparse.Namespace) -> int:
+    """What a file holds and where it comes from, as text, JSON or CSV."""
     if options.provenance and options.csv:
         raise ValueError("--provenance is no table: use it with --json, or without --csv.")
     if is_sweep(options.file):
@@ -160,3 +162,31 @@ def _described(result: Any, path: str) -> tuple[list[tuple[str, Any]], Report]:
     # The title stands among the facts.
     report = full_report(replace(result, attributes={**stored, "title": ""}), path)
     return pairs, report if finished.all() else replace(report, blocks=[])
+
+
+def verify_command(options: argparse.Namespace) -> int:
+    """Put a stored run to the laws that it must obey; status 1 if it breaks one."""
+    verification = verify(
+        options.file,
+        progress=lambda checks: with_progress(
+            checks, len(CHECKS), "verify", note=lambda check: check.name, first_line=2.0
+        ),
+    )
+    answer(options, verification_report(verification, options.file))
+    return 0 if verification.passed else 1
+
+
+def verification_report(verification: Verification, path: str) -> Report:
+    """Table of checks; data by their order."""
+    data = {
+        "file": str(path),
+        "passed": verification.passed,
+        "failed": [check.name for check in verification.failed],
+        "checks": [_row(check) for check in verification.checks],
+    }
+    return Report([str(verification)], data)
+
+
+def _row(check: Check) -> dict[str, Any]:
+    names = ("name", "passed", "measured", "allowed", "note")
+    return {name: getattr(check, name) for name in names}

@@ -10,9 +10,9 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from typing import Any
+from typing import Any, cast
 
 from meanfield.commands.arguments import as_help, parser
 from meanfield.commands.interrupts import (
@@ -28,6 +28,14 @@ from meanfield.renamed import RenamedWarning
 
 # Not even numpy.
 _LOAD_NOTHING = ("init",)
+# Modules that have the functions of several commands; others are named like their command.
+_MODULES = {
+    "study_commands": ("compare", "ensemble", "diagram", "sweep"),
+    "pages": ("plot", "view", "explore"),
+    "start": ("init", "schema", "reproduce"),
+    "info": ("verify",),
+    "replay": ("diagnose",),
+}
 # More of them only wait for each other.
 _THREADS_A_PROCESSOR = 16
 # Python's words where a thread finds no room for its stack.
@@ -110,9 +118,16 @@ def _run(arguments: Sequence[str]) -> int:
     return _execute(options)
 
 
+def command_of(name: str) -> Callable[[argparse.Namespace], int]:
+    """Load and return the function of a command."""
+    module = next((m for m, names in _MODULES.items() if name in names), name)
+    command = getattr(importlib.import_module(f"meanfield.commands.{module}"), f"{name}_command")
+    return cast(Callable[[argparse.Namespace], int], command)
+
+
 def _execute(options: argparse.Namespace) -> int:
     """Load the command and execute it: nothing heavy is loaded before."""
-    command = importlib.import_module(f"meanfield.commands.{options.command}")
+    command = command_of(options.command)
     if options.command in _LOAD_NOTHING:
         silence: Any = nullcontext()
     else:
@@ -121,7 +136,7 @@ def _execute(options: argparse.Namespace) -> int:
         listen()
     with stop_after(getattr(options, "stop_after", None)), silence, warnings.catch_warnings():
         _say_old_names()
-        return int(command.execute(options) or 0)
+        return int(command(options) or 0)
 
 
 def _say_old_names() -> None:

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from meanfield.commands.answers import answer, check_plot
-from meanfield.commands.problem_options import flow_of, kernel_of
+from meanfield.commands.options import answer, check_plot, flow_of, kernel_of
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.commands.studies import check_needs_output, execute_study
@@ -29,8 +28,8 @@ _ZERO = 1e-12
 _LONG_DEGREE = 350
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Find where order sets in, for one beta or for a range."""
+def phase_command(options: argparse.Namespace) -> int:
+    """Noise at which order sets in, with or without a jump."""
     betas = inverse_temperatures(options.beta)
     if options.kernel == "linear" and len(betas) > 1:
         raise ValueError("--kernel linear does not depend on beta: give --beta 0, not a range.")

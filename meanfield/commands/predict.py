@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.commands.answers import answer, check_plot
-from meanfield.commands.problem_options import problem_of
+from meanfield.commands.options import answer, check_plot, problem_of
 from meanfield.commands.progress import with_progress
 from meanfield.commands.studies import check_needs_output, execute_study, pool
 from meanfield.measures import Measure
@@ -33,8 +32,8 @@ _FIRST_LINE = 1.0
 _RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Predict."""
+def predict_command(options: argparse.Namespace) -> int:
+    """How many clusters tokens will form, and where given tokens will."""
     problem = problem_of(options)
     check_plot(options)
     tokens = _tokens(problem, options)

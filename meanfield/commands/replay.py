@@ -1,22 +1,25 @@
-"""`meanfield replay`: texts through a trained model, layer by layer, beside its theory."""
+"""`meanfield replay` and `diagnose`: a trained model on texts, beside theory or untrained."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from base64 import b64encode
+from functools import partial
 from pathlib import Path
 
-from meanfield.commands.answers import answer, check_plot
+from meanfield.commands.options import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.files.replacing import OutputError
 from meanfield.models.decoder_files import load_decoder
+from meanfield.models.diagnosis import Diagnosis, diagnose
 from meanfield.models.encoder import Stack
 from meanfield.models.encoder_files import load_encoder
 from meanfield.models.parts import read_settings
 from meanfield.models.replay import replay_of, replayed_texts
 from meanfield.results.replay_report import replay_report
 from meanfield.runfile.output import check_path
-from meanfield.store.locks import output_lock
+from meanfield.store.locks import output_lock, replace_figure
 from meanfield.store.result_file import with_origin
 from meanfield.store.study_file import write_result
 
@@ -25,8 +28,8 @@ _LARGEST = 10_000_000
 _ENCODERS = ("bert", "albert")
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Replay the texts into a file, and print a report."""
+def replay_command(options: argparse.Namespace) -> int:
+    """Texts through a trained model, layer by layer, beside its theory."""
     path = Path(options.output)
     files = [Path(text) for text in options.texts if text != "-"]
     check_path(f"-o {path}", path, files)
@@ -77,3 +80,43 @@ def read_text(name: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{name} is no text in UTF-8.") from None
+
+
+_PAGE = """\
+<!doctype html><!-- meanfield diagnose --><html lang="en"><meta charset="utf-8"><title>Diagnosis\
+</title><style>body {{ font-family: sans-serif }} td, th {{ padding: 0 0.6em }}</style>
+<img alt="figure" style="max-width: 100%" src="data:image/png;base64,{}">
+{}
+"""
+
+
+def diagnose_command(options: argparse.Namespace) -> int:
+    """A trained model beside an untrained copy, in one report and one figure."""
+    path = None if options.output is None else Path(options.output)
+    if path is not None:
+        from meanfield.figures.draw.figures import SUFFIXES, check_figure
+
+        check_figure(path, (*SUFFIXES, ".json", ".html"))
+    model = load_model(options.model)
+    texts = [read_text(text) for text in options.texts]
+    show = partial(with_progress, quiet=options.quiet, first_line=1.0)
+    result = diagnose(model, texts, seed=options.seed, progress=show)
+    if path is not None:
+        _write(result, path)
+    answer(options, result.report())
+    return 0
+
+
+def _write(result: Diagnosis, path: Path) -> None:
+    """Write the figure, all numbers (.json), or a page with figure and report (.html)."""
+    from meanfield.figures.draw.figures import encoded, write_figure
+
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        # Its beginning says whose file it is.
+        replace_figure(path, f'{{"kind": "diagnosis", {result.report().json()[1:]}\n'.encode())
+    elif suffix == ".html":
+        figure = b64encode(encoded(result.plot(), ".png")).decode()
+        replace_figure(path, _PAGE.format(figure, result.report().html()).encode())
+    else:
+        write_figure(result.plot(), path)

@@ -23,8 +23,8 @@ from meanfield.store.output_file import LostOutputError, OutputFile
 from meanfield.store.run_file import load
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Run."""
+def run_command(options: argparse.Namespace) -> int:
+    """Evolve a measure as a run file says, into an HDF5 file."""
     config = load_config(options.config, options.set, options.output, code=options.code)
     check_memory(config)
     path = config.output.path

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.commands.answers import answer
-from meanfield.commands.problem_options import problem_of
+from meanfield.commands.options import answer, problem_of
 from meanfield.problem import Problem
 from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
@@ -41,8 +40,8 @@ _POSITION_MODES = 4
 _AT_REST = 1e-9
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Print the analysis."""
+def stability_command(options: argparse.Namespace) -> int:
+    """Growth rates of the uniform state, dominant degree, thresholds."""
     if options.max_degree is not None and options.max_degree > _MOST_DEGREES:
         raise ValueError(f"--max-degree must be at most {_MOST_DEGREES}.")
     _check_source(options)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from meanfield.commands.answers import answer, check_plot
+from meanfield.commands.options import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import Forgiving, say
 from meanfield.engines.threads import threads

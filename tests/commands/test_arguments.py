@@ -6,9 +6,8 @@ from operator import attrgetter
 import pytest
 from parameters import together
 
-from meanfield.commands.arguments import parser
-from meanfield.commands.problem_options import problem_of
-from meanfield.commands.table import finite, positive
+from meanfield.commands.arguments import finite, parser, positive
+from meanfield.commands.options import problem_of
 from meanfield.spaces import manifold_of
 
 

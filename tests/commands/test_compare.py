@@ -76,7 +76,7 @@ def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
 def test_resume_of_a_finished_study_runs_nothing(config, monkeypatch):
     """`--resume` would cost the density run again."""
     assert compare(config) == 0
-    monkeypatch.setattr("meanfield.commands.compare.comparison", None)
+    monkeypatch.setattr("meanfield.commands.study_commands.comparison", None)
     assert compare(config, "--resume") == 0
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands import interrupts
+from meanfield.commands.arguments import duration
 from meanfield.commands.interrupts import (
     check_interrupt,
     interrupt_requested,
@@ -20,7 +21,6 @@ from meanfield.commands.interrupts import (
     stop_after,
     stop_listening,
 )
-from meanfield.commands.table import duration
 from meanfield.files import signals
 from meanfield.files.replacing import replacing
 from meanfield.files.signals import uninterrupted

@@ -3,7 +3,7 @@
 import pytest
 
 import meanfield as mf
-from meanfield.commands.plot import kind_lines
+from meanfield.commands.pages import kind_lines
 from meanfield.figures.draw import PLOTS, SPACES, STUDIES
 from meanfield.store.study_file import STUDY_COMMANDS, write_result
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands import compare, progress
+from meanfield.commands import progress, study_commands
 from meanfield.commands.arguments import parser
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
@@ -52,7 +52,7 @@ def test_one_place_is_chosen(config, cli):
 def test_cluster_that_is_not_there_is_told(config, cli, monkeypatch):
     """The density would be run first, or an output be left behind."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(compare, "_plan", None)
+    monkeypatch.setattr(study_commands, "_comparison_plan", None)
     said = cli.refused("compare", config, "--scheduler", "nowhere")
     assert said.startswith("meanfield: no Dask scheduler at 'nowhere'")
     assert [path.name for path in config.parent.glob("*.h5")] == []

@@ -18,7 +18,6 @@ from urllib.request import url2pathname
 import pytest
 from serving import serving
 
-from meanfield.commands import explore
 from meanfield.commands.main import main
 from meanfield.explore.server import ExploreServer
 
@@ -122,7 +121,7 @@ def test_the_browser_gets_the_secret_in_a_private_file(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(webbrowser, "open", open_browser)
-    monkeypatch.setattr(explore, "warm_up", lambda turns, say: None)
+    monkeypatch.setattr("meanfield.explore.server.warm_up", lambda turns, say: None)
     monkeypatch.setattr(ExploreServer, "serve_forever", serve)
     assert main(["explore"]) == 130
     printed = capsys.readouterr().out.strip()
@@ -139,7 +138,7 @@ def test_it_serves_without_a_temporary_folder(monkeypatch, capsys, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    monkeypatch.setattr(explore, "warm_up", lambda turns, say: None)
+    monkeypatch.setattr("meanfield.explore.server.warm_up", lambda turns, say: None)
     monkeypatch.setattr(ExploreServer, "serve_forever", serve)
     assert main(["explore"]) == 130
     assert "explore: no temporary file for the browser (No such" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import pytest
 # like Ctrl-C. Uninterrupted references run in the parent, so that children find all code loaded.
 SERVER = """\
 import contextlib, json, os, sys
-import meanfield.commands.compare, meanfield.commands.ensemble, meanfield.recording
+import meanfield.commands.study_commands, meanfield.recording
 from meanfield.commands import run, studies
 from meanfield.commands.main import main
 from meanfield.store import recorder, study_file

@@ -1,18 +1,23 @@
-"""`meanfield plot`: figures and films from what a command wrote."""
+"""`meanfield plot`, `view` and `explore`: figures, films and pages for a browser."""
 
 from __future__ import annotations
 
 import argparse
+import tempfile
+import threading
+import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
 
 from meanfield.commands.progress import with_progress
+from meanfield.commands.streams import say
 from meanfield.runs import Run
 from meanfield.store.result_file import load
 from meanfield.store.sweep_file import INDEX, is_sweep
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Draw one figure, or a film, into a file."""
+def plot_command(options: argparse.Namespace) -> int:
+    """Figures and films from what a command wrote."""
     from meanfield.figures.draw import save_plot
 
     if options.list:
@@ -71,3 +76,58 @@ def kind_lines() -> list[str]:
         "  an observable of its runs by its name; clusters, their number; time, the last one",
     ]
     return lines
+
+
+def view_command(options: argparse.Namespace) -> int:
+    """One page for a browser, offline: a run to turn, to play and to step through."""
+    from meanfield.figures.view import SUFFIX, view
+
+    run = load(options.file)
+    if not isinstance(run, Run):
+        raise ValueError(
+            f"{options.file}: a view is of one run, and this is a study: "
+            f"meanfield plot {options.file} draws it."
+        )
+    output = Path(options.output or Path(options.file).with_suffix(SUFFIX))
+    page = view(run, options.frames, {"file": Path(options.file).name})
+    print(page.save(output))
+    if options.open:
+        import webbrowser
+
+        if not webbrowser.open(output.resolve().as_uri()):
+            raise ValueError(f"no browser was found: open {output} in one.")
+    return 0
+
+
+def explore_command(options: argparse.Namespace) -> int:
+    """Sliders, growth rates and a live run, in the browser."""
+    from meanfield.explore.server import ExploreServer, warm_up
+
+    with ExploreServer(options.port) as server, ExitStack() as stack:
+        print(server.address, flush=True)
+        say("explore: loading kernels (up to a minute the first time); Ctrl-C ends the page")
+        warming = threading.Thread(
+            target=warm_up, args=(server.turns, lambda text: say(f"explore: {text}")), daemon=True
+        )
+        warming.start()
+        if not options.no_open:
+            _open_browser(server.address, stack)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        finally:
+            server.turns.close()
+    return 0
+
+
+def _open_browser(address: str, stack: ExitStack) -> None:
+    """Open a private file that leads to the address: `ps` shows command lines to every user."""
+    try:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanfield-"))
+        page = Path(folder, "explore.html")
+        page.touch(mode=0o600)
+        page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', "ascii")
+    except OSError as error:
+        say(f"explore: no temporary file for the browser ({error.strerror}): open the address.")
+        return
+    # A browser of text would keep the terminal, and this thread, for itself.
+    threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
