@@ -130,19 +130,15 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
         tokens = len(points) if mass is None else tokens
     if tokens is not None:
         least = max(_LEAST_MASS, least_tokens(tokens) / tokens)
-    weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
-    if not filled:
+    each = 1.0 / len(points)
+    if filled:
+        group = np.zeros(len(points), np.int64)
+    else:
         threshold = _SPARSE * _uniform_mass(space, radius)
-        dense = neighbourhoods.dense(space, points, mass, radius, threshold)
-        points, weights = points[dense], weights[dense]
-        del dense
-    # A density has many nodes: nothing is kept twice while they are linked.
-    del mass
+        points, mass, group = neighbourhoods.dense_groups(space, points, mass, radius, threshold)
     if len(points) == 0:
         return Clusters(np.zeros(0), np.zeros((0, *points.shape[1:])))
-    group = (
-        np.zeros(len(points), np.int64) if filled else neighbourhoods.linked(space, points, radius)
-    )
+    weights = np.full(len(points), each) if mass is None else mass
     total = np.asarray(np.bincount(group, weights), dtype=np.float64)
     # The last comparison allows the rounding of a sum of equal weights.
     heavy = np.flatnonzero(total >= least * (1.0 - 1e-12))

@@ -41,6 +41,23 @@ def dense(
     return np.asarray(home.dense(*distances, points, mass, radius, threshold))
 
 
+def dense_groups(
+    space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> tuple[FloatArray, FloatArray | None, npt.NDArray[np.int64]]:
+    """Points that are `dense`, their masses, and their groups, as `linked` numbers them.
+
+    On the circle points may come in another order.
+    """
+    home, distances = _home(space)
+    if hasattr(home, "dense_groups"):
+        return home.dense_groups(*distances, points, mass, radius, threshold)  # type: ignore[no-any-return]
+    alone = 1.0 / max(len(points), 1) if mass is None else mass.min(initial=1.0)
+    if alone < threshold:
+        inside = dense(space, points, mass, radius, threshold)
+        points, mass = points[inside], None if mass is None else mass[inside]
+    return points, mass, linked(space, points, radius)
+
+
 def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
     """Groups by single linkage: points closer than `radius` share a group.
 

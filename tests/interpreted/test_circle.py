@@ -27,6 +27,15 @@ def test_moments(agree, method, weighted):
     agree(f"{POINTS}.{method}:moments", _angles(201), weights, 13, atol=1e-14)
 
 
+@pytest.mark.parametrize("radius", [0.05, 0.6, 1.5])
+def test_neighbourhoods(agree, radius):
+    """Angles beyond a turn would be read, or cells behind the last be counted."""
+    agree("spaces.circle.neighbourhoods:dense_groups", _angles(300), _weights(300), radius, 0.01)
+    for points in (_angles(300), _angles(1)):
+        agree("spaces.circle.neighbourhoods:dense", points, None, radius, 0.01)
+    agree("engines.fourier.neighbourhood_kernels:is_filled", _angles(4000), radius, 0.01)
+
+
 SERIES = [np.array([4.0, 1.0 - 0.5j, 0.3j, 0.1, 0.2, 0.05]), np.array([3.0, 0.5j])]
 
 

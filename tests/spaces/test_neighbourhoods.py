@@ -6,8 +6,9 @@ from parameters import each
 from scipy.sparse.csgraph import connected_components
 
 import meanfield as mf
+from meanfield.engines.fourier.neighbourhood_kernels import is_filled
 from meanfield.spaces import Geometry
-from meanfield.spaces.neighbourhoods import dense, linked, mean_points
+from meanfield.spaces.neighbourhoods import dense, dense_groups, linked, mean_points
 
 N = 400
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -102,6 +103,45 @@ def test_groups_are_the_connected_components(state, radius):
     np.testing.assert_array_equal(linked(space, points, radius)[order], expected)
 
 
+def _parts(space: Geometry, points: np.ndarray, group: np.ndarray) -> list[list[list[float]]]:
+    """Sorted points of each group; angles to 1e-12."""
+    places = np.round(points % (2 * np.pi), 12) if space == CIRCLE else points
+    return [sorted(places[group == g].tolist()) for g in range(group.max(initial=-1) + 1)]
+
+
+@each("state", STATES, radius=RADII, weighted=[False, True])
+def test_dense_groups_are_the_groups_of_dense_points(state, radius, weighted):
+    """One sort in place of two would leave points out, or number groups in another order."""
+    space, points = STATES[state]
+    n = len(points)
+    mass = np.random.default_rng(1).dirichlet(np.full(n, 0.3)) if weighted else None
+    for threshold in (1e-9, 0.1 * np.sin(0.5 * radius) ** 2, 2.5 / n, 0.1, 2.0):
+        inside = dense(space, points, mass, radius, threshold)
+        chosen, masses, group = dense_groups(space, points, mass, radius, threshold)
+        expected = linked(space, points[inside], radius)
+        assert _parts(space, chosen, group) == _parts(space, points[inside], expected)
+        if mass is None:
+            assert masses is None
+        else:
+            total = np.bincount(expected, mass[inside])
+            np.testing.assert_allclose(np.bincount(group, masses), total, rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", ["uniform", "gap", "thin"])
+def test_many_angles_need_no_sort_where_they_are_everywhere(law):
+    """A gap of a radius, or an arc of less than the threshold, would be overlooked."""
+    rng, n, radius = np.random.default_rng(0), 50_000, 0.08
+    points = rng.uniform(-20.0, 20.0, n) if law == "uniform" else rng.uniform(0.5, 2 * np.pi, n)
+    if law == "thin":
+        points = np.append(points, rng.uniform(0.0, 0.5, 60))
+    threshold = 0.1 * radius / np.pi
+    assert is_filled(points, radius, threshold) == (law == "uniform")
+    inside = dense(CIRCLE, points, None, radius, threshold)
+    chosen, _, group = dense_groups(CIRCLE, points, None, radius, threshold)
+    assert len(chosen) == inside.sum()
+    assert group.max() == linked(CIRCLE, points[inside], radius).max() == 0
+
+
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
 def test_no_points_have_no_neighbours(space):
     """Where every point is a straggler nothing is left, and that is no error."""
@@ -109,6 +149,7 @@ def test_no_points_have_no_neighbours(space):
     assert linked(space, none, 0.1).shape == (0,)
     assert dense(space, none, None, 0.1, 0.1).shape == (0,)
     assert dense(space, none, np.zeros(0), 0.1, 0.1).shape == (0,)
+    assert dense_groups(space, none, None, 0.1, 0.1)[2].shape == (0,)
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0, -40.0])

@@ -19,7 +19,7 @@ def dense(
     """Mask of the angles with mass of at least the threshold within `radius`."""
     angles, order = _sorted(points, stable=mass is not None)
     ordered = mass if mass is None or order is None else mass[order]
-    reached = _mass_within(angles, ordered, radius) >= threshold
+    reached = _dense(angles, ordered, radius, threshold)
     if order is None:
         return reached
     result = np.empty_like(reached)
@@ -27,20 +27,43 @@ def dense(
     return result
 
 
+def dense_groups(
+    points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> tuple[FloatArray, FloatArray | None, npt.NDArray[np.int64]]:
+    """Dense angles, their masses and groups, after a single sort; equal ones in another order."""
+    from meanfield.engines.fourier import neighbourhood_kernels as kernels
+
+    if mass is None:
+        if kernels.is_filled(points, radius, threshold):
+            return points, None, np.zeros(len(points), np.int64)
+        angles = np.sort(points % _TURN)
+    else:
+        angles, order = _sorted(points, stable=True)
+        mass = mass if order is None else mass[order]
+    reached = _dense(angles, mass, radius, threshold)
+    if not reached.all():
+        angles, mass = angles[reached], None if mass is None else mass[reached]
+    return angles, mass, _numbers(angles, radius)
+
+
 def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
     """Group of each angle, where angles closer than `radius` are linked."""
-    if len(points) == 0:
-        return np.zeros(0, dtype=np.int64)
     angles, order = _sorted(points, stable=False)
-    numbers = np.zeros(len(angles), dtype=np.int64)
-    np.cumsum(np.diff(angles) >= radius, out=numbers[1:])
-    if angles[0] + _TURN - angles[-1] < radius:
-        numbers[numbers == numbers[-1]] = 0
+    numbers = _numbers(angles, radius)
     if order is None:
         return numbers
     group = np.empty_like(numbers)
     group[order] = numbers
     return group
+
+
+def _numbers(angles: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+    """Groups of increasing angles."""
+    numbers = np.zeros(len(angles), dtype=np.int64)
+    np.cumsum(np.diff(angles) >= radius, out=numbers[1:])
+    if len(angles) and angles[0] + _TURN - angles[-1] < radius:
+        numbers[numbers == numbers[-1]] = 0
+    return numbers
 
 
 def _sorted(points: FloatArray, stable: bool) -> tuple[FloatArray, npt.NDArray[np.int64] | None]:
@@ -54,20 +77,11 @@ def _sorted(points: FloatArray, stable: bool) -> tuple[FloatArray, npt.NDArray[n
     return angles[order], order
 
 
-def _mass_within(angles: FloatArray, mass: FloatArray | None, radius: float) -> FloatArray:
-    """Mass within `radius` of every point; angles sorted in [0, 2 pi)."""
-    low = int(np.searchsorted(angles, radius, side="right"))
-    high = int(np.searchsorted(angles, _TURN - radius, side="left"))
-    # The points within reach of the cut are repeated on its other side.
-    around = np.concatenate([angles[high:] - _TURN, angles, angles[:low] + _TURN])
-    right = np.searchsorted(around, around + radius, side="right")
-    # i lies right of j's reach, i >= right[j], if and only if j lies left of i's: counting
-    # those j is several times faster than a second search.
-    left = np.cumsum(np.bincount(right, minlength=len(around)))
-    own = slice(len(angles) - high, 2 * len(angles) - high)
-    right, left = right[own], left[own]
-    if mass is None:
-        return np.asarray((right - left) / len(angles))
-    around_mass = np.concatenate([mass[high:], mass, mass[:low]])
-    cumulative = np.concatenate([[0.0], np.cumsum(around_mass)])
-    return np.asarray(cumulative[right] - cumulative[left])
+def _dense(
+    angles: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> npt.NDArray[np.bool_]:
+    """Mask of increasing angles in [0, 2 pi)."""
+    from meanfield.engines.fourier import neighbourhood_kernels as kernels
+
+    below = np.empty(0) if mass is None else np.concatenate([[0.0], np.cumsum(mass)])
+    return np.asarray(kernels.dense(angles, below, radius, threshold))

@@ -7,6 +7,7 @@ Distances are geodesic: two points are within r of each other if their chord is 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +22,47 @@ def dense(
 
     Much faster than sums where that is far above or below.
     """
-    if mass is None:
-        n = len(points)
-        # The least count k with k / n >= threshold in rounded arithmetic.
-        enough = math.ceil(threshold * n) - 1
-        while enough / max(n, 1) < threshold:
-            enough += 1
-        return _mass_within(points, None, radius, enough) >= enough
-    return _mass_within(points, mass, radius, threshold) >= threshold
+    enough = _enough(len(points), mass, threshold)
+    return _mass_within(points, mass, radius, enough) >= enough
+
+
+def _enough(count: int, mass: FloatArray | None, threshold: float) -> float:
+    """The threshold; of equal points the least k with k / n >= threshold in rounded arithmetic."""
+    if mass is not None:
+        return threshold
+    enough = math.ceil(threshold * count) - 1
+    while enough / max(count, 1) < threshold:
+        enough += 1
+    return enough
+
+
+def dense_groups(
+    points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> tuple[FloatArray, FloatArray | None, npt.NDArray[np.int64]]:
+    """Dense points, their masses and groups, after a single sort."""
+    from meanfield.engines.harmonics import box_tree, neighbourhood_kernels
+
+    if len(points) == 0:
+        return points, mass, np.zeros(0, dtype=np.int64)
+    enough, square = _enough(len(points), mass, threshold), _square_of_chord(radius)
+    order = box_tree.curve_order(points, stable=mass is not None)
+    masses = np.ones(len(points)) if mass is None else mass
+    ordered = points
+    if order is not None:
+        ordered, masses = points[order], masses if mass is None else masses[order]
+    tree = box_tree.build(ordered, masses)
+    # Where each point is enough by itself, nothing is to be found out.
+    if masses.min() < enough:
+        inside = neighbourhood_kernels.mass_within(tree, square, enough) >= enough
+        if not inside.all():
+            tree = box_tree.build(ordered[inside], masses[inside])
+            chosen = _restored(inside, order)
+            points, mass = points[chosen], None if mass is None else mass[chosen]
+            if order is not None:
+                # Places among those that are left, in the order of the curve.
+                order = (np.cumsum(chosen) - 1)[order[inside]]
+    leader = neighbourhood_kernels.linked_groups(tree, square)
+    return points, mass, neighbourhood_kernels.numbered(_restored(leader, order))
 
 
 def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
@@ -43,9 +77,16 @@ def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
         box_tree.build(points if order is None else points[order], np.ones(len(points))),
         _square_of_chord(radius),
     )
-    if order is not None:
-        leader[order] = leader.copy()
-    return neighbourhood_kernels.numbered(leader)  # type: ignore[no-any-return]
+    return neighbourhood_kernels.numbered(_restored(leader, order))  # type: ignore[no-any-return]
+
+
+def _restored(values: npt.NDArray[Any], order: npt.NDArray[np.int64] | None) -> npt.NDArray[Any]:
+    """Values of points in the order in which they came."""
+    if order is None:
+        return values
+    result = np.empty_like(values)
+    result[order] = values
+    return result
 
 
 def _square_of_chord(radius: float) -> float:
@@ -69,9 +110,6 @@ def _mass_within(
     if order is not None:
         points, mass = points[order], mass[order]
     tree = box_tree.build(points, mass)
-    within = neighbourhood_kernels.mass_within(tree, _square_of_chord(radius), enough)
-    if order is None:
-        return within
-    restored = np.empty_like(within)
-    restored[order] = within
-    return restored
+    return _restored(
+        neighbourhood_kernels.mass_within(tree, _square_of_chord(radius), enough), order
+    )
