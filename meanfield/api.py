@@ -389,10 +389,7 @@ def _run(
 
 
 def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a run into a file at once; see `Run.save`.
-
-    The file tells of its origin what the run tells, else where it is written.
-    """
+    """Write a run into a file at once, with the origin that it has; see `Run.save`."""
     from meanfield.runfile.output import check_path
     from meanfield.store.locks import replaced_at_once
     from meanfield.store.provenance import provenance

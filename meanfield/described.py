@@ -59,8 +59,7 @@ class Rows:
 def array(axes: str, name: str = "", **options: Any) -> Any:
     """Field of a result that holds an array, see `Array`; `default` makes the argument optional.
 
-    init=False, as in `dataclasses.field`, is for arrays that follow from others: files hold them
-    for other readers.
+    init=False is for arrays that follow from others: files have them for other readers.
     """
     names = ("init", "default", "default_factory")
     own = {key: value for key, value in options.items() if key not in names}
@@ -244,11 +243,7 @@ _OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots
 
 
 def plot_method(wanted: str, shows: str, *, on_axes: bool = True) -> Callable[..., Figure]:
-    """Method of a result that makes its figure, to be named `plot` in the body of its class.
-
-    wanted: class and method, a key of `VIEWS`.
-    shows: docstring: what the figure shows. What the arguments are follows.
-    on_axes: False if its function has several equal panels, and takes no `ax`.
+    """Method of a result, to be named `plot`, that calls VIEWS[wanted] and shows what `shows` says.
 
     >>> print(plot_method("Replay.plot", "Figure of layers.", on_axes=False).__doc__)
     Figure of layers.

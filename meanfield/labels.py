@@ -51,10 +51,7 @@ LabelName = Literal["position", "frequency"]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels with their weights, and what each of them sees.
-
-    values, weights (M,): labels in increasing order of positions; weights add up to 1.
-    """
+    """Labels (M,) with weights of sum 1, and what each of them attends to."""
 
     name: LabelName  # "position" in (0, 1), or "frequency"
     values: FloatArray
@@ -104,8 +101,8 @@ class Labels:
     def spectrum(self, moments: ModalArray) -> ModalArray:
         """Waves in u that moments of each label have, (M, n) from (M, n).
 
-        Of positions cos(pi n u), Chebyshev polynomials; of frequencies e^{2 pi i n u}, of both
-        signs, n = 0, 1, ..., -2, -1, in the moments times the density of labels.
+        Of positions cos(pi n u), Chebyshev polynomials; of frequencies e^{2 pi i n u}, n = 0, 1,
+        ..., -2, -1, in the moments times the density of labels.
         """
         from scipy import fft
 
@@ -123,10 +120,7 @@ class Labels:
 
 
 def positions(count: int, mask: Mask, refinement: int = 1) -> Labels:
-    """Positions that see each other by a mask.
-
-    refinement: how many times as many there are, odd.
-    """
+    """Positions under a mask; refinement: how many times as many there are, odd."""
     at_most(MOST_POSITIONS, labels=count * refinement)
     _checked(count, refinement)
     values, weights, matrix, residual, panels = mask.rule(count, refinement)

@@ -43,10 +43,7 @@ def public(name: str) -> Any:
 
 
 def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...]:
-    """`__getattr__` and `__dir__` of a package: its modules, and the public names in them.
-
-    A module wins over a name of its own. package, path: `__name__` and `__path__`.
-    """
+    """`__getattr__` and `__dir__` of a package: its modules, then the public names in them."""
     topic = package.partition(".")[2]
     modules = {each.name for each in iter_modules(path)}
     homes = {name: home for name, home in HOMES.items() if home.startswith(f"{topic}.")}

@@ -26,13 +26,7 @@ def followed(
     weight: Callable[[T], float] | None = None,
     note: Callable[[T], str] | None = None,
 ) -> Iterator[T]:
-    """Pass items through and show how many of them have come.
-
-    items: what is counted.
-    total: how many there will be, or the sum of their weights.
-    label: what is going on.
-    weight: what an item counts, if not one; the bar then shows per cent.
-    note: A few words on the last item.
+    """Pass items through and show how many of `total` have come, or the share of their weights.
 
     >>> list(followed([1, 2], 2, "two"))
     [1, 2]

@@ -84,13 +84,9 @@ def recorded(
 ) -> Generator[Snapshot, None, None]:
     """Evolve and record; yields the snapshots for whoever shows progress.
 
-    Close the generator when it is not exhausted: the file then says that it was interrupted.
-
-    evolution: problem, options and times.
-    target: the output.
-    resume: continue an existing output, or start.
-    overwrite: replace an existing output, once there is a row beyond the start.
-    watch: called at every right-hand side; its exceptions end the run.
+    Close the generator when it is not exhausted: the file then says that it was interrupted. An
+    existing output is continued with `resume`, and with `overwrite` replaced once there is a row
+    beyond the start.
     """
     path, problem, options = target.path, evolution.problem, evolution.options
     with output_lock(path, resume=resume, overwrite=overwrite) as output:
@@ -145,17 +141,9 @@ def recorded(
 def complete_fluctuations(
     evolution: Evolution, record: Record, options: FluctuationOptions, follow: Follow | None = None
 ) -> bool:
-    """Put fluctuations at its saved times beside a run that is kept, unless they are there.
+    """Put fluctuations beside a run that is stored; False if there was nothing to do.
 
-    Nothing is written before all is known: a run whose fluctuations were interrupted is whole, and
-    they begin again.
-
-    evolution: what the run evolved.
-    record: the output.
-    options: which are asked for.
-    follow: shows how far it is.
-
-    Returns whether there was anything to do.
+    Nothing is written before all is computed: a run whose fluctuations were interrupted is whole.
     """
     from meanfield.finite.fluctuations import fluctuations_at, settings_of
 
@@ -177,9 +165,7 @@ def complete_fluctuations(
 
 
 def times_after(times: FloatArray, reached: float) -> FloatArray:
-    """Times that are left to save after one that was saved.
-
-    One that only rounding tells apart from it is the same, unless both were asked for.
+    """Times that are left to save after one that was saved, or differs from it by rounding alone.
 
     >>> spaced = np.linspace(0.0, 2.0, 11)
     >>> bool(1.2 in spaced), times_after(spaced, 1.2).round(1).tolist()
@@ -193,10 +179,7 @@ def times_after(times: FloatArray, reached: float) -> FloatArray:
 def _continuation(
     evolution: Evolution, record: Record, output: OutputFile, rates: FloatArray
 ) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
-    """Where to go on from, the times that remain, and what was saved, which stays as it is.
-
-    None where nothing was saved.
-    """
+    """Where to go on from, the times that remain, and the stored run; None without any."""
     path = output.path
     run = load(path, states="last")
     check_continues(record.label, record.tables, record.idle, run.attributes, path, _FREE_KEYS)

@@ -49,10 +49,7 @@ def warned_class(name: str) -> str | None:
 def renamed(
     values: Mapping[str, Any], known: Collection[str], where: str | None = "", level: int = 3
 ) -> dict[str, Any]:
-    """Values by their names of today, with a warning for each old name.
-
-    where: what warnings begin with; None gives none.
-    level: whom a warning is about: 2 the caller, 3 the caller's caller.
+    """Values by their names of today, with a warning that begins with `where` for each old name.
 
     >>> renamed({"tokens": [8], "repetitions": 3}, ["tokens", "runs"], None)
     {'tokens': [8], 'runs': 3}

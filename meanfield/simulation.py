@@ -147,13 +147,9 @@ def evolve(
 ) -> Iterator[Snapshot]:
     """Snapshots of an evolution at its times, up to where it stops.
 
-    - evolution: what is evolved.
-    - start, representation: where to go on from, and what carries the measure there; time 0 by
-      default.
-    - times: scaled times that are left to save; default: all.
-    - watch: called before every right-hand side; what it raises ends the run.
-    - observing: entered while it is found out whether to stop.
-    - ended: called with the status of the run where its stop rule ends it.
+    It begins at `start` with `representation`, else at time 0. `watch` is called before every
+    right-hand side, and what it raises ends the run; `observing` is entered for the stop rule;
+    `ended` gets the status if that rule ends the run.
     """
     problem, options = evolution.problem, evolution.options
     carrier = represent(problem, options) if representation is None else representation
@@ -201,11 +197,7 @@ def evolve(
 
 
 def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
-    """True if a measure is a single cluster.
-
-    The cluster rule counts one, and the order parameter is as large as for mass within the rule's
-    radius of one point.
-    """
+    """True if one cluster is counted, with the order of mass within the radius of that rule."""
     least = np.cos(cluster_radius(problem.beta))
     return count == 1 and problem.manifold.order_parameter(moments) >= least
 
@@ -223,8 +215,7 @@ def timing(
 ) -> tuple[FloatArray, float | None]:
     """Times to save and the step of noisy particles, in scaled time, from those in a unit.
 
-    Parameters as for `save_times`; `step` is a time in the unit, too. Time counts discrete layers:
-    by default a run ends with the last layer and saves each.
+    By default a run of discrete layers ends with the last layer and saves each.
     """
     until, save = _usual_times(problem, until, save, unit, called)
     length = time_unit(problem, unit)
@@ -300,13 +291,7 @@ def save_times(
     first: float | None = None,
     called: str = "until",
 ) -> FloatArray:
-    """Increasing times at which to save.
-
-    until: end time.
-    save: how many, or the times themselves.
-    spacing: "linear": from 0, or "log": from `first`.
-    first: first of logarithmically spaced times.
-    called: what the caller calls the end time, for errors.
+    """Increasing times at which to save: given ones, or so many from 0, "log" from `first`.
 
     >>> save_times(100.0, 3, spacing="log", first=1.0).tolist()
     [1.0, 10.0, 100.0]

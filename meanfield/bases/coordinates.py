@@ -20,11 +20,7 @@ from meanfield.engines.harmonics.coefficients import degrees_orders
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Where the free real numbers are among packed coefficients.
-
-    Real parts first, then imaginary parts, times sqrt(2) where a coefficient of order m stands for
-    -m too.
-    """
+    """Free real numbers of packed coefficients: real, then imaginary parts; m > 0 times sqrt(2)."""
 
     degrees: IntArray  # (count of coefficients,): degree of each complex coefficient
     orders: IntArray  # (count of coefficients,): its order: where it is 0 the coefficient is real

@@ -26,10 +26,7 @@ def alias_free_size(max_degree: int, field_degree: int) -> int:
 
 @dataclass(frozen=True)
 class CircleGrid:
-    """Grid of `size` equispaced nodes for fields up to max_degree < size / 2.
-
-    size: number of nodes; products of two fields of max_degree are exact.
-    """
+    """Grid of `size` equispaced nodes for fields up to max_degree < size / 2, and products."""
 
     max_degree: int  # largest degree of the modal side, shape (max_degree + 1,)
 

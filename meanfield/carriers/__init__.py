@@ -199,11 +199,7 @@ REPRESENTATIONS: dict[str, Family] = {
 
 
 def represent(problem: Problem, options: Options) -> Representation:
-    """Representation in which a problem starts.
-
-    "auto" begins as the initial measure does: a density as a density (as characteristics where Z
-    may get lost in its rounding), tokens as particles, atoms as atoms.
-    """
+    """Representation in which a problem starts; see `carriers` for "auto"."""
     whole, measure = problem, problem.initial_measure()
     name = carriers(whole, options)[0]
     if name not in REPRESENTATIONS:
@@ -263,9 +259,7 @@ def _check_later_stage(
 def with_problem(
     problem: Problem, options: Options, representation: Representation, state: State
 ) -> Representation:
-    """The same representation in a state, under another problem: what begins its stage.
-
-    Nothing is lost: tokens, nodes and coefficients stay what they are.
+    """The same representation in a state, nothing lost, under the problem of another stage.
 
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])

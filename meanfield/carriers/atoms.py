@@ -74,32 +74,28 @@ class AtomRepresentation(Representation):
 
     @property
     def fixed(self) -> FixedArrays:
-        """Weights, numbers, and whether they rest."""
         resting = np.array(float(self.resting))
         return {"weights": self.weights, "numbers": self.numbers, "resting": resting}
 
     def rhs(self, time: float, state: State) -> State:
-        """Velocity of every atom."""
         if self.resting:
             return np.zeros_like(state)
         rate = self.tokens.rhs(time, state)
         return rate if self.symmetric is None else self.symmetric(rate)
 
     def measure(self, state: State) -> Measure:
-        """Atoms and their weights."""
         return self.tokens.measure(state)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments of the atoms."""
         return self.tokens.moments(state, max_degree)
 
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit, from a bound of the rates between atoms; near a balance also less.
 
-        The rate at which atom i sees atom j is at most m_j (|a_ij| + 2 |a'_ij| sin^2 d_ij), over
-        Z_i if normalized; the factor 2 is for the change of Z. Near a configuration that is
-        stationary but unstable, as two atoms opposite each other, what leads away may be smaller
-        than the tolerance of a step: steps are a third of an e-fold, as near the uniform state.
+        Atom i approaches atom j at most at the rate m_j (|a_ij| + 2 |a'_ij| sin^2 d_ij), over Z_i
+        if normalized; the factor 2 is for the change of Z. Near an unstable balance, as of two
+        opposite atoms, what leads away may be below the tolerance of a step: steps are a third of
+        an e-fold.
         """
         if self.resting:
             return np.inf
@@ -138,7 +134,6 @@ class AtomRepresentation(Representation):
         return replace(near, escape=escape[np.argsort(-escape.real, kind="stable")])
 
     def adapt(self, time: float, state: State) -> AtomRepresentation | None:
-        """Atoms that have met become one; clusters that have met are one from here on."""
         if len(self.weights) == 1 or self.resting:
             return None
         measure = self.measure(state)
@@ -154,22 +149,16 @@ class AtomRepresentation(Representation):
         return replace(self, state=state, numbers=numbers)
 
     def failure(self, time: float, state: State) -> str | None:
-        """Failure of the particles."""
         return self.tokens.failure(time, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
-        """Clusters that have met within the step, as `meeting` tells with radius for reach.
-
-        They meet where their gap falls below 0.25 beta^{-1/2}; later if others pull them apart
-        there, or together faster than they would fall by themselves.
-        """
+        """Clusters that have met: their gap fell below 0.25 beta^{-1/2}, see `meeting`."""
         if len(self.weights) == 1:
             return ()
         pairs = self._meeting_clusters(self.measure(step.state))
         return self._merges(sorted((self._meeting_time(step, *pair), *pair) for pair in pairs))
 
     def arrival(self) -> Sequence[Event]:
-        """The clusters there are."""
         mass = np.bincount(self.numbers, self.weights)
         return [Event(0.0, "note", text) for text in self.notes] + [
             Event(0.0, "cluster", "", (number, -1), (float(mass[number]), math.nan))
@@ -177,14 +166,10 @@ class AtomRepresentation(Representation):
         ]
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """How many atoms, and what particles say."""
         return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(time, state)
 
     def _at_rest(self, time: float, state: State, measure: Measure) -> bool:
-        """True if nothing moves, or only by rounding where no rate is positive.
-
-        The stability of a configuration that attracts would bound the steps for ever.
-        """
+        """True if nothing moves, or only by rounding where no rate is positive."""
         moved = np.abs(self.rhs(time, state)).max() * min(self.largest_step(time, state), _LONGEST)
         if moved == 0.0:
             return True

@@ -70,8 +70,7 @@ def largest_degree(problem: Problem, options: Options) -> int:
 def hands_over(problem: Problem, options: Options) -> bool:
     """True if one representation may follow another: paths of a diffusing measure are no curves.
 
-    Other representations cannot carry positions under a mask or frequencies. A density cannot
-    follow points where a later stage diffuses. Vectors of any dimension remain tokens.
+    Positions under a mask, frequencies, and vectors of any dimension stay with one carrier.
     """
     if options.name != "auto" or not problem.manifold.has_series or problem.time_functions:
         return False
@@ -83,8 +82,7 @@ def hands_over(problem: Problem, options: Options) -> bool:
 def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     """Names of the representations that may carry a run, the first of them first.
 
-    "auto" begins as the initial measure does: a density as a density, labelled where tokens have
-    labels, tokens as particles, atoms as atoms.
+    "auto" begins as the initial measure does: density or labelled density, particles, or atoms.
 
     >>> import meanfield as mf
     >>> carriers(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA), Options())
@@ -127,10 +125,7 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
 
 
 def stay_met(stages: Sequence[Problem]) -> bool:
-    """True if points that have met stay together in every stage.
-
-    A later repulsive stage would separate points that an earlier stage has merged.
-    """
+    """True if points that have met stay together in every stage: none repels them later."""
     if len(stages) == 1:
         return may_meet(stages[0])
     return all(may_meet(stage) and _attracts(stage) for stage in stages)
@@ -170,10 +165,8 @@ def _from_density(
 def first_carrier(problem: Problem, measure: Density, options: Options) -> Representation | None:
     """Characteristics that carry a density from the start, if Z may get lost in its rounding.
 
-    Or if coefficients of a known mixture are so large that each other's are lost in theirs.
-
-    None if the density is as good: it, too, knows its smallest values to rounding only, or
-    sums over pairs of nodes would be too dear.
+    Or if coefficients of a known mixture are so large that the others are lost in their rounding.
+    None if the density is as good, or sums over pairs of nodes would take too long.
     """
     if carriers(problem, options)[0] == "characteristics":
         return nodes(problem, measure, options)
@@ -292,9 +285,7 @@ def _as_atoms(
 
 
 def carried(problem: Problem, representation: str) -> Problem:
-    """The problem that a run evolves: that of axial densities if one begins on S^{d-1}, d > 3.
-
-    Tokens drawn from it, and tokens that are given, stay on the sphere itself.
+    """The problem that a run evolves: on S^{d-1}, d > 3, that of axial densities if one begins.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(5.0), mf.SA, mf.von_mises_fisher(2.0))

@@ -19,13 +19,9 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Representation(ABC):
     """A measure as a state vector with its right-hand side, in scaled time since the run began.
 
-    A representation does not change: the time loop holds the state, and `adapt` returns a
-    new representation when the state has outgrown the old one. What may ask for a velocity gets
-    the time. `refined` and `arrival` do not; `events` has the stepper's clock. Atoms that rest,
-    meetings (`meeting.py`) and the ascent of the energy are of flows that do not depend on it.
-
-    name: name in run files; state: state vector to start from; tolerance: largest error of moments
-    that it may leave unresolved.
+    A representation does not change: the time loop has the state, and `adapt` returns a new
+    representation when the state has outgrown the old one. `refined` and `arrival` get no time;
+    `events` has the stepper's clock.
     """
 
     name: str

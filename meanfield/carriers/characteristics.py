@@ -59,12 +59,7 @@ UNRESOLVED = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class CharacteristicsRepresentation(Representation):
-    """Nodes of label cells carried by the flow.
-
-    base, masses, scale (n,): f_0 at the labels; its masses, summing to 1; how much errors of the
-    nodes count; contraction, linear_rate: rate at which nodes meet, and at which perturbations of
-    uniform grow.
-    """
+    """Nodes of label cells carried by the flow."""
 
     problem: Problem
     # Positions, then log J, shape (n,), both times `scale`. Positions are on the circle unwrapped
@@ -101,15 +96,11 @@ class CharacteristicsRepresentation(Representation):
 
     @property
     def fixed(self) -> FixedArrays:
-        """Bounds of the cells, and coefficients of the initial density."""
         return {"bounds": self.cells.bounds, "initial": self.initial.coefficients}
 
     @at_time
     def rhs(self, time: float, state: State) -> State:
-        """Velocity of every node, and its divergence there.
-
-        On the sphere d x/dt = |x| v(x / |x|), as for particles.
-        """
+        """Velocity of every node, d x/dt = |x| v(x / |x|) on the sphere, and its divergence."""
         points, lengths = self._retracted(state)
         velocity, divergence = velocity_and_divergence(
             self.problem, self.interaction, points, self.masses, self.symmetric
@@ -127,11 +118,9 @@ class CharacteristicsRepresentation(Representation):
         return _STEPS * self.enough
 
     def measure(self, state: State) -> Measure:
-        """Nodes with their masses."""
         return Measure(self.problem.manifold, self._points(state), self.masses, self.cells.order)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments of the measure: the quadrature of its density."""
         return self.problem.manifold.moments(self._points(state), self.masses, max_degree)
 
     def density(self, state: State) -> FloatArray:
@@ -160,7 +149,6 @@ class CharacteristicsRepresentation(Representation):
         return self._on(fewer or finer)
 
     def refined(self, state: State, rejected: State) -> CharacteristicsRepresentation | None:
-        """Cells split that are well below the usual threshold, or coarse after the step."""
         here, degree = self._map(state), self.problem.moment_degree
         coarse = here.too_coarse(self.tolerance, degree, _SPLIT_EARLIER)
         if not coarse.any():
@@ -168,7 +156,6 @@ class CharacteristicsRepresentation(Representation):
         return self._on(halved(here, self.initial, coarse, self.max_nodes))
 
     def failure(self, time: float, state: State) -> str | None:
-        """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
         if partition_cancels(self.problem.now(time)) != partition_cancels(self.problem):
             # Units of the state rest on it.
             return "Z falls below 1e-3 of its bound as parameters change: take particles"
@@ -199,11 +186,7 @@ class CharacteristicsRepresentation(Representation):
 
     @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """Nodes, cells, error, smallest density, and dissipation of energy.
-
-        The error is the sum over cells of what each does not resolve; the dissipation is
-        int Z |v|^2 dmu / strength, dE/dt along the flow.
-        """
+        """Nodes, cells, error, smallest density, and int Z |v|^2 dmu / strength = dE/dt."""
         points, interaction = self._points(state), self.interaction
         values = {
             "nodes": float(len(self.masses)),
@@ -268,11 +251,10 @@ class CharacteristicsRepresentation(Representation):
 
 
 def economical_degree(problem: Problem, tolerance: float) -> int:
-    """Degree of the kernel that many nodes on the sphere feel, where velocities are the cost.
+    """Degree of the kernel for many nodes on the sphere, where velocities are the cost.
 
     Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
-    and Z is below the tolerance for next to no mass: int dmu / Z is at most what one cluster has,
-    1, times how many fit on the sphere, about |beta|.
+    and Z is below the tolerance for next to no mass, as int dmu / Z is at most about |beta|.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
@@ -297,9 +279,7 @@ def characteristics(
     max_nodes: int = MOST_NODES,
     enough: float = 0.0,
 ) -> CharacteristicsRepresentation:
-    """Characteristics that start from a density, on cells that resolve it.
-
-    No cell leaves more than the tolerance unresolved, in units of mass times position.
+    """Characteristics of a density, on cells that leave at most the tolerance of mass * position.
 
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])

@@ -71,7 +71,6 @@ class DensityRepresentation(Representation):
 
     @at_time
     def rhs(self, time: float, state: State) -> State:
-        """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state, False)
         if (clock := self.problem.layering.clock(time)) != 1.0:
             derivative *= clock
@@ -97,11 +96,9 @@ class DensityRepresentation(Representation):
         return derivative
 
     def measure(self, state: State) -> Density:
-        """Density of the state."""
         return Density(self.problem.manifold, state)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments: the coefficients themselves."""
         return self.problem.manifold.resize(state, max_degree)
 
     def tail(self, state: State) -> float:
@@ -120,8 +117,7 @@ class DensityRepresentation(Representation):
     def _noise_limit(self, state: State, fastest: float) -> float:
         """Longest step in which rounding of an axial series stays below the tolerance.
 
-        |f| grows at half of max|div v| at most, about (d - 1) max|v| / 2 next to a pole: no step
-        may jump over the moment to hand over.
+        |f| grows at half of max|div v| at most, about (d - 1) max|v| / 2 next to a pole.
         """
         noise = series_noise(self.problem.manifold, state)
         if noise == 0.0:
@@ -137,7 +133,6 @@ class DensityRepresentation(Representation):
         return self.refined(state, state) if full else None
 
     def refined(self, state: State, rejected: State) -> DensityRepresentation | None:
-        """Twice the degree; None at the largest."""
         degree = self.grid.max_degree
         if degree >= self.max_degree:
             return None
@@ -146,7 +141,6 @@ class DensityRepresentation(Representation):
 
     @at_time
     def failure(self, time: float, state: State) -> str | None:
-        """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
         lost = self.partition_error(state)
         if lost > least:
@@ -167,11 +161,10 @@ class DensityRepresentation(Representation):
 
     @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """Tail, degree, smallest nodal value, and the balance of energy.
+        """Tail, degree, smallest nodal value, and of kernels alone the balance of energy.
 
-        The energy rate is dE/dt from the moments, sum_l w_l m_l dm_l/dt; the dissipation is
-        int (Z |v|^2 + diffusivity * Laplacian Phi) dmu / strength on the grid. They agree where
-        the products are resolved. Of heads and fixed fields there is no such balance.
+        dE/dt is sum_l w_l m_l dm_l/dt; the dissipation int (Z |v|^2 + diffusivity * Laplacian Phi)
+        dmu / strength on the grid. They agree where the products are resolved.
         """
         values = self.grid.to_nodal(state)
         facts = {
@@ -235,12 +228,7 @@ class DensityRepresentation(Representation):
 
 @dataclass(frozen=True, eq=False)
 class LinearPart:
-    """Rates about uniform, one for each coefficient of a density.
-
-        d_t f_lm = l(l + d - 2) (A_l - diffusivity) f_lm + what is quadratic
-
-    with A_l = strength w_l / z.
-    """
+    """Rates l(l + d - 2) (strength w_l / z - diffusivity) about uniform, one a coefficient."""
 
     # L(l + d - 2) A_l, up to the relevant degree. Complex as the state is: NumPy multiplies
     # real by complex numbers through a buffer.

@@ -46,10 +46,7 @@ def next_refinement(problem: Problem, labels: Labels) -> int | None:
 def resolving_labels(
     problem: Problem, count: int | None, refinement: int, tolerance: float
 ) -> tuple[Labels, ModalArray]:
-    """Labels that resolve the initial law to a tolerance, and the coefficients at each.
-
-    ValueError if the law varies too fast; the message has a number of labels that would do.
-    """
+    """Labels that resolve the initial law to a tolerance, and the coefficients at each."""
     law = problem.initial
     while True:
         labels = problem.labels(count, refinement)

@@ -84,9 +84,8 @@ class LabelMap:
     def scale(self) -> FloatArray:
         """How much the error of each node counts, (n,): its mass; a tenth of the mean is 1.
 
-        A step whose errors stay below the tolerance in these units moves no moment by more than a
-        tenth of it. Nodes of next to no mass may err: far from all other mass their velocity is a
-        quotient of two rounding errors.
+        Errors below the tolerance in these units move no moment by more than a tenth of it. Nodes
+        of next to no mass may err: their velocity is a quotient of two rounding errors.
         """
         masses = self.masses()
         if self.everywhere:
@@ -104,10 +103,7 @@ class LabelMap:
         return np.asarray(tolerance / np.maximum(self.cell_counts(), _LEAST_MASS))
 
     def too_coarse(self, tolerance: float, degree: int, earlier: float = 1.0) -> BooleanArray:
-        """Cells, by direction, that should split: by their error, or the length of their image.
-
-        `earlier` is the share of the usual threshold for errors.
-        """
+        """Cells, by direction, with too large an error (`earlier`: share of that) or image."""
         too_long = degree * self.cells.lengths(self.points) > self.cells.order
         heavy = self.cell_counts()[:, None] > tolerance
         return np.asarray((self.errors() > earlier * SPLIT_EARLY * tolerance) | (too_long & heavy))
@@ -139,8 +135,7 @@ def beginning(
 ) -> LabelMap:
     """Nodes at their labels, on cells that resolve the initial density.
 
-    Cells split by values at their nodes, and a peak may lie between all nodes. The density has
-    exact moments: where the nodes' moments differ, cells start with half the length.
+    A peak may lie between all nodes: where moments differ from the exact ones, cells start shorter.
     """
     exact, largest = initial.moments(degree), space.largest_sizes(degree)
     length = min(_LONGEST_CELL, label_cells(space, _LONGEST_CELL).order / degree)
@@ -199,10 +194,7 @@ def halved(
 
 
 def joined(here: LabelMap, initial: Density, tolerance: float, degree: int) -> LabelMap | None:
-    """Map on fewer cells where these still resolve it; None without cells to join.
-
-    Cells join on trial. Those that would soon split again do not join.
-    """
+    """Map on fewer cells where these resolve it and would not soon split; None without any."""
     which = here.extents() < _JOIN_LATE * tolerance
     numbers = np.repeat(np.arange(len(which), dtype=np.float64), here.cells.per_cell)
     while which.any():

@@ -90,7 +90,6 @@ class LabelledRepresentation(Representation):
 
     @property
     def fixed(self) -> FixedArrays:
-        """How many times as many labels as are stored, and the band of their waves."""
         labels = self.labels
         return {"refinement": np.asarray(labels.refinement), "band": np.asarray(labels.band)}
 
@@ -126,12 +125,10 @@ class LabelledRepresentation(Representation):
         return turned(self.labels, frames, state[-1].real) if self.labels.turns else frames
 
     def measure(self, state: State) -> LabelledDensity:
-        """Densities of the labels, and their mean."""
         time = float(state[-1].real)
         return LabelledDensity.of(self.problem.manifold, self.parts(state), self.labels, time)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments of the mean over labels."""
         mean = self.labels.mean(self.parts(state), float(state[-1].real))
         mean[0] = 1.0
         return self.problem.manifold.resize(mean, max_degree)
@@ -160,7 +157,6 @@ class LabelledRepresentation(Representation):
         return self.refined(state, state) if full else None
 
     def refined(self, state: State, rejected: State) -> LabelledRepresentation | None:
-        """Twice the degree; None at the largest."""
         degree = self.field.grid.max_degree
         if degree >= self.max_degree:
             return None
@@ -175,7 +171,6 @@ class LabelledRepresentation(Representation):
         return np.append(self.problem.manifold.resize(self._frames(state), degree), state[-1])
 
     def failure(self, time: float, state: State) -> str | None:
-        """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
         lost = self.field.partition_error(self.parts(state), float(state[-1].real))
         if lost > least:
@@ -331,9 +326,6 @@ def check_turning(problem: Problem, count: int) -> None:
 
 
 def labelled_degree(problem: Problem) -> int:
-    """Largest degree of labelled densities by default: 512 on the circle, 64 else.
-
-    The kernel's if that is larger.
-    """
+    """Largest degree by default: 512 on the circle, 64 else, or the kernel's if that is larger."""
     usual = 512 if problem.manifold.dimension == 1 else 64
     return max(usual, problem.unlabelled.kernel_degree)

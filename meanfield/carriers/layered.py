@@ -61,7 +61,7 @@ def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
 
 
 def shrinking(outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:
-    """Longest step in which no length falls to less than half, once one is below half of the first.
+    """Longest step in which no length halves once one is below half of the first.
 
     Longer ones lead beyond 0, where directions have turned round, and back again for ever.
     """
@@ -87,10 +87,7 @@ def radii(layers: Layers, x: FloatArray, weights: FloatArray | None) -> dict[str
 
 @dataclass(frozen=True, eq=False)
 class LayeredTokens(ParticleRepresentation):
-    """Tokens under layers, or their flow.
-
-    state: vectors (n d,) on every space: r theta, where lengths matter.
-    """
+    """Tokens under layers, or their flow; state: vectors r theta (n d,) on every space."""
 
     late: bool = False  # whether "mix" has turned
 
@@ -101,7 +98,6 @@ class LayeredTokens(ParticleRepresentation):
 
     @property
     def fixed(self) -> FixedArrays:
-        """Weights where they are not equal, and whether "mix" has turned."""
         return super().fixed | ({"late": np.array(1.0)} if self.late else {})
 
     def layer(self, number: float, state: State) -> State:
@@ -109,7 +105,6 @@ class LayeredTokens(ParticleRepresentation):
         return self.outputs.layer(number, self._vectors(state)).ravel()
 
     def rhs(self, time: float, state: State) -> State:
-        """Flow of every token that layers of step 0 are."""
         return self.outputs.rate(time, self._vectors(state), late=self.late).ravel()
 
     def largest_step(self, time: float, state: State) -> float:
@@ -120,20 +115,17 @@ class LayeredTokens(ParticleRepresentation):
         return limited(limit, self.outputs.layers, time, self.late)
 
     def adapt(self, time: float, state: State) -> LayeredTokens | None:
-        """The same after "mix" has turned."""
         layers = self.problem.layering
         if self.late or not (layers.is_flow and layers.is_late(time)):
             return None
         return replace(self, state=state, late=True)
 
     def failure(self, time: float, state: State) -> str | None:
-        """A length has gone to 0, or R^d is too small."""
         if not self.problem.manifold.is_sphere:
             return out_of_range(state)
         return vanished(self.problem.layering, self._vectors(state))
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """Lengths of tokens, where they matter."""
         return radii(self.problem.layering, self._vectors(state), self.weights)
 
     def _vectors(self, state: State) -> FloatArray:
@@ -145,10 +137,7 @@ class LayeredTokens(ParticleRepresentation):
 
 @dataclass(frozen=True, eq=False)
 class LayeredCharacteristics(CharacteristicsRepresentation):
-    """Nodes of a density under layers, or their flow.
-
-    state: positions, then log r in the place of the stretch, both times `scale`.
-    """
+    """Nodes of a density under layers, or their flow; state: positions and log r, times `scale`."""
 
     late: bool = False  # whether "mix" has turned
 
@@ -159,7 +148,6 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     @property
     def fixed(self) -> FixedArrays:
-        """As that of characteristics, and whether "mix" has turned."""
         return super().fixed | ({"late": np.array(1.0)} if self.late else {})
 
     def layer(self, number: float, state: State) -> State:
@@ -196,14 +184,12 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return limited(min(limit / faster, falls), self.outputs.layers, time, self.late)
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
-        """Finer cells; the same after "mix" has turned."""
         adapted, layers = super().adapt(time, state), self.problem.layering
         if self.late or not (layers.is_flow and layers.is_late(time)):
             return adapted
         return layered_again(adapted or replace(self, state=state), True)
 
     def failure(self, time: float, state: State) -> str | None:
-        """As that of characteristics; or a length has gone to 0, or a layer is no small motion."""
         layers = self.problem.layering
         reason = vanished(layers, self._vectors(state)[1]) or super().failure(time, state)
         if reason is not None and reason.startswith("labels fold") and not layers.is_flow:
@@ -214,7 +200,6 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return reason
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """Nodes, cells and error, and lengths of nodes where they matter."""
         _, x = self._vectors(state)
         values = {
             "nodes": float(len(self.masses)),
@@ -224,7 +209,6 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return values | radii(self.problem.layering, x, self.masses)
 
     def _partition_error(self, points: FloatArray) -> float:
-        """Relative error of sums over pairs by rounding of the masses."""
         if not partition_cancels(self.problem):
             return 0.0
         error = UNRESOLVED * self.tolerance

@@ -62,9 +62,8 @@ class Groups:
 def reach(problem: Problem, tolerance: float) -> float:
     """Extent below which a group of points may count as one, radians.
 
-    sqrt(8 * 0.1 tolerance) / K with K the largest degree of the moments that a run stores, and at
-    most a tenth of the radius of a cluster. Steps within the stability limit damp their own noise
-    in a gap that closes, so a gap far below the tolerance is still a gap.
+    sqrt(8 * 0.1 tolerance) / K with K the largest degree of stored moments, and at most a tenth of
+    the radius of a cluster.
 
     >>> import meanfield as mf
     >>> round(reach(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 1e-10), 12)  # K = 12
@@ -121,11 +120,10 @@ def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool
 def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Groups:
     """Clusters between which lie curves of little mass, as on the sphere; met if all are narrow.
 
-    Points with less mass than the tolerance within the radius of a cluster lie between clusters:
-    they are the last group, which has not met. The others are linked by gaps below that radius.
-    They have met if they contract and the root of sum_i m_i d_i^2, with d_i the distances from
-    their centres, is at most half of `reach`. A moment of degree k then changes by at most
-    (k reach)^2 / 8, as where each is no longer than that.
+    Points with less mass than the tolerance within the radius of a cluster are the last group,
+    which has not met. The others are linked by gaps below that radius, and have met if they
+    contract and the root of sum_i m_i d_i^2, d_i the distances from their centres, is at most half
+    of `reach`. A moment of degree k then changes by at most (k reach)^2 / 8.
     """
     space, points, mass = measure.manifold, measure.points, measure.mass
     radius = cluster_radius(problem.beta)
@@ -145,11 +143,7 @@ def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Group
 
 
 def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Points with each group that has met replaced by its mass at its mean point.
-
-    Returns points, weights: the new points, in the order of their heaviest old ones; source: for
-    every new point the old one (the heaviest of its group).
-    """
+    """Points, each group that has met as one, weights, and the heaviest old point of each."""
     mass = measure.mass
     joined = groups.met[groups.number]
     # The heaviest of each group that has met stands for it.
@@ -173,9 +167,8 @@ def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, 
 def may_meet(problem: Problem) -> bool:
     """True if points that have met stay together: kernels, and heads with scalar matrices.
 
-    Other heads and fixed fields may separate points elsewhere. Masks depend on the order of
-    points, and frequencies turn points one by one. Layers may give points lengths. Vectors have no
-    series, and rings are not points. All of these points never merge.
+    Other heads and fixed fields may separate points; masks and frequencies tell them apart; layers
+    may give them lengths; vectors have no series, and rings are not points.
     """
     if problem.terms or problem.layers or problem.has_labels or problem.time_functions:
         return False

@@ -96,10 +96,7 @@ class Options:
         return self.step_tolerance
 
     def enough(self, problem: Problem) -> float:
-        """Tolerance to which characteristics step: theirs by default; as asked, 0, if one is given.
-
-        The loop has one tolerance for all carriers, by default that of the finest.
-        """
+        """Tolerance to which characteristics step: theirs by default, else that of the loop, 0."""
         return self.cell_tolerance(problem) if self.tolerance is None else 0.0
 
 

@@ -76,7 +76,6 @@ class ParticleRepresentation(Representation):
 
     @property
     def fixed(self) -> FixedArrays:
-        """Weights, where they are not equal, and frequencies, where there are any."""
         arrays = {"weights": self.weights, "frequencies": self.frequencies}
         return {name: values for name, values in arrays.items() if values is not None}
 
@@ -84,8 +83,7 @@ class ParticleRepresentation(Representation):
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every token.
 
-        On the sphere d x/dt = |x| v(x / |x|): directions then follow v exactly, whatever a step
-        does to the lengths, and a method keeps its order.
+        On the sphere d x/dt = |x| v(x / |x|): directions follow v whatever a step does to lengths.
         """
         space = self.problem.manifold
         points, lengths = space.retract(space.unflattened(state))
@@ -111,25 +109,18 @@ class ParticleRepresentation(Representation):
         return (count,) if not space.point_shape else (count, space.dimension)
 
     def measure(self, state: State) -> Measure:
-        """Empirical measure of the tokens."""
         return Measure(self.problem.manifold, self._points(state), self.weights)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments of the empirical measure."""
         return self.problem.manifold.moments(self._points(state), self.weights, max_degree)
 
     @at_time
     def largest_step(self, time: float, state: State) -> float:
-        """Stability limit of tokens that have met.
-
-        Without it the error control rides on that limit, and lets them drift apart by a
-        multiple of the tolerance.
-        """
+        """Stability limit of tokens that have met, else they drift apart by the tolerance."""
         return longest(STABLE, self.contraction)
 
     @at_time
     def failure(self, time: float, state: State) -> str | None:
-        """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
         beyond = None if self.problem.manifold.is_sphere else out_of_range(state)
         if beyond is not None:
             return f"{beyond}. End before: z = e^{{-tV}} x, for mf.limit_shape, rests long since"
@@ -169,10 +160,7 @@ def particles(
     step: float | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> ParticleRepresentation:
-    """Particles that start from given points, or are drawn from a density.
-
-    Of axial measures they are rings.
-    """
+    """Particles at given points, or drawn from a density; of axial measures they are rings."""
     check_movable(problem, measure)
     if isinstance(measure, LabelledDensity):
         raise ValueError(

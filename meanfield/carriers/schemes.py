@@ -49,7 +49,7 @@ def explicit(carrier: Any, start: Start, tolerance: float, watched: Watched) -> 
 
 
 def explicit_by_largest(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
-    """Runge-Kutta steps whose tolerance holds for the largest error where velocities change.
+    """Runge-Kutta steps whose tolerance bounds the largest error where velocities change.
 
     Their error is a root mean square over coefficients, and most of these are small. Limits of
     steps from rates leave much less where rates stay what they are.

@@ -62,10 +62,7 @@ def courant_limit(degree: int, fastest: float, diffusivity: float) -> float:
 def first_degree(
     problem: Problem, sizes: FloatArray, owner: str, max_degree: int, least: int
 ) -> int:
-    """Degree with which a density begins: twice its own, the kernel's, or the least.
-
-    `sizes` are those by degree of the initial density, which is called `owner`.
-    """
+    """Degree of a density at first: twice that of its sizes, the kernel's, or the least."""
     space, kernel = problem.manifold, problem.unlabelled.kernel_degree
     if max_degree > space.largest_degree:
         raise ValueError(

@@ -69,18 +69,13 @@ def steepness(problem: Problem) -> float:
 
 
 def linear_rate(problem: Problem) -> float:
-    """Largest modulus of the rates of small perturbations of the uniform measure.
-
-    Of heads with matrices that of numbers as large, which has their size; fixed fields beside.
-    """
+    """Largest modulus of the rates about uniform; for matrices, of numbers as large."""
     rates = problem.isotropic_bound.growth_rates(problem.kernel_degree)
     return float(np.abs(rates).max()) + steepness(problem)
 
 
 def longest(share: float, rate: float) -> float:
     """Time in which a share of something happens at a rate; infinite where nothing does.
-
-    Heads without value move nothing.
 
     >>> longest(5.0, 2.0), longest(5.0, 0.0)
     (2.5, inf)
@@ -89,10 +84,7 @@ def longest(share: float, rate: float) -> float:
 
 
 def check_movable(problem: Problem, measure: Density | Measure | None = None) -> None:
-    """Refuse problems whose measures nothing here can move.
-
-    Few given points need no tables of heads, which would be too large: they are summed over pairs.
-    """
+    """Refuse problems whose measures nothing here can move; few points need no tables of heads."""
     check_range(problem.flow)
     if not problem.manifold.has_series:
         return

@@ -128,10 +128,7 @@ def plane_mirror(angle: float, d: int) -> FloatArray:
 
 
 def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArray]:
-    """Maps that fix densities (M, n) and the problem, as far as they are looked for.
-
-    On the circle all; on the sphere those about the z axis, and of polyhedra with axes along it.
-    """
+    """Maps that fix densities (M, n) and the problem: all, on the sphere those of axes along z."""
     space = problem.manifold
     scale = ROUNDING * max(1.0, float(np.abs(coefficients).max()))
     few = [space.resize(c, min(_FEW_DEGREES, space.degree_of(c))) for c in coefficients]

@@ -74,10 +74,6 @@ def potential_growth(problem: Problem, tokens: int, time: float | None = None) -
     """Signed size strength w_l e^{lambda_l t} / sqrt(N) of the potential, without noise.
 
     Times sqrt(N) m_l, m_l the moments of given tokens, it is their potential in linear theory.
-
-    problem, tokens, time: as in `potential_variances`.
-
-    Returns (max_degree + 1,): negative where the potential of the kernel is.
     """
     time = onset_time(problem, tokens) if time is None else time
     if not math.isfinite(time):

@@ -147,11 +147,7 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
 
 
 def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Linearisation:
-    """Exact derivatives of the velocity in tangent frames.
-
-    problem, measure: as for `cluster_rates`, which checks them; frames (n, k, d), or of ones, shape
-    (n, 1, 1): orthonormal tangent vectors at every cluster.
-    """
+    """Exact derivatives of the velocity in tangent frames (n, k, d), or ones (n, 1, 1)."""
     points, masses, normalized = measure.points, measure.mass, problem.zonal.normalized
     n, k = frames.shape[:2]
     angles = measure.manifold.distance(points[:, None], points[None])

@@ -43,8 +43,7 @@ _WIDTHS = 12.0
 class ContractionRates:
     """Rates of e^{-lower t} W_p(0) <= W_p(t) <= e^{upper t} W_p(0), in scaled time.
 
-    upper, lower: not negative, but for `upper` with diffusion; `lower` is infinite with diffusion,
-    which brings any two measures together as fast as it likes.
+    They are not negative, but for `upper` with diffusion, where `lower` is infinite.
     """
 
     upper: float

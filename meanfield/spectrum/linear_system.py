@@ -61,10 +61,7 @@ Weights = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """L up to a degree, and what the density f itself does; rates and speeds per scaled time.
-
-    drift, speed: largest |v|, and the largest that the weights allow.
-    """
+    """L up to a degree, and what f itself does; rates, and largest speeds |v|, per scaled time."""
 
     degree: int  # largest degree of perturbations, and of the fields they are tested against
     matrix: FloatArray  # (size, size): L in the real coordinates of `LinearOperator.matrix`

@@ -23,12 +23,8 @@ def attention_and_slope(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Attention of n places to n clusters: m_j a(s_ij) and m_j a'(s_ij), divided by Z_i or not.
 
-    problem: its kernel, and whether its flow is normalised.
-    masses (n,).
-    angles (places, n): geodesic angles, radians.
-
-    Returns attention, slope (places, n): under a normalised flow divided by Z_i = sum_j m_j
-    a(s_ij), and never 0/0; partition (places,): Z_i (0 if it underflows), or 1.
+    angles (places, n): geodesic. Returns attention, slope (places, n), divided by Z_i = sum_j m_j
+    a(s_ij) under a normalised flow, never 0/0; partition (places,): Z_i (0 if it underflows), or 1.
     """
     kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
     shift = np.zeros((len(angles), 1))

@@ -57,12 +57,7 @@ def time_unit(problem: Problem, unit: str) -> float:
 
 
 def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, beta: float) -> float:
-    """Length of one unit of time, in scaled time.
-
-    unit: one of `TIME_UNITS`.
-    paper_time_factor: paper time per scaled time.
-    growth_rate_max: largest growth rate, in scaled time; NaN if none is known.
-    """
+    """Length of one of `TIME_UNITS` in scaled time; the growth rate is NaN if none is known."""
     if unit == "scaled":
         return 1.0
     if unit == "paper":

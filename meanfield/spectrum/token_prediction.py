@@ -68,10 +68,7 @@ class TokenPrediction:
 
 
 def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
-    """Where these tokens will cluster.
-
-    problem: with a degree that grows; points: at least two tokens.
-    """
+    """Where these tokens, at least two, will cluster under a problem with a degree that grows."""
     from meanfield.spaces.maxima import basins, maxima
 
     space, n = problem.manifold, len(points)

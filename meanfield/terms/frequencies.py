@@ -36,10 +36,7 @@ class Frequencies(ABC):
 
     @checked
     def quantiles(self, probabilities: FloatArray) -> FloatArray:
-        """Frequencies that are exceeded with probability 1 - p.
-
-        ValueError if a probability is not between 0 and 1.
-        """
+        """Frequencies that are exceeded with probability 1 - p."""
         if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
             raise ValueError("probabilities must lie between 0 and 1.")
         return self._quantiles(probabilities)
@@ -95,7 +92,6 @@ class UnimodalFrequencies(Frequencies):
 
     @property
     def mean(self) -> float:
-        """Centre of the law."""
         return self.centre
 
     @property
@@ -118,24 +114,15 @@ class UnimodalFrequencies(Frequencies):
 
     @checked
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Nodes and weights of a quadrature over the law; weights add up to 1.
-
-        The midpoint rule in a variable u, see `_unit_nodes`. That of three times as many nodes, or
-        any odd number of times, contains them.
-
-        ValueError if count < 1.
-        """
         at_least(1, count=count)
         nodes, weights = self._unit_nodes((np.arange(count) + 0.5) / count)
         return self.centre + self.width * nodes, weights / weights.sum()
 
     def resolvent(self, z: complex | ComplexArray) -> ComplexArray:
-        """H(z) = int g(omega) / (z + i omega) d omega, Re z > 0; shape of z."""
         z = (np.asarray(z, dtype=np.complex128) + 1j * self.centre) / self.width
         return np.asarray(self._unit_resolvent(z) / self.width)
 
     def pole(self, coupling: float) -> complex:
-        """The z with coupling H(z) = 1, or of its continuation; see `Frequencies.pole`."""
         return complex(self.width * self._unit_pole(coupling / self.width), 0.0 - self.centre)
 
     def locked(self, pull: float) -> float:
@@ -320,7 +307,6 @@ class UniformSpread(UnimodalFrequencies):
 
     @property
     def plateau(self) -> float:
-        """Half the width of the interval, G."""
         return self.width
 
     def _unit_density(self, x: FloatArray) -> FloatArray:
@@ -384,7 +370,6 @@ class GivenFrequencies(Frequencies):
 
     @property
     def mean(self) -> float:
-        """Their mean."""
         return float(np.mean(self.values))
 
     def _quantiles(self, p: FloatArray) -> FloatArray:
@@ -398,20 +383,11 @@ class GivenFrequencies(Frequencies):
         return self.values, np.full(n, 1.0 / n)
 
     def resolvent(self, z: complex | ComplexArray) -> ComplexArray:
-        """H(z) = mean of 1 / (z + i omega_j); shape of z."""
         z = np.asarray(z, dtype=np.complex128)
         return np.asarray(np.mean(1.0 / (z[..., None] + 1j * self.values), axis=-1))
 
     def pole(self, coupling: float) -> complex:
-        """The z of largest real part with coupling H(z) = 1; its real part is never negative.
-
-        An eigenvalue of -i diag(omega) + coupling / n, n x n.
-
-        Raises
-        ------
-        ValueError
-            Of more than 2048 different frequencies.
-        """
+        """Largest eigenvalue of -i diag(omega) + coupling / n; its real part is never negative."""
         values, counts = np.unique(self.values, return_counts=True)
         at_most(2048, frequencies=len(values))
         root = np.sqrt(counts / len(self.values))

@@ -45,9 +45,8 @@ _MOST_ROWS = 4_096
 class PairWeights:
     """Weights of pairs of tokens: w_kj = e^{b_kj - rate (k - j)}, 0 for j > k where causal.
 
-    logs (n, n): b, minus infinity where k does not see j; None is 0. The first `globals` tokens
-    are seen whatever b is. turn: function of the number of a head and of tokens, which gives their
-    queries and keys, turned with their positions; None where none turn.
+    logs (n, n): b, minus infinity where k does not attend to j; None is 0. All attend to the first
+    `globals` tokens. turn: (number of a head, tokens) -> queries and keys, turned with positions.
     """
 
     causal: bool = False
@@ -91,10 +90,7 @@ class Mask(ABC):
         """Weights of pairs of n tokens."""
 
     def rule(self, count: int, refinement: int = 1) -> PositionRule:
-        """Labels, `refinement` times as many, between which profiles are polynomials.
-
-        ValueError if a label sees none.
-        """
+        """Labels, `refinement` times as many, between which profiles are polynomials."""
         rule = panel_rule(self, count, refinement)
         _check_rows(self, ~np.isnan(cast(FloatArray, rule.matrix)[:, 0]), "label")
         return rule
@@ -402,10 +398,7 @@ def mask_of(mask: MaskName | Mask, rate: float | None) -> Mask:
 
 @lru_cache(maxsize=8)
 def pair_weights(mask: Mask, n: int) -> PairWeights:
-    """Weights of pairs of n tokens, made once.
-
-    ValueError if a token sees none.
-    """
+    """Weights of pairs of n tokens, each of which attends to one at least."""
     pairs = mask.of_tokens(n)
     if isinstance(mask, Bias):
         _check_rows(mask, cast(FloatArray, pairs.logs).max(axis=1) > -np.inf, "token")

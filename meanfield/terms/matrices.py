@@ -16,10 +16,7 @@ _PRINTED = 4
 
 
 def plain(name: str, value: Any) -> Any:
-    """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows.
-
-    A function of time stays one.
-    """
+    """A matrix as it compares and prints: number, tuple, tuple of rows; or a function of time."""
     if callable(value) and not isinstance(value, type):
         return value
     try:

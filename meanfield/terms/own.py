@@ -124,10 +124,7 @@ class OwnTerm:
         return not isinstance(self.term, SteadyTerm)
 
     def at(self, seen: Seen, x: FloatArray) -> VectorField:
-        """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory.
-
-        The measure has the labels of x, where they are its points.
-        """
+        """Its field in a measure, checked; in blocks, so that tables of pairs fit in memory."""
         parts = _parts(seen, x)
         if seen.labels is None or not takes_label(self.term):
             blocks = [self._block(seen, part) for part in parts]

@@ -70,10 +70,7 @@ class Panels(NamedTuple):
 
 
 class PositionRule(NamedTuple):
-    """Nodes s_j, weights of their mean, C (None: all see the mean), and rows that show the error.
-
-    panels: None where none but the nodes themselves are positions, or of `causal_rule`.
-    """
+    """Nodes s_j, weights of their mean, C (None: the mean), and rows that show the error."""
 
     values: FloatArray
     weights: FloatArray

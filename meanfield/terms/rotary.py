@@ -80,10 +80,7 @@ class Rotary:
 
 @dataclass(frozen=True)
 class Turning(Mask):
-    """A mask, and a rotary embedding of heads.
-
-    projections: query and key of each head as a `Head` has them, and its beta.
-    """
+    """A mask, and a rotary embedding of heads; projections: query, key and beta of each head."""
 
     mask: Mask
     name: str  # of the mask

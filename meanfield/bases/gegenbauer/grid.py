@@ -81,11 +81,7 @@ class AxialGrid:
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """Nodes, weights and harmonics of a grid.
-
-    angles, root (n,): nodes, and the roots of their weights; values, slopes (n, degrees): root *
-    Y_l and root * dY_l / dtheta at the nodes.
-    """
+    """Nodes, roots of weights, and, times these, Y_l and dY_l / dtheta at the nodes."""
 
     angles: FloatArray
     root: FloatArray

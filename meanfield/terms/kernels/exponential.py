@@ -86,32 +86,25 @@ class Exponential(Kernel):
 
     @property
     def log_slope(self) -> float:
-        """Number beta: a' = beta a."""
         return self.beta
 
     @property
     def log_scale(self) -> float:
-        """The papers' kernel is e^{beta s}."""
         return abs(self.beta)
 
     def attention(self, s: FloatArray) -> FloatArray:
-        """Values exp(beta s - |beta|)."""
         return np.asarray(np.exp(self.beta * s - abs(self.beta)))
 
     def potential(self, s: FloatArray) -> FloatArray:
-        """Values a(s) / beta."""
         return self.attention(s) / self.beta
 
     def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers by `scaled_bessel`."""
         return self._signed(scaled_bessel(dimension, abs(self.beta), max_degree))
 
     def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers a_l / beta."""
         return self.attention_multipliers(dimension, max_degree) / self.beta
 
     def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers a_l / (beta a_0)."""
         relative, _ = _relative_bessel(dimension, abs(self.beta), max_degree)
         return self._signed(relative) / self.beta
 
@@ -128,12 +121,7 @@ class Exponential(Kernel):
 def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
     """Multipliers e^{-beta} Gamma(d/2) (2/beta)^{d/2-1} I_{l+d/2-1}(beta), d = dimension + 1.
 
-    dimension: dimension d - 1 >= 1 of the sphere.
-    beta: positive.
-    max_degree: largest degree l, at least 0.
-
-    Returns (max_degree + 1,): relative error of a few times 1e-15 at every degree that does not
-    underflow.
+    Relative error of a few times 1e-15 at every degree that does not underflow.
 
     >>> from scipy.special import ive
     >>> float(scaled_bessel(1, 9.0, 4)[4] / ive(4, 9.0)).__round__(13)
@@ -149,16 +137,8 @@ def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
     """Logarithms of N_l a_l, the share of degree l of a(1) = 1, so far that the rest is rounding.
 
     Where a_l underflows, as in many dimensions, these do not. Past the peak N_l a_l falls ever
-    faster: r_l decreases in l, and N_l / N_{l-1} does from l = 2 on (on the circle it is 1). So
-    what is beyond the last degree is less than a geometric series, and here it is below e^{-45} of
-    what is beyond max_degree, each degree counted l times.
-
-    dimension: dimension d - 1 >= 1 of the sphere.
-    beta: positive.
-    max_degree: at least -1.
-
-    Returns (more than max_degree + 2,): error a few eps times the sum of moduli; not to be written
-    to.
+    faster: r_l decreases in l, and so does N_l / N_{l-1} from l = 2 on. So the rest is less than a
+    geometric series, and here below e^{-45} of that beyond max_degree, each degree counted l times.
 
     >>> bool(abs(np.exp(log_shares(6, 3.0, 4)).sum() - 1.0) < 1e-14)
     True
@@ -189,8 +169,6 @@ def _relative_bessel(dimension: int, beta: float, max_degree: int) -> tuple[Floa
 
 def bessel_ratio(order: FloatArray | float, beta: FloatArray | float) -> FloatArray:
     """Ratio I_order(beta) / I_{order-1}(beta) by its continued fraction (DLMF 10.33.1).
-
-    Arrays are treated elementwise.
 
     >>> bool(abs(bessel_ratio(2.0, 1.0444568621078) - 0.25) < 1e-13)
     True
@@ -227,9 +205,8 @@ def inverse_bessel_ratio(order: FloatArray | float, ratio: FloatArray | float) -
 def bessel_ratio_argument(order: FloatArray | float, ratio: FloatArray | float) -> FloatArray:
     """Lower bound of `inverse_bessel_ratio`, tight for small ratios.
 
-    I_nu / I_{nu-1} <= beta / (a + sqrt(a^2 + beta^2)), a = nu - 1, solved for beta.
-
-    Amos, Math. Comp. 28 (1974), eq. 11.
+    I_nu / I_{nu-1} <= beta / (a + sqrt(a^2 + beta^2)), a = nu - 1, solved for beta (Amos, Math.
+    Comp. 28, 1974, eq. 11).
     """
     order, ratio = np.asarray(order), np.asarray(ratio)
     return np.asarray(2.0 * (order - 1.0) * ratio / (1.0 - ratio**2))

@@ -37,27 +37,21 @@ class Linear(Kernel):
 
     @property
     def log_slope(self) -> float:
-        """Number 0: a is constant."""
         return 0.0
 
     def attention(self, s: FloatArray) -> FloatArray:
-        """Values 1."""
         return np.ones_like(np.asarray(s, dtype=np.float64))
 
     def potential(self, s: FloatArray) -> FloatArray:
-        """Values s."""
         return np.asarray(s, dtype=np.float64)
 
     def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers 1, 0, 0, ..."""
         return _single(0, 1.0, max_degree)
 
     def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers 0, 1/d, 0, ..."""
         return _single(1, 1.0 / (dimension + 1), max_degree)
 
     def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers 0, 1/d, 0, ..."""
         return self.potential_multipliers(dimension, max_degree)
 
     def __repr__(self) -> str:

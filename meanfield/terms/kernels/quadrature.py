@@ -33,14 +33,9 @@ WIDER = f"Widen it, or {_FIRST}"
 def zonal_multipliers(
     function: Callable[[FloatArray], FloatArray], dimension: int, max_degree: int
 ) -> FloatArray:
-    """Multipliers of a zonal function on the sphere of the given dimension.
+    """Multipliers (max_degree + 1,) of a zonal function on the sphere of the given dimension.
 
-    function: a(s), s in [-1, 1], vectorised, smooth.
-    dimension: 1 on the circle, 2 on the sphere.
-    max_degree: largest degree.
-
-    Returns (max_degree + 1,): absolute error about 1e-14 of the mean of |a|, or eps max|a'| for a
-    narrow kernel.
+    Absolute error about 1e-14 of the mean of |a|, or eps max|a'| for a narrow kernel.
 
     >>> zonal_multipliers(lambda s: s**2, 2, 2).round(6)
     array([0.333333, 0.      , 0.133333])

@@ -125,10 +125,7 @@ def _slope_series(potential: Callable[[FloatArray], FloatArray]) -> FloatArray:
 
 @dataclass(frozen=True)
 class Zonal(Kernel):
-    """The kernel that `zonal` makes: equal if function or multipliers, beta and name are.
-
-    It pickles if its function does.
-    """
+    """The kernel that `zonal` makes: equal if function or multipliers, beta and name are."""
 
     function: Callable[[FloatArray], FloatArray] | None  # a(s)
     # Where the function is not. a_0, a_1, ... on the circle.
@@ -143,7 +140,6 @@ class Zonal(Kernel):
             _try(self.function)
 
     def attention(self, s: FloatArray) -> FloatArray:
-        """Values of the function, or of the series of its multipliers."""
         if self.function is not None:
             return np.asarray(self.function(s), dtype=np.float64)
         multipliers = np.asarray(self.circle_multipliers)
@@ -151,18 +147,15 @@ class Zonal(Kernel):
         return np.asarray(chebyshev.chebval(s, series))
 
     def potential(self, s: FloatArray) -> FloatArray:
-        """Values of the integral of a from -1."""
         # a(s) = a_0 + 2 sum_k a_k T_k(s), integrated term by term.
         a = np.trim_zeros(self.attention_multipliers(1, _QUADRATURE_DEGREE), "b")
         series = chebyshev.chebint(np.concatenate([a[:1], 2.0 * a[1:]]), lbnd=-1)
         return np.asarray(chebyshev.chebval(np.asarray(s, dtype=np.float64), series))
 
     def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers by quadrature."""
         return _resized(_computed(self, dimension), max_degree)
 
     def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers of the potential, from the multipliers of a."""
         a = _resized(_computed(self, dimension), max_degree + 1)
         l = np.arange(1, max_degree + 1)
         w = np.zeros(max_degree + 1)
@@ -171,7 +164,6 @@ class Zonal(Kernel):
         return w
 
     def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers w_l / a_0."""
         mean_value = self.attention_multipliers(dimension, 0)[0]
         return np.asarray(self.potential_multipliers(dimension, max_degree) / mean_value)
 
