@@ -42,6 +42,30 @@ Component = tuple[float, Any, float]
 """Weight, centre and concentration of a von Mises-Fisher density in a mixture."""
 
 
+def _plot_method(owner: str) -> Callable[..., Any]:
+    """Method `plot` of a class of measures."""
+
+    def plot(
+        self: Any,
+        *,
+        width: float | None = None,
+        ax: Axes | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Any:
+        """Figure of the measure: its density, smoothed over an angle if `width` is given.
+
+        Points on the circle are a histogram, a few of them their masses; on the sphere dots over
+        a smoothed density. Other options as for `Run.plot`.
+        """
+        draw = VIEWS[f"{owner}.plot"]
+        return draw(self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi)
+
+    plot.__qualname__ = f"{owner}.plot"
+    return checked(plot)
+
+
 @checked
 @dataclass(frozen=True, eq=False)
 class Measure:
@@ -157,24 +181,7 @@ class Measure:
         _check_degree(max_degree)
         return self.manifold.moments(self.points, self.weights, max_degree)
 
-    @checked
-    def plot(
-        self,
-        *,
-        width: float | None = None,
-        ax: Axes | None = None,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Any:
-        """Figure of the measure: its density, smoothed over an angle if `width` is given.
-
-        Points on the circle are a histogram, a few of them their masses; on the sphere dots over
-        a smoothed density. Other options as for `Run.plot`.
-        """
-        return VIEWS["Measure.plot"](
-            self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi
-        )
+    plot = _plot_method("Measure")
 
     def __repr__(self) -> str:
         if self.cell_order:
@@ -279,23 +286,7 @@ class Density:
         _check_degree(max_degree)
         return self.manifold.resize(self.coefficients, max_degree)
 
-    @checked
-    def plot(
-        self,
-        *,
-        width: float | None = None,
-        ax: Axes | None = None,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Any:
-        """Figure of the measure: its density, smoothed over an angle if `width` is given.
-
-        Other options as for `Run.plot`.
-        """
-        return VIEWS["Density.plot"](
-            self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi
-        )
+    plot = _plot_method("Density")
 
     def __repr__(self) -> str:
         return f"Density(degree {self.max_degree} on the {self.manifold.name})"

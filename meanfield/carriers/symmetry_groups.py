@@ -128,7 +128,7 @@ def plane_mirror(angle: float, d: int) -> FloatArray:
 
 
 def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArray]:
-    """Maps that fix densities (M, n) and the problem: all, on the sphere those of axes along z."""
+    """Maps that fix densities (M, n) and the problem: on the sphere only with axes along z."""
     space = problem.manifold
     scale = ROUNDING * max(1.0, float(np.abs(coefficients).max()))
     few = [space.resize(c, min(_FEW_DEGREES, space.degree_of(c))) for c in coefficients]

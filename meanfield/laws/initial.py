@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Annotated, Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Protocol,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -24,7 +33,6 @@ from meanfield.terms.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exp
 _FOUR_TURNS = 8.0 * np.pi
 # Products of longer vectors may overflow.
 _LARGEST_SCALE = 1e8
-
 # Angles to the axis that are rounding of a vector along it.
 _ON_AXIS = 1e-7
 
@@ -37,6 +45,9 @@ Components = Annotated[
     Sequence[Part | Mapping[str, Any]],
     "a list of (weight, mean, concentration), such as [(0.5, 0.0, 9.0), (0.5, 2.0, 4.0)]",
 ]
+
+
+_Law = TypeVar("_Law")
 
 
 class InitialLaw(Protocol):
@@ -78,6 +89,12 @@ class PlainLaw:
             object.__setattr__(self, name, value)
 
 
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+def plain_law(law: type[_Law]) -> type[_Law]:
+    """Make a class of laws a frozen dataclass whose fields are checked."""
+    return checked(dataclass(frozen=True, eq=False, repr=False)(law))
+
+
 def _format_field(value: Any) -> str:
     """A field in a repr: functions by their names, arrays by their shapes."""
     if callable(value):
@@ -87,8 +104,7 @@ def _format_field(value: Any) -> str:
     return f"array{np.shape(value)}" if hasattr(value, "__array__") else repr(value)
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class Law(PlainLaw):
     """A law of your own; the package's are the classes below.
 
@@ -104,8 +120,7 @@ class Law(PlainLaw):
     build: Callable[[Manifold], Density | Measure]
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class uniform(PlainLaw):
     """Uniform measure: stationary for every kernel; f = 1.
 
@@ -121,8 +136,7 @@ class uniform(PlainLaw):
         return Density(manifold, manifold.from_modes([]))
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class perturbed_uniform(PlainLaw):
     """Uniform density with a few modes added.
 
@@ -163,8 +177,7 @@ class perturbed_uniform(PlainLaw):
         return checked_positive(Density(manifold, manifold.from_modes(self.modes)))
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class von_mises_fisher(PlainLaw):
     """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
 
@@ -196,8 +209,7 @@ class von_mises_fisher(PlainLaw):
         return _mixture_density(manifold, self.components)
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class mixture(PlainLaw):
     """Mixture of von Mises-Fisher densities.
 
@@ -222,10 +234,13 @@ class mixture(PlainLaw):
     name: ClassVar[str] = "mixture"
 
     def __post_init__(self) -> None:
-        components = [
-            part if isinstance(part, Mapping) else _named(part) for part in self.components
-        ]
-        parts = tuple(component(**part) for part in components)
+        names = ("weight", "mean", "concentration")
+        parts = tuple(
+            component(
+                **(each if isinstance(each, Mapping) else dict(zip(names, each, strict=True)))
+            )
+            for each in self.components
+        )
         _check_components(parts)
         self._take(components=parts)
 
@@ -237,10 +252,6 @@ class mixture(PlainLaw):
 def component(*, weight: float, concentration: float, mean: Mean = None) -> Part:
     """Component of a mixture, in immutable numbers."""
     return weight, _immutable_mean(mean), concentration
-
-
-def _named(part: Part) -> dict[str, Any]:
-    return dict(zip(("weight", "mean", "concentration"), part, strict=True))
 
 
 def _check_components(components: Sequence[Part]) -> None:
@@ -261,12 +272,10 @@ def _check_components(components: Sequence[Part]) -> None:
 
 
 def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
-    total = manifold.from_modes([])
-    sharpest = max(kappa for _, _, kappa in components)
-    degree = 0
+    uniform_, rings = manifold.from_modes([]), manifold.has_rings
+    sharpest, degree = max(kappa for _, _, kappa in components), 0
     # Below, uniform to the last bit.
     if sharpest >= SMALLEST_BETA:
-        rings = manifold.has_rings
         degree = exponential(sharpest).degree(manifold.dimension, of_points=rings)
     if degree > manifold.largest_degree:
         raise ValueError(
@@ -274,7 +283,7 @@ def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
             f"most {manifold.largest_degree}: reduce it."
         )
     weights = np.array([weight for weight, _, _ in components], dtype=np.float64)
-    total = manifold.resize(total, degree)
+    total = manifold.resize(uniform_, degree)
     total[0] = 0.0
     parts: list[Component] = []
     for weight, (_, mean, kappa) in zip(weights / weights.sum(), components, strict=True):
@@ -283,10 +292,9 @@ def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
         except ValueError:
             wanted = "a vector [x, y, z], not zero," if manifold.point_shape else "an angle"
             raise ValueError(f"mean = {mean} must be {wanted} on the {manifold.name}.") from None
-        if manifold.has_rings:
+        if rings:
             _check_on_axis(manifold, mean, centre, kappa)
-        spread = np.zeros(degree + 1)
-        spread[0] = 1.0
+        spread = np.eye(1, degree + 1)[0]
         if kappa >= SMALLEST_BETA:
             a = exponential(kappa).attention_multipliers(manifold.dimension, degree)
             spread = a / a[0]
@@ -315,8 +323,7 @@ def _immutable_mean(mean: Mean) -> float | tuple[float, ...] | None:
     return tuple(np.asarray(mean, dtype=np.float64).tolist())
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class sampled(PlainLaw):
     """Density whose moments up to max_degree equal the moments of iid uniform tokens.
 
@@ -382,8 +389,7 @@ def _check_draw(tokens: int, seed: int) -> None:
     at_least(0, seed=seed)
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class normal_tokens(PlainLaw):
     """Tokens at independent normal vectors, of mean 0 and variance scale^2 in each coordinate.
 
@@ -429,8 +435,7 @@ class normal_tokens(PlainLaw):
         return Measure(manifold, self.scale * rng.standard_normal((self.tokens, manifold.ambient)))
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class configuration(PlainLaw):
     """Points of a famous configuration: a polygon, a polytope, a sharp configuration.
 
@@ -499,8 +504,7 @@ class configuration(PlainLaw):
         return Measure(manifold, manifold.points_of(vectors), weights)
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class from_density(PlainLaw):
     """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too.
 
@@ -523,8 +527,7 @@ class from_density(PlainLaw):
         return checked_positive(Density(manifold, self.coefficients))
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class from_points(PlainLaw):
     """Exact empirical measure of given points; equal weights by default.
 
@@ -583,8 +586,7 @@ class LabelledLaw(InitialLaw, Protocol):
         ...
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class with_profile(PlainLaw):
     """Density that is further from uniform the later the position: 1 + s^p (f - 1), 0 < s <= 1.
 
@@ -637,8 +639,7 @@ class with_profile(PlainLaw):
         return _density(self.law.build(manifold), "a profile over positions")
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class from_labels(PlainLaw):
     """Density of each label: position s in (0, 1] under a mask, or frequency.
 

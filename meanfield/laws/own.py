@@ -7,15 +7,15 @@ decayed to rounding; values are what they are, and the series goes through them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from meanfield.arguments import checked, describe
+from meanfield.arguments import describe
 from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.engines.limits import available_memory
-from meanfield.laws.initial import PlainLaw
+from meanfield.laws.initial import PlainLaw, plain_law
 from meanfield.measures import Density, checked_positive
 from meanfield.spaces.manifold import of_space
 
@@ -39,8 +39,7 @@ _DOUBLES_PER_NODE = 12
 _NEGATIVE = 1e-13
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class from_function(PlainLaw):
     """Density proportional to a smooth function of your own.
 
@@ -154,8 +153,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
         degree = finer
 
 
-@checked
-@dataclass(frozen=True, eq=False, repr=False)
+@plain_law
 class from_values(PlainLaw):
     """Density proportional to values on a grid, made a series that goes through them.
 
@@ -213,7 +211,11 @@ class from_values(PlainLaw):
         if array.size == 0:
             raise ValueError(f"values have shape {array.shape}, expected at least one.")
         array = array.astype(np.float64)
-        _check_values(array, lambda i: f" at index {_index(i, array.shape)}", "the density")
+
+        def place(position: int) -> str:
+            return f" at index {', '.join(map(str, np.unravel_index(position, array.shape)))}"
+
+        _check_values(array, place, "the density")
         self._take(values=array)
 
     def build(self, manifold: Manifold) -> Density:
@@ -226,11 +228,6 @@ class from_values(PlainLaw):
         series = make(self.values, self.grid)
         density = Density(manifold, series / series.flat[0].real)
         return checked_positive(density, "Smooth the values, or give more of them")
-
-
-def _index(position: int, shape: tuple[int, ...]) -> str:
-    """Index as Python writes it between brackets."""
-    return ", ".join(map(str, np.unravel_index(position, shape)))
 
 
 def _on_circle(values: FloatArray, grid: str) -> ModalArray:

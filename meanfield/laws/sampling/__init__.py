@@ -2,8 +2,8 @@
 
 Near uniform by rejection: a uniform proposal x is kept with probability f(x) / bound, the bound
 being proven (`spaces.extremes`). Else by inversion of cumulative distributions, which costs the
-same however sharp the density is: `circle`, `sphere`, `axial`, and `mixtures` where components are
-known.
+same however sharp the density is: `circle`, `sphere`, polar angles, and `mixtures` where components
+are known.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     if density.max_degree == 0:
         return space.random_points(count, rng)
     if space.has_rings:
-        from meanfield.laws.sampling.axial import axial_tokens
+        from meanfield.spaces.axial.quantiles import polar_angles
 
         positive_bound(density, "Reduce the amplitudes")
-        return axial_tokens(space.ambient, density.coefficients, count, rng)
+        return polar_angles(space.ambient, density.coefficients, rng.random(count))
     if space.dimension == 2 and _peak(density) > _NEAR_UNIFORM:
         from meanfield.laws.sampling.mixtures import mixture_tokens
 
@@ -94,9 +94,10 @@ def tokens_of(
     """Tokens from a density as a manifold stores them; from axial ones also on the sphere."""
     points = sample_tokens(density, count, rng)
     if density.manifold.has_rings and not space.has_rings:
-        from meanfield.laws.sampling.axial import around_axis
-
-        return around_axis(space.ambient, points, rng)
+        # Uniform about the last axis.
+        beside = rng.standard_normal((count, space.ambient - 1))
+        beside *= (np.sin(points) / np.sqrt((beside * beside).sum(axis=1)))[:, None]
+        return np.concatenate([beside, np.cos(points)[:, None]], axis=1)
     return points
 
 
