@@ -42,8 +42,8 @@ Component = tuple[float, Any, float]
 """Weight, centre and concentration of a von Mises-Fisher density in a mixture."""
 
 
-def _plot_method(owner: str) -> Callable[..., Any]:
-    """Method `plot` of a class of measures."""
+def plot_method(wanted: str) -> Callable[..., Any]:
+    """Method `plot` of a class of measures, by its name among `VIEWS`."""
 
     def plot(
         self: Any,
@@ -59,10 +59,10 @@ def _plot_method(owner: str) -> Callable[..., Any]:
         Points on the circle are a histogram, a few of them their masses; on the sphere dots over
         a smoothed density. Other options as for `Run.plot`.
         """
-        draw = VIEWS[f"{owner}.plot"]
+        draw = VIEWS[wanted]
         return draw(self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi)
 
-    plot.__qualname__ = f"{owner}.plot"
+    plot.__qualname__ = wanted
     return checked(plot)
 
 
@@ -181,7 +181,7 @@ class Measure:
         _check_degree(max_degree)
         return self.manifold.moments(self.points, self.weights, max_degree)
 
-    plot = _plot_method("Measure")
+    plot = plot_method("Measure.plot")
 
     def __repr__(self) -> str:
         if self.cell_order:
@@ -286,7 +286,7 @@ class Density:
         _check_degree(max_degree)
         return self.manifold.resize(self.coefficients, max_degree)
 
-    plot = _plot_method("Density")
+    plot = plot_method("Density.plot")
 
     def __repr__(self) -> str:
         return f"Density(degree {self.max_degree} on the {self.manifold.name})"

@@ -149,14 +149,12 @@ class Problem:
             terms = [kernel] if isinstance(kernel, RandomValues) else kernel
             if random is not None:
                 stages = ()  # of the values that these terms replace
-            sorted_ = _sorted(terms, feed_forward, drift)
-            kernel, feed_forward, drift, own_terms, random = sorted_
+            kernel, feed_forward, drift, own_terms, random = _sorted(terms, feed_forward, drift)
+            if random is not None and stages:
+                raise ValueError("stages beside random values are not supported: give one.")
             if random is not None:
-                if stages:
-                    raise ValueError("stages beside random values are not supported: give one.")
-                random, kernel, stages, own_terms = _drawn(
-                    random, kernel, manifold, layers, own_terms
-                )
+                drawn = _drawn(random, kernel, manifold, layers, own_terms)
+                random, kernel, stages, own_terms = drawn
         parts = {"kernel": kernel, "flow": flow, "feed_forward": feed_forward, "drift": drift}
         functions = {name: part for name, part in parts.items() if is_time_dependent(part)}
         # What is not asked for a time has that of the beginning.
@@ -169,28 +167,19 @@ class Problem:
             )
         if flow.normalization == "sinkhorn" and isinstance(kernel, Kernel):
             kernel = _sinkhorn(kernel, flow)
-        initial = uniform() if initial is None else initial
-        arguments = (
-            manifold,
-            kernel,
-            flow,
-            initial,
-            feed_forward,
-            drift,
-            layers,
-            frequencies,
-            stages,
-            tuple(own_terms),
-            (),
-            random if stages else None,
-        )
+        law = uniform() if initial is None else initial
+        parts_ = (manifold, kernel, flow, law, feed_forward, drift, layers, frequencies, stages)
+        arguments = (*parts_, tuple(own_terms), (), random if stages else None)
         for name, value in zip(self.__dataclass_fields__, arguments, strict=True):
             object.__setattr__(self, name, value)
         self._check_one()
         if self.random is not None:
             self.random.check_drawn(self.kernel, self.layers, self.own_terms)
-        unchanged = [each for each in time_functions if each[0] not in functions]
-        unchanged = [each for each in unchanged if getattr(self, each[0]) == each[2]]
+        unchanged = [
+            each
+            for each in time_functions
+            if each[0] not in functions and getattr(self, each[0]) == each[2]
+        ]
         own = [(name, part, getattr(self, name)) for name, part in functions.items()]
         object.__setattr__(self, "time_functions", (*unchanged, *own))
         self._check_time_dependence()
@@ -201,14 +190,11 @@ class Problem:
 
     def _check_one(self) -> None:
         self._check_axis()
-        if self.frequencies is not None:
-            if not self.manifold.is_circle:
-                raise ValueError(
-                    "frequencies turn tokens on the circle; elsewhere a rotation has an axis. "
-                    f"Give mf.Circle(), not {self.manifold}."
-                )
-            if self.layers is not None:
-                raise ValueError("frequencies are of a flow in time, and layers have none.")
+        if self.frequencies is not None and not self.manifold.is_circle:
+            raise ValueError(
+                "frequencies turn tokens on the circle; elsewhere a rotation has an axis. "
+                f"Give mf.Circle(), not {self.manifold}."
+            )
         of_labels = isinstance(self.initial, LabelledLaw)
         if of_labels and not self.has_labels:
             raise ValueError(
@@ -219,8 +205,7 @@ class Problem:
             raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
-        if isinstance(self.kernel, Attention):
-            attention = self.kernel
+        if (attention := self.attention) is not None:
             if self.flow != attention.flow:
                 raise ValueError(
                     f"an attention says its own flow, got {self.flow} beside it: give "
@@ -229,8 +214,13 @@ class Problem:
             kernel, flow = attention.zonal(self._d) or (attention, attention.flow)
             object.__setattr__(self, "kernel", kernel)
             object.__setattr__(self, "flow", flow)
-        self._check_layers()
-        self._check_sink()
+        if self.layers is not None:
+            self._check_layers(self.layers)
+        if self.sink and not self.manifold.is_sphere:
+            raise ValueError(
+                f"a sink counts in units of the largest weight, and {self.manifold.name} has none: "
+                "take a sphere."
+            )
         # Exponentials are positive.
         if self.flow.normalized and not self.kernel.is_exponential:
             s = np.cos(np.linspace(0.0, np.pi, 4001))
@@ -264,9 +254,7 @@ class Problem:
         """Refuse what would turn axial measures into others."""
         if not self.manifold.has_rings:
             return
-        of = self.kernel if isinstance(self.kernel, Attention) else None
-        lone = of is None or of.zonal(self._d) is not None
-        if self.terms or not lone:
+        if self.terms or (self.attention and self.attention.zonal(self._d) is None):
             raise ValueError(
                 f"{self.manifold.name}: densities keep their axis under a kernel, or one head of "
                 "numbers without mask and sink, and nothing else: the others have tokens on "
@@ -276,13 +264,6 @@ class Problem:
     @property
     def axial(self) -> Problem:
         """The same problem for densities with an axis: on S^(d-1) it becomes `Axial(d)`.
-
-        A law without an axis is refused where its measure is built.
-
-        Raises
-        ------
-        ValueError
-            If it lives in R^d, or what moves tokens prefers other directions.
 
         Examples
         --------
@@ -398,20 +379,10 @@ class Problem:
                 "mf.simulate, or leave the layers out."
             )
 
-    def _check_sink(self) -> None:
-        if self.sink and self.layers is not None:
-            raise ValueError("layers and a sink exclude each other: leave one out.")
-        if self.sink and not self.manifold.is_sphere:
-            raise ValueError(
-                f"a sink counts in units of the largest weight, and {self.manifold.name} has none: "
-                "take a sphere."
-            )
-
-    def _check_layers(self) -> None:
-        layers, diffusivity = self.layers, self.flow.diffusivity
-        if layers is None:
-            return
-        if diffusivity:
+    def _check_layers(self, layers: Layers) -> None:
+        if self.frequencies is not None:
+            raise ValueError("frequencies are of a flow in time, and layers have none.")
+        if diffusivity := self.flow.diffusivity:
             raise ValueError(
                 f"layers and noise exclude each other, got diffusivity = {diffusivity:g} beside "
                 "them: leave one out."
@@ -421,6 +392,8 @@ class Problem:
                 f'in R^d nothing is normalised: placement must be "post", which stands for '
                 f'x <- x + h A there, got "{layers.placement}".'
             )
+        if self.sink:
+            raise ValueError("layers and a sink exclude each other: leave one out.")
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -444,12 +417,12 @@ class Problem:
     def mask(self) -> MaskName | Mask:
         """Mask of the attention."""
         of = self.attention
-        return of.masking if of is not None and of.rotary is not None else self.kernel.mask
+        return of.masking if of and of.rotary else self.kernel.mask
 
     @property
     def has_rotary(self) -> bool:
         """True if queries and keys turn with their positions."""
-        return self.attention is not None and self.attention.rotary is not None
+        return bool(self.attention and self.attention.rotary)
 
     @property
     def sink(self) -> float:
@@ -487,11 +460,6 @@ class Problem:
         """Labels of densities of this problem, by default 64, or as many as the law gives.
 
         There are `refinement` times as many, an odd number, and `count` of them are stored.
-
-        Raises
-        ------
-        ValueError
-            If the problem has no labels, or positions and frequencies both.
         """
         if self.mask != "none" and self.frequencies is not None:
             raise ValueError(
@@ -528,13 +496,7 @@ class Problem:
 
     @property
     def heads(self) -> tuple[HeadMatrices, ...] | None:
-        """As `matrices`, for callers that support no sink.
-
-        Raises
-        ------
-        ValueError
-            If the attention has a sink.
-        """
+        """As `matrices`; refuses a sink, for callers that support none."""
         if self.sink:
             raise ValueError(
                 f"this rests on attention without a sink, got sink = {self.sink:g}: leave it out. "
@@ -562,12 +524,7 @@ class Problem:
 
     @property
     def zonal(self) -> ZonalProblem:
-        """The problem as theory and stationary states see it.
-
-        Raises
-        ------
-        ValueError
-            If its attention has matrices, something else moves tokens, or they live in R^d.
+        """The problem of a kernel alone on a sphere, as theory and stationary states take it.
 
         Examples
         --------
@@ -602,13 +559,7 @@ class Problem:
         return cast(ZonalProblem, self.isotropic_bound)
 
     def check_rates(self) -> None:
-        """Refuse rates about uniform where queries and keys turn with their positions.
-
-        Raises
-        ------
-        ValueError
-            If there is a rotary embedding.
-        """
+        """Refuse rates about uniform where queries and keys turn with their positions."""
         if self.has_rotary:
             raise ValueError(
                 "under a rotary embedding uniform is not at rest, each position drifts at a "
@@ -618,13 +569,7 @@ class Problem:
 
     @property
     def isotropic(self) -> Isotropic:
-        """Growth rates of a kernel, or of heads that are all numbers.
-
-        Raises
-        ------
-        ValueError
-            If the matrices of a head prefer a direction; else as `zonal`.
-        """
+        """Growth rates of a kernel, or of heads that are numbers; refuses others as `zonal`."""
         heads, flow = self.kernel.matrices(self._d), self.flow
         numbers = tuple(head.multiples for head in heads if head.multiples)
         if not numbers or not self.is_isotropic:
@@ -634,10 +579,7 @@ class Problem:
 
     @cached_property
     def isotropic_bound(self) -> Isotropic:
-        """Attention without a preferred direction, with growth rates of the same size.
-
-        A kernel itself; of matrices heads of numbers as large.
-        """
+        """The kernel, or heads of numbers that are as large as the matrices of these."""
         dimension, flow = self.manifold.dimension, self.flow
         if isinstance(self.kernel, Attention):
             numbers = self.kernel.norms(self._d)
@@ -656,21 +598,16 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """Inverse width of clusters: beta of a kernel, the largest beta |B|_2 of heads.
-
-        Stages have their largest.
-        """
+        """Inverse width of clusters: beta, the largest beta |B|_2 of heads or stages."""
         if self.stages:
             return max((alone.beta for alone in self._alone), key=abs)
-        of = self.kernel
-        return of.sharpness(self._d) if isinstance(of, Attention) else of.beta
+        return self.kernel.sharpness(self._d)
 
     @property
     def log_scale(self) -> float:
-        """Logarithm of paper time per scaled time, with the other sign.
+        """Logarithm of scaled time per paper time; of stages the largest.
 
-        0 for normalised flows, and in R^d, where weights have no largest value; of stages the
-        largest.
+        0 for normalised flows, and in R^d, where weights have no largest value.
         """
         if self.stages:
             return max(alone.log_scale for alone in self._alone)
@@ -687,12 +624,11 @@ class Problem:
         """Largest degree of moments that move tokens by more than a tolerance; None is rounding."""
         if self.stages:
             return max(alone.relevant_degree(tolerance) for alone in self._alone)
-        limits = () if tolerance is None else (tolerance,)
+        space, limits = self.manifold, () if tolerance is None else (tolerance,)
         if isinstance(self.kernel, Attention):
             # A head uses degrees of e^{<z, y>} y, one more than its Z, of the density.
-            return kernel_of(self.beta).degree(self.manifold.dimension, *limits) + 1
-        rings = self.manifold.has_rings
-        return self.kernel.degree(self.manifold.dimension, *limits, of_points=rings)
+            return kernel_of(self.beta).degree(space.dimension, *limits) + 1
+        return self.kernel.degree(space.dimension, *limits, of_points=space.has_rings)
 
     @property
     def moment_degree(self) -> int:
@@ -717,24 +653,12 @@ class Problem:
         return self._initial_measure
 
     def labelled_measure(self, count: int | None = None) -> LabelledDensity:
-        """Densities of labels at time 0, by default 64: of most laws all the same.
-
-        Raises
-        ------
-        ValueError
-            If the law has points, or the problem no labels.
-        """
+        """Densities of labels at time 0, by default 64: of most laws all the same."""
         labels = self.labels(count)
         return LabelledDensity.of(self.manifold, self.label_parts(labels), labels)
 
     def label_parts(self, labels: Labels) -> ModalArray:
-        """Coefficients of the density of each label at time 0, shape (M, ...).
-
-        Raises
-        ------
-        ValueError
-            If the law has points.
-        """
+        """Coefficients of the density of each label at time 0, shape (M, ...)."""
         if isinstance(self.initial, LabelledLaw):
             return self.initial.parts(self.manifold, labels.values)
         measure = self.initial_measure()
@@ -752,15 +676,10 @@ class Problem:
             grows = self.isotropic.dominant_degree if self.is_isotropic else None
             usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
             law = replace(law, max_degree=2 * (grows or usual))
-        space = self.manifold
-        if has_density(law):
-            # Densities with an axis can draw tokens on any sphere.
-            space = density_space(space)
-        built = law.build(space)
-        return cast(
-            Density | Measure,
-            check_returned(f"the law {self.initial.name!r}", built, Density, Measure),
-        )
+        # Densities with an axis can draw tokens on any sphere.
+        space = density_space(self.manifold) if has_density(law) else self.manifold
+        built = check_returned(f"the law {law.name!r}", law.build(space), Density, Measure)
+        return cast(Density | Measure, built)
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

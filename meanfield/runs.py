@@ -521,7 +521,7 @@ def assembled(
     rows: Sequence[tuple[Snapshot, dict[str, FloatArray]]],
     attributes: Mapping[str, Any],
 ) -> Run:
-    """Run from snapshots, each with its observables, and attributes beside the facts of the problem."""
+    """Run from snapshots, each with its observables, and attributes of its own."""
     snapshots = [snapshot for snapshot, _ in rows]
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(

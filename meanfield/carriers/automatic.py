@@ -56,7 +56,6 @@ _LOST = 0.1
 
 def never(representation: Representation, time: float, state: State, failed: bool) -> None:
     """Nobody takes over."""
-    return None
 
 
 def largest_degree(problem: Problem, options: Options) -> int:
@@ -128,14 +127,12 @@ def stay_met(stages: Sequence[Problem]) -> bool:
     """True if points that have met stay together in every stage: none repels them later."""
     if len(stages) == 1:
         return may_meet(stages[0])
-    return all(may_meet(stage) and _attracts(stage) for stage in stages)
-
-
-def _attracts(problem: Problem) -> bool:
-    """True if points in one place stay there by their own attraction: strength a(1) > 0."""
-    if problem.attention is not None:
-        return True  # or they would not meet
-    return bool(problem.flow.strength * problem.own_kernel.attention(np.ones(1))[0] > 0.0)
+    return all(
+        may_meet(each)
+        # Heads attract, or their points would not meet.
+        and (each.attention or each.flow.strength * each.own_kernel.attention(np.ones(1))[0] > 0.0)
+        for each in stages
+    )
 
 
 def _from_density(

@@ -188,18 +188,20 @@ class CharacteristicsRepresentation(Representation):
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Nodes, cells, error, smallest density, and int Z |v|^2 dmu / strength = dE/dt."""
         points, interaction = self._points(state), self.interaction
-        values = {
-            "nodes": float(len(self.masses)),
-            "cells": float(len(self.cells.bounds)),
-            "error": float(self._map(state).errors().max(axis=1).sum()),
-            "density_min": float(self.density(state).min()),
-        }
+        values = self._resolution(state) | {"density_min": float(self.density(state).min())}
         if not isinstance(interaction, Interaction) or self.problem.layers is not None:
             return values
         field_ = interaction.of_points(points, self.masses)
         moving = velocity(self.problem, field_, points, self.masses)
         rate = dissipation(self.problem, interaction, field_.partition, points, self.masses, moving)
         return values | {"energy_dissipation": rate}
+
+    def _resolution(self, state: State) -> dict[str, float]:
+        return {
+            "nodes": float(len(self.masses)),
+            "cells": float(len(self.cells.bounds)),
+            "error": float(self._map(state).errors().max(axis=1).sum()),
+        }
 
     def state_under(self, problem: Problem, state: State) -> State:
         """The same nodes in units of `scale` under another problem, whose Z may be small."""

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray, State
 from meanfield.bases.gegenbauer.grid import AxialGrid
@@ -60,8 +59,7 @@ class DensityRepresentation(Representation):
 
     def __post_init__(self) -> None:
         space = self.problem.manifold
-        interaction = interaction_of(self.problem)
-        object.__setattr__(self, "interaction", interaction)
+        object.__setattr__(self, "interaction", interaction_of(self.problem))
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
 
     @cached_property
@@ -75,13 +73,13 @@ class DensityRepresentation(Representation):
         if (clock := self.problem.layering.clock(time)) != 1.0:
             derivative *= clock
         if self.problem.flow.diffusivity:
-            derivative -= self._linear.diffusion * state
+            derivative -= self._diffusion * state
         return derivative
 
     @property
     def linear_rates(self) -> FloatArray:
         """Rates about uniform, one for each coefficient, diffusion included."""
-        return self._linear.rates
+        return np.asarray((self._linear_transport - self._diffusion).real)
 
     def remainder(self, time: float, state: State) -> State:
         """Transport without its linear part about uniform."""
@@ -92,7 +90,7 @@ class DensityRepresentation(Representation):
             # The linear part is what uniform contributes, -div(grad Phi); heads have none.
             return self._transport(state, True)
         derivative = self._transport(state, False)
-        derivative -= self._linear.transport * state
+        derivative -= self._linear_transport * state
         return derivative
 
     def measure(self, state: State) -> Density:
@@ -108,10 +106,9 @@ class DensityRepresentation(Representation):
     @at_time
     def largest_step(self, time: float, state: State) -> float:
         """Courant limit: step * degree * max|v| below the stability limit of the stepper."""
-        fastest, degree = self._seen(state).fastest, self.grid.max_degree
-        if fastest == 0:
+        if not (fastest := self._seen(state).fastest):
             return np.inf
-        courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
+        courant = courant_limit(self.grid.max_degree, fastest, self.problem.flow.diffusivity)
         return min(courant, self._growth_limit, self._noise_limit(state, fastest))
 
     def _noise_limit(self, state: State, fastest: float) -> float:
@@ -166,19 +163,17 @@ class DensityRepresentation(Representation):
         dE/dt is sum_l w_l m_l dm_l/dt; the dissipation int (Z |v|^2 + diffusivity * Laplacian Phi)
         dmu / strength on the grid. They agree where the products are resolved.
         """
-        values = self.grid.to_nodal(state)
+        values, grid = self.grid.to_nodal(state), self.grid
+        known = grid.known(state) if isinstance(grid, AxialGrid) else slice(None)
         facts = {
             "tail": self.tail(state),
             "degree": float(self.grid.max_degree),
-            "density_min": float(values[self._known(state)].min(initial=np.inf)),
+            # Of axial series without nodes where sigma has no mass.
+            "density_min": float(values[known].min(initial=np.inf)),
         }
         if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:
             return facts
         return facts | self._energy_balance(self.interaction, time, state, values)
-
-    def _known(self, state: State) -> npt.NDArray[np.bool_] | slice:
-        """Nodes at which values are known: all, but for those where sigma has no mass."""
-        return self.grid.known(state) if isinstance(self.grid, AxialGrid) else slice(None)
 
     def _energy_balance(
         self, interaction: Interaction, time: float, state: State, values: FloatArray
@@ -192,10 +187,8 @@ class DensityRepresentation(Representation):
             squared = squared / floored(self.grid.to_nodal(mean_field.partition))
         dissipation = float(self.grid.weights @ (values * squared)) / strength
         if self.problem.flow.diffusivity:
-            diffused = self.problem.manifold.inner(
-                mean_field.potential, self._linear.diffusion * state
-            )
-            dissipation -= diffused / strength
+            damped = self._diffusion * state
+            dissipation -= self.problem.manifold.inner(mean_field.potential, damped) / strength
         return {"energy_rate": rate, "energy_dissipation": dissipation}
 
     @cached_property
@@ -206,9 +199,24 @@ class DensityRepresentation(Representation):
     def _transport(self) -> Transport:
         return transport(self.interaction, self.grid.max_degree)
 
+    # Complex as the state is: NumPy multiplies real by complex numbers through a buffer.
     @cached_property
-    def _linear(self) -> LinearPart:
-        return linear_part(self.problem, self.interaction, self.grid.max_degree)
+    def _linear_transport(self) -> ModalArray:
+        """Rates l(l + d - 2) A_l of a kernel, up to its degree; heads couple degrees."""
+        space, degree = self.problem.manifold, self.grid.max_degree
+        rates = np.zeros(degree + 1)
+        if self.problem.attention is None:
+            rates = laplacian_eigenvalues(space.dimension, degree)
+            rates = rates * couplings(self.problem.undriven, degree)
+            # What the transport leaves out would not cancel.
+            rates[self.interaction.degree + 1 :] = 0.0
+        return per_coefficient(space, rates)
+
+    @cached_property
+    def _diffusion(self) -> ModalArray:
+        space = self.problem.manifold
+        eigenvalues = laplacian_eigenvalues(space.dimension, self.grid.max_degree)
+        return per_coefficient(space, eigenvalues * self.problem.flow.diffusivity)
 
     @cached_property
     def _growth_limit(self) -> float:
@@ -224,36 +232,6 @@ class DensityRepresentation(Representation):
         # What drives a density from uniform is no perturbation: it moves all of the mass.
         rate = max(rate, 0.0) + step_limits.steepness(problem)
         return step_limits.longest(EFOLDS, rate)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearPart:
-    """Rates l(l + d - 2) (strength w_l / z - diffusivity) about uniform, one a coefficient."""
-
-    # L(l + d - 2) A_l, up to the relevant degree. Complex as the state is: NumPy multiplies
-    # real by complex numbers through a buffer.
-    transport: ModalArray
-    diffusion: ModalArray  # l(l + d - 2) times the diffusivity, complex
-
-    @property
-    def rates(self) -> FloatArray:
-        """Both together, real: growth rates of the uniform state."""
-        return np.asarray((self.transport - self.diffusion).real)
-
-
-def linear_part(problem: Problem, interaction: AnyInteraction, max_degree: int) -> LinearPart:
-    """Linear part for densities of a degree; of heads, which couple degrees, diffusion alone."""
-    space = problem.manifold
-    eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)
-    transport = np.zeros(max_degree + 1)
-    if problem.attention is None:
-        transport = eigenvalues * couplings(problem.undriven, max_degree)
-        # What the transport does not feel would not cancel.
-        transport[interaction.degree + 1 :] = 0.0
-    return LinearPart(
-        per_coefficient(space, transport),
-        per_coefficient(space, eigenvalues * problem.flow.diffusivity),
-    )
 
 
 def density(

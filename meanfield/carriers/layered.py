@@ -29,9 +29,14 @@ from meanfield.schemes.layers import Layers, lengths, unit
 _VANISHED = 1e-6
 
 
-def limited(limit: float, layers: Layers, time: float, late: bool) -> float:
-    """Longest step of a flow that ends where "mix" turns."""
-    return min(limit, layers.tau - time) if layers.norm.turns and not late else limit
+def turned(late: bool) -> FixedArrays:
+    """Arrays of a checkpoint that say whether "mix" has turned."""
+    return {"late": np.array(1.0)} if late else {}
+
+
+def turns(layers: Layers, time: float, late: bool) -> bool:
+    """True if "mix" turns at this time of a flow."""
+    return not late and layers.is_flow and layers.is_late(time)
 
 
 def vanished(layers: Layers, x: FloatArray) -> str | None:
@@ -60,16 +65,16 @@ def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
     return float(max(1.0, 1.0 / max(lengths(x).min(), 1e-300))) if layers.has_radius else 1.0
 
 
-def shrinking(outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:
-    """Longest step in which no length halves once one is below half of the first.
+def limited(stable: float, outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:
+    """Longest step up to where "mix" turns, in which no length halves once one is below half.
 
     Longer ones lead beyond 0, where directions have turned round, and back again for ever.
     """
     layers, r = outputs.layers, lengths(x)
-    if not (layers.has_radius and r.min() < 0.5 * layers.radius):
-        return np.inf
-    falling = -(unit(x) * outputs.rate(time, x, late=late)).sum(axis=1) / r[:, 0]
-    return longest(0.5, float(falling.max()))
+    if layers.has_radius and r.min() < 0.5 * layers.radius:
+        falling = -(unit(x) * outputs.rate(time, x, late=late)).sum(axis=1) / r[:, 0]
+        stable = min(stable, longest(0.5, float(falling.max())))
+    return min(stable, layers.tau - time) if layers.norm.turns and not late else stable
 
 
 def radii(layers: Layers, x: FloatArray, weights: FloatArray | None) -> dict[str, float]:
@@ -98,7 +103,7 @@ class LayeredTokens(ParticleRepresentation):
 
     @property
     def fixed(self) -> FixedArrays:
-        return super().fixed | ({"late": np.array(1.0)} if self.late else {})
+        return super().fixed | turned(self.late)
 
     def layer(self, number: float, state: State) -> State:
         """State after the layer that has so many before it."""
@@ -110,15 +115,12 @@ class LayeredTokens(ParticleRepresentation):
     def largest_step(self, time: float, state: State) -> float:
         """As that of tokens, in the clock of the placement; to where "mix" turns."""
         x = self._vectors(state)
-        faster, falls = slowness(self.outputs, x), shrinking(self.outputs, x, time, self.late)
-        limit = min(longest(STABLE, self.contraction * faster), falls)
-        return limited(limit, self.outputs.layers, time, self.late)
+        stable = longest(STABLE, self.contraction * slowness(self.outputs, x))
+        return limited(stable, self.outputs, x, time, self.late)
 
     def adapt(self, time: float, state: State) -> LayeredTokens | None:
-        layers = self.problem.layering
-        if self.late or not (layers.is_flow and layers.is_late(time)):
-            return None
-        return replace(self, state=state, late=True)
+        late = turns(self.problem.layering, time, self.late)
+        return replace(self, state=state, late=True) if late else None
 
     def failure(self, time: float, state: State) -> str | None:
         if not self.problem.manifold.is_sphere:
@@ -148,7 +150,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     @property
     def fixed(self) -> FixedArrays:
-        return super().fixed | ({"late": np.array(1.0)} if self.late else {})
+        return super().fixed | turned(self.late)
 
     def layer(self, number: float, state: State) -> State:
         """State after the layer that has so many before it."""
@@ -179,13 +181,12 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
     def largest_step(self, time: float, state: State) -> float:
         """As that of characteristics, in the clock of the placement; to where "mix" turns."""
         _, x = self._vectors(state)
-        faster, falls = slowness(self.outputs, x), shrinking(self.outputs, x, time, self.late)
-        limit = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
-        return limited(min(limit / faster, falls), self.outputs.layers, time, self.late)
+        stable = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
+        return limited(stable / slowness(self.outputs, x), self.outputs, x, time, self.late)
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
-        adapted, layers = super().adapt(time, state), self.problem.layering
-        if self.late or not (layers.is_flow and layers.is_late(time)):
+        adapted = super().adapt(time, state)
+        if not turns(self.problem.layering, time, self.late):
             return adapted
         return layered_again(adapted or replace(self, state=state), True)
 
@@ -200,13 +201,9 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return reason
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        _, x = self._vectors(state)
-        values = {
-            "nodes": float(len(self.masses)),
-            "cells": float(len(self.cells.bounds)),
-            "error": float(self._map(state).errors().max(axis=1).sum()),
-        }
-        return values | radii(self.problem.layering, x, self.masses)
+        return self._resolution(state) | radii(
+            self.problem.layering, self._vectors(state)[1], self.masses
+        )
 
     def _partition_error(self, points: FloatArray) -> float:
         if not partition_cancels(self.problem):

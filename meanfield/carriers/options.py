@@ -21,7 +21,6 @@ _USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
 # A density that steepens further is carried at less cost by lines.
 _FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
 
-
 MOMENTS_DEGREE = 4
 """Degree of the moments whose fluctuations are computed, unless another one is given."""
 
@@ -66,16 +65,11 @@ class Options:
             raise ValueError(
                 f"tolerance must lie between {low:g} and {high:g}, got {self.tolerance:g}."
             )
-        if self.max_degree is not None and self.max_degree < 1:
-            raise ValueError(f"max_degree must be at least 1, got {self.max_degree}.")
-        if self.max_nodes < 1:
-            raise ValueError(f"max_nodes must be at least 1, got {self.max_nodes}.")
-        if self.tokens is not None and self.tokens < 1:
-            raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
+        for name in ("max_degree", "max_nodes", "tokens", "labels"):
+            value = getattr(self, name)
+            at_least(1, **{name: 1 if value is None else value})
         at_most(MOST_TOKENS, tokens=self.tokens or 0)
-        if self.labels is not None:
-            at_least(1, labels=self.labels)
-            at_most(MOST_LABELS, labels=self.labels)
+        at_most(MOST_LABELS, labels=self.labels or 0)
         if self.perturb is not None and not 0.0 < self.perturb <= 1e-3:
             raise ValueError(f"perturb must be positive, at most 0.001, got {self.perturb:g}.")
         if self.seed < 0:

@@ -155,7 +155,7 @@ def maps_of_density(problem: Problem, coefficients: ModalArray) -> list[FloatArr
         angles = [2.0 * np.pi / k for k in sorted({*folds, *(2 * k for k in folds)}, reverse=True)]
         turns = (plane_rotation(angle, d) @ flip for angle in angles)
         maps += [each for each in [next((g for g in turns if fixes(g)), None)] if each is not None]
-    mirrors, turned = [_mirror_of(axis) for axis in _axes(problem)], [0.0]
+    mirrors, turned = [np.eye(d) - 2.0 * np.outer(axis, axis) for axis in _axes(problem)], [0.0]
     if len(orders_present):
         largest = np.argmax(np.where(orders > 0, sizes, 0.0))
         k, row = orders[largest], np.argmax(np.abs(coefficients[:, largest]))
@@ -203,10 +203,6 @@ def _axes(problem: Problem) -> Iterator[FloatArray]:
         matrices.append(total_field((problem.drift,), np.eye(d)).T)
     for matrix in matrices:
         yield from np.linalg.eigh(matrix + matrix.T)[1].T
-
-
-def _mirror_of(axis: FloatArray) -> FloatArray:
-    return np.asarray(np.eye(len(axis)) - 2.0 * np.outer(axis, axis))
 
 
 def permuted(

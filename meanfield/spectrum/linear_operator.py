@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
-from meanfield.bases.coordinates import Coordinates, coordinates
+from meanfield.bases.coordinates import Coordinates, coordinate_count, coordinates
 from meanfield.described import plot_method
 from meanfield.engines.threads import one_blas_thread
 from meanfield.measures import Density
@@ -402,11 +402,12 @@ def _resolved(
         if not now.flux <= tolerance * now.speed:
             return _result(problem, density, now, None)
         finer = linear_system(problem, density, _next_degree(problem, now.degree), kappa)
-        spectrum = _spectrum(now.matrix, _eigenvalues(finer.matrix))
+        spectrum = _spectrum(now.matrix, finer.matrix)
         wanted = spectrum.errors <= _AGREEMENT * now.scale
         if fixed:
             return _result(problem, density, now, spectrum)
-        size = _size(problem, _next_degree(problem, finer.degree))
+        dimension = problem.manifold.dimension
+        size = coordinate_count(dimension, _next_degree(problem, finer.degree))
         if wanted[:_LEADING].all() or (wanted[0] and size > LARGEST // 2):
             return _result(problem, density, now, spectrum.those(wanted))
         if size > LARGEST:
@@ -432,10 +433,6 @@ def _next_degree(problem: Problem, degree: int) -> int:
     return degree + max(4, degree // (4 if problem.manifold.dimension == 1 else 6))
 
 
-def _size(problem: Problem, degree: int) -> int:
-    return 2 * degree if problem.manifold.dimension == 1 else (degree + 1) ** 2 - 1
-
-
 class _Spectrum(NamedTuple):
     """Eigenvalues, their change between two degrees, and eigenvectors."""
 
@@ -447,13 +444,12 @@ class _Spectrum(NamedTuple):
         return _Spectrum(self.eigenvalues[wanted], self.errors[wanted], self.vectors[:, wanted])
 
 
-def _spectrum(matrix: FloatArray, others: ComplexArray) -> _Spectrum:
-    """All eigenvalues, compared with the eigenvalues at a larger degree."""
+def _spectrum(matrix: FloatArray, larger: FloatArray) -> _Spectrum:
+    """All eigenvalues, compared with those of the matrix of a larger degree."""
     import scipy.linalg
 
-    values, vectors = scipy.linalg.eig(matrix)
-    values = values.astype(np.complex128)
-    vectors = vectors.astype(np.complex128)
+    others = np.asarray(scipy.linalg.eigvals(larger), dtype=np.complex128)
+    values, vectors = (each.astype(np.complex128) for each in scipy.linalg.eig(matrix))
     noise = _NOISE * float(np.abs(matrix).max())
     values.imag[np.abs(values.imag) <= noise] = 0.0
     order = _order(values, noise)
@@ -468,22 +464,12 @@ def _result(
     problem: Problem, density: Density, system: LinearSystem, eigen: _Spectrum | None
 ) -> LinearOperator:
     """Public result; without a spectrum if the density is not stationary."""
-    if eigen is None:
-        none = np.zeros(0, dtype=np.complex128)
-        empty = np.zeros((len(system.matrix), 0), dtype=np.complex128)
-        spectrum, stationary = _Spectrum(none, np.zeros(0), empty), False
-    else:
-        spectrum, stationary = eigen, True
+    none = np.zeros((len(system.matrix), 0), dtype=np.complex128)
     return LinearOperator(
-        problem, density, system.degree, system.matrix, *spectrum, stationary=stationary,
-        drift=system.drift, residual=system.residual,
+        problem, density, system.degree, system.matrix,
+        *(eigen or (np.zeros(0, dtype=np.complex128), np.zeros(0), none)),
+        stationary=eigen is not None, drift=system.drift, residual=system.residual,
     )  # fmt: skip
-
-
-def _eigenvalues(matrix: FloatArray) -> ComplexArray:
-    import scipy.linalg
-
-    return np.asarray(scipy.linalg.eigvals(matrix), dtype=np.complex128)
 
 
 def _order(values: ComplexArray, noise: float) -> npt.NDArray[np.intp]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
-from meanfield.terms.kernels.kernel import Kernel
+from meanfield.terms.kernels.kernel import Kernel, harmonic_growth
 
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.
 _FORGOTTEN = 42.0
@@ -146,9 +146,8 @@ def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
     d, last = dimension + 1, max(2 * max_degree, 62) + 2
     while True:
         ratios = np.array(_ratios(d / 2, beta, _starting_degree(beta, last)))[:last]
-        l = np.arange(2, last + 1)
-        growth = (2 * l + d - 2) * (l + d - 3.0) / ((2 * l + d - 4) * l)
-        logs = np.cumsum(np.log(np.concatenate([[1.0], [float(d)], growth]) * [1.0, *ratios]))
+        growth = harmonic_growth(d, last)
+        logs = np.cumsum(np.log(np.concatenate([[1.0], growth * ratios])))
         fall = growth[-1] * ratios[-1] * last / (last - 1)
         rest = logs[-1] + math.log(last * fall / (1.0 - fall)) if fall < 1.0 else math.inf
         if rest < logs[max_degree + 1 :].max() - _BEYOND:
@@ -243,9 +242,7 @@ def _ratios_and_mean(dimension: int, beta: float, count: int) -> tuple[FloatArra
     d = dimension + 1
     while True:
         ratios = np.array(_ratios(d / 2, beta, count))
-        l = np.arange(2, count + 1)
-        # N_1 / N_0 = d; N_l / N_{l-1} = (2l+d-2)(l+d-3) / ((2l+d-4) l).
-        growth = np.concatenate([[float(d)], (2 * l + d - 2) * (l + d - 3) / ((2 * l + d - 4) * l)])
+        growth = harmonic_growth(d, count)
         with np.errstate(under="ignore", over="ignore"):
             terms = np.cumprod(growth * ratios)
             total = 1.0 + terms.sum()

@@ -29,7 +29,6 @@ _GAP_DEGREE = 2**11
 # Multipliers below this would lose the degrees that matter to underflow.
 _UNDERFLOW = 1e-280
 
-
 # How far rounding takes the similarity of unit vectors beyond 1, with much to spare.
 _ROUNDING = 1e-9
 
@@ -121,6 +120,10 @@ class Kernel(ABC):
         """Empty: a kernel has no matrices."""
         return ()
 
+    def sharpness(self, d: int) -> float:
+        """Its beta: what the largest score of two unit vectors is to heads."""
+        return self.beta
+
     @abstractmethod
     def attention(self, s: FloatArray) -> FloatArray:
         """Values a(s), s in [-1, 1]."""
@@ -139,10 +142,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers w_l / a_0, what a normalised flow feels near uniform.
-
-        Not a quotient of the two, which underflow in high dimension.
-        """
+        """Multipliers w_l / a_0; not as a quotient, whose parts underflow in high dimension."""
 
     @checked
     def degree(
@@ -193,14 +193,15 @@ def _carried(kernel: Kernel, dimension: int, tolerance: float, count: int, of_po
     size = np.arange(count) * multipliers
     if of_points:
         with np.errstate(divide="ignore"):
-            logs = np.log(size) + _log_harmonics(dimension, count)
+            growth = np.log(harmonic_growth(dimension + 1, count - 1))
+            logs = np.log(size) + np.cumsum(np.concatenate([[0.0], growth]))
         size = np.exp(logs - logs.max())
     carried = np.flatnonzero(size > tolerance * size.max())
     return int(carried[-1]) if len(carried) else count - 1
 
 
-def _log_harmonics(dimension: int, count: int) -> FloatArray:
-    """Logarithms of N_l, the number of harmonics of each degree on S^dimension."""
-    d, l = dimension + 1, np.arange(2, count)
-    growth = np.log((2 * l + d - 2) * (l + d - 3.0) / ((2 * l + d - 4) * l))
-    return np.cumsum(np.concatenate([[0.0, np.log(d)], growth]))[:count]
+def harmonic_growth(d: int, max_degree: int) -> FloatArray:
+    """Ratios N_l / N_{l-1}, l = 1 ... max_degree, of numbers of harmonics on S^{d-1}."""
+    l = np.arange(2, max_degree + 1)
+    growth = (2 * l + d - 2) * (l + d - 3.0) / ((2 * l + d - 4) * l)
+    return np.concatenate([[float(d)], growth])
