@@ -36,6 +36,7 @@ from meanfield.models.replay import Replay, replay
 from meanfield.models.token_limit import TokenLimit, token_limit
 from meanfield.observables import attention_matrix, observable
 from meanfield.observables.cluster_tree import ClusterTree, cluster_tree
+from meanfield.papers.contraction import contraction_rates
 from meanfield.papers.critical_points import critical_points, single_cluster_proof
 from meanfield.papers.equiangular import equiangular_beta, equiangular_cosine, equiangular_time
 from meanfield.papers.hardmax_paths import hardmax
@@ -57,14 +58,12 @@ from meanfield.schemes.layers import Layers
 from meanfield.spaces import Axial, Circle, Euclidean, Sphere
 from meanfield.spectrum.cluster_counts import mean_clusters, tokens_for_dominance
 from meanfield.spectrum.cluster_rates import cluster_rates
-from meanfield.spectrum.contraction import contraction_rates
 from meanfield.spectrum.kuramoto import (
     critical_widths,
     incoherence_growth_rates,
     synchronised_order,
 )
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
-from meanfield.spectrum.onset import tricritical_beta
 from meanfield.spectrum.positions import PositionModes, position_modes
 from meanfield.spectrum.stability import (
     critical_diffusivity,
@@ -76,6 +75,7 @@ from meanfield.spectrum.stability import (
     switching_thresholds,
 )
 from meanfield.stages import Stage
+from meanfield.stationary.onset import tricritical_beta
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.store.result_file import load
 from meanfield.store.sweep_file import load_sweep

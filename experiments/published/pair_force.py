@@ -6,7 +6,7 @@ import numpy as np
 from claims import Claim
 from matplotlib.figure import Figure
 
-from meanfield.spectrum.contraction import convex_angle, pair_force
+from meanfield.papers.contraction import convex_angle, pair_force
 from published.entry import Progress, Reproduction, unfollowed
 
 BETAS = (1.0, 2.0, 4.0, 9.0)

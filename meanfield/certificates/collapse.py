@@ -27,11 +27,11 @@ from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.laws.initial import uniform
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
+from meanfield.papers.contraction import arc_rate
 from meanfield.papers.equiangular import angular_path
 from meanfield.papers.two_clusters import two_cluster_time
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.spectrum.contraction import arc_rate
 from meanfield.terms.flows import Flow
 
 # Most tokens whose pairs are compared; most for a linear programme that finds a hemisphere.

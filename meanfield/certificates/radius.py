@@ -1,6 +1,6 @@
 """Bounds of the distance of two runs of one problem, from their distance at the start alone.
 
-Without normalisation `spectrum.contraction` has the rates. Under softmax, with z(t) the
+Without normalisation `papers.contraction` has the rates. Under softmax, with z(t) the
 smallest Z over the support of one of the two,
 
     W_1(t) <= exp(c int_0^t [stretch + source / z] dt) W_1(0),
@@ -29,14 +29,14 @@ from meanfield.certificates.partition import (
     smallest_partition,
 )
 from meanfield.measures import Density, Measure
-from meanfield.problem import Problem
-from meanfield.runs import Run
-from meanfield.spectrum.contraction import (
+from meanfield.papers.contraction import (
     check_order,
     contraction_rates,
     softmax_source,
     softmax_stretch,
 )
+from meanfield.problem import Problem
+from meanfield.runs import Run
 
 # Times of two runs that are the same but for the rounding of units.
 _SAME_TIME = 1e-9

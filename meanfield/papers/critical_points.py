@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import EPS, FloatArray, IntArray
+from meanfield.papers.contraction import is_one_cluster_almost_surely
 from meanfield.papers.random_tokens import hemisphere_probability
 from meanfield.spaces import Geometry
-from meanfield.spectrum.contraction import is_one_cluster_almost_surely
 
 _STEPS = 80
 _CLIMB = 100

@@ -34,8 +34,8 @@ import numpy as np
 
 from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
+from meanfield.papers.contraction import slopes, softmax_source, softmax_stretch
 from meanfield.problem import Problem
-from meanfield.spectrum.contraction import slopes, softmax_source, softmax_stretch
 from meanfield.terms.attention import HeadMatrices
 from meanfield.terms.kernels.exponential import SMALLEST_BETA, log_shares
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE

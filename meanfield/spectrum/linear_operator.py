@@ -465,10 +465,10 @@ def _result(
 ) -> LinearOperator:
     """Public result; without a spectrum if the density is not stationary."""
     none = np.zeros((len(system.matrix), 0), dtype=np.complex128)
+    spectrum = eigen or _Spectrum(none[0], np.zeros(0), none)
     return LinearOperator(
-        problem, density, system.degree, system.matrix,
-        *(eigen or (np.zeros(0, dtype=np.complex128), np.zeros(0), none)),
-        stationary=eigen is not None, drift=system.drift, residual=system.residual,
+        problem, density, system.degree, system.matrix, *spectrum, stationary=eigen is not None,
+        drift=system.drift, residual=system.residual,
     )  # fmt: skip
 
 

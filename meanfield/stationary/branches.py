@@ -19,11 +19,11 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.problem import Problem
-from meanfield.spectrum.onset import branch_direction
 from meanfield.spectrum.stability import critical_degree, critical_diffusivity
 from meanfield.stationary.bordered import CurvePoint, first_point
 from meanfield.stationary.continuation import Curve, Located, Pace, follow
 from meanfield.stationary.families import Family
+from meanfield.stationary.onset import branch_direction
 from meanfield.stationary.resolution import carrying_degree, stationary_symmetry, steepest
 from meanfield.stationary.states import StationaryState
 from meanfield.stationary.symmetry import Symmetry

@@ -1,6 +1,6 @@
 """Constants that the checks rest on: speeds, rates of powers, growth of differences, 1/Z.
 
-Stability: `spectrum.contraction`, and along a run `certificates.radius`. W_2 between two
+Stability: `papers.contraction`, and along a run `certificates.radius`. W_2 between two
 runs grows and falls at the rates of `contraction_rates` because the energy has no larger second
 derivatives along geodesics, C above and L below. Along a run without normalisation
 P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that -2 L P <= dP/dt <= 2 C P.
@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.carriers.step_limits import contraction_rate
+from meanfield.papers.contraction import contraction_rates
 from meanfield.problem import Problem
-from meanfield.spectrum.contraction import contraction_rates
 
 
 def power_rates(problem: Problem) -> tuple[float, float] | None:

@@ -73,7 +73,7 @@ def test_softmax_bound_is_that_of_its_smallest_partition():
     radius = mf.certified_radius(*made)
     z = 0.5 * (1.0 + np.exp(beta * (np.cos(1.0) - 1.0)))
     rate = np.log(radius.upper[1] / radius.upper[0]) / until
-    from meanfield.spectrum.contraction import softmax_source, softmax_stretch
+    from meanfield.papers.contraction import softmax_source, softmax_stretch
 
     known = softmax_stretch(beta) + softmax_source(beta) / z
     assert 0.0 < rate / known - 1.0 < 2.0 * beta * until

@@ -331,7 +331,7 @@ def test_certified_distance_bounds_every_system():
     assert np.all(study.distances <= study.certified_distance.max(axis=0) * 2.0)
     # Uniform has Z = a_0 everywhere, and this law not much less.
     z = problem.own_kernel.attention_multipliers(1, 0)[0]
-    from meanfield.spectrum.contraction import softmax_source, softmax_stretch
+    from meanfield.papers.contraction import softmax_source, softmax_stretch
 
     known = softmax_stretch(5.0) + softmax_source(5.0) / z
     assert 1.0 < study.certified_exponents[-1] / (0.2 * known) < 1.6

@@ -9,9 +9,9 @@ from scipy.optimize import brentq
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.spectrum.onset import branch_direction, tricritical_beta
 from meanfield.spectrum.stability import critical_degree
 from meanfield.stationary.branches import primary_branch
+from meanfield.stationary.onset import branch_direction, tricritical_beta
 
 REPULSIVE = mf.Flow("none", strength=-1.0)
 

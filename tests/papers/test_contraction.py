@@ -5,7 +5,7 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.spectrum.contraction import (
+from meanfield.papers.contraction import (
     arc_rate,
     convex_angle,
     is_one_cluster_almost_surely,
