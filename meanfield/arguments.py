@@ -159,7 +159,7 @@ def kind_of(hint: Any) -> Kind:
     if origin in (Union, UnionType):
         return _either([kind_of(member) for member in members])
     if origin is Literal:
-        return Kind(_words(members), lambda value: one_of(_string(value), members))
+        return Kind(_words(members), lambda value: one_of(_instance(value, str), members))
     if origin is Callable:
         return Kind("a function", _function)
     if origin is tuple and Ellipsis not in members:
@@ -168,15 +168,8 @@ def kind_of(hint: Any) -> Kind:
         return _sequence_of(kind_of(members[0]))
     if origin in (dict, Mapping):
         return Kind("a dictionary", lambda value: _instance(value, Mapping))
-    simple = {
-        float: Kind("a number", _number),
-        int: Kind("an integer", _integer),
-        bool: Kind("True or False", _boolean),
-        str: Kind("a string", _string),
-        NoneType: Kind("None", lambda value: _instance(value, NoneType)),
-    }
-    if hint in simple:
-        return simple[hint]
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
     if origin is os.PathLike or hint is os.PathLike:
         return Kind("a path", lambda value: _instance(value, os.PathLike))
     if isinstance(hint, type):
@@ -205,18 +198,6 @@ def _integer(value: Any) -> int:
     return int(value)
 
 
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise Mismatch
-    return bool(value)
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise Mismatch
-    return value
-
-
 def _function(value: Any) -> Any:
     # A class would make an object of itself: it was written without its brackets.
     if not callable(value) or isinstance(value, type):
@@ -230,12 +211,19 @@ def _instance(value: Any, wanted: Any) -> Any:
     return value
 
 
+_SIMPLE = {
+    float: Kind("a number", _number),
+    int: Kind("an integer", _integer),
+    bool: Kind("True or False", lambda value: bool(_instance(value, bool | np.bool_))),
+    str: Kind("a string", lambda value: _instance(value, str)),
+    NoneType: Kind("None", lambda value: _instance(value, NoneType)),
+}
+
+
 def fits(value: Any, wanted: Any) -> bool:
     """True if a value is of a class; of a protocol, if its class has the members."""
-    if not isinstance(wanted, type):
-        return False
     if not getattr(wanted, "_is_protocol", False):
-        return isinstance(value, wanted)
+        return isinstance(wanted, type | UnionType) and isinstance(value, wanted)
     # By hand: isinstance would compute every property, and take classes for their objects.
     if isinstance(value, type):
         return False
@@ -391,8 +379,6 @@ _Arguments = ParamSpec("_Arguments")
 def check_returned(what: str, value: Any, *wanted: type) -> Any:
     """The return value of a user's function, if its class is one of `wanted`.
 
-    Examples
-    --------
     >>> check_returned("the function", 3, dict)
     Traceback (most recent call last):
     TypeError: the function must give a dict, got 3 (int).
@@ -406,8 +392,6 @@ def check_returned(what: str, value: Any, *wanted: type) -> Any:
 def check_arguments(name: str, function: object) -> None:
     """Refuse a function that does not take a time and a measure.
 
-    Examples
-    --------
     >>> check_arguments("stop", lambda time: True)
     Traceback (most recent call last):
     TypeError: stop is called as stop(time, measure), which this function does not take: too many \
@@ -426,8 +410,6 @@ positional arguments.
 def at_least(least: float, **values: float) -> None:
     """Refuse numbers below a bound.
 
-    Examples
-    --------
     >>> at_least(1, degree=0)
     Traceback (most recent call last):
     ValueError: degree must be at least 1, got 0.
@@ -440,8 +422,6 @@ def at_least(least: float, **values: float) -> None:
 def at_most(most: float, **values: float) -> None:
     """Refuse numbers above a bound.
 
-    Examples
-    --------
     >>> at_most(2**20, degree=10**12)
     Traceback (most recent call last):
     ValueError: degree must be at most 1048576, got 1000000000000.
@@ -456,8 +436,6 @@ def checked(thing: _Checked) -> _Checked:
 
     Parameters without an annotation, as `self`, are left alone.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> @checked
     ... def until(time: float, unit: str = "scaled") -> float:
@@ -483,8 +461,6 @@ def checked_as(
 ) -> Callable[[Callable[..., _Result]], Callable[_Arguments, _Result]]:
     """Check the arguments of a function by the signature of a model, which it takes.
 
-    Examples
-    --------
     >>> def run(end: float, save: int = 61) -> str: ...
     >>> @checked_as(run)
     ... def count(*arguments, **options):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from meanfield.described import Facts
 from meanfield.problem import STILL, TERMS, Problem
 from meanfield.spectrum.stability import growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor
-from meanfield.stages import Stage
+from meanfield.stages import CHANGING, Stage
 
 _MOST_STAGES = 6
 
@@ -28,9 +27,12 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         and not alone.terms
         and problem.layering.keeps_time
     )
+    kernel = "exponential" if of else problem.own_kernel.name
+    if problem.own_terms and of == STILL:
+        kernel = "none"
     return {
         "manifold": problem.manifold.name,
-        "kernel": _kernel_name(problem),
+        "kernel": kernel,
         "heads": len(of.heads) if of else 0,
         "normalization": problem.normalization,
         "beta": problem.beta,
@@ -42,13 +44,6 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "initial": problem.initial.name,
         **format_parts(problem),
     }
-
-
-def _kernel_name(problem: Problem) -> str:
-    """Name of the kernel; "none" of own terms without attention."""
-    if problem.own_terms and problem.attention == STILL:
-        return "none"
-    return "exponential" if problem.attention else problem.own_kernel.name
 
 
 def facts_of(problem: Problem) -> Facts:
@@ -65,11 +60,9 @@ def format_parts(problem: Problem) -> dict[str, str]:
             + [each.name for each in problem.own_terms if each.is_users]
         ),
         "functions": ", ".join(name for name, _, _ in problem.time_functions),
-        "layers": "" if problem.layers is None else problem.layers.summary,
-        "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
-        "stages": _format_stages(problem.stages)
-        if problem.random is None
-        else problem.random.summary,
+        "layers": problem.layers.summary if problem.layers else "",
+        "frequencies": repr(problem.frequencies) if problem.frequencies else "",
+        "stages": problem.random.summary if problem.random else _format_stages(problem.stages),
     }
     return {name: words for name, words in parts.items() if words}
 
@@ -78,14 +71,13 @@ def _format_stages(stages: Sequence[Stage]) -> str:
     """How many stages there are, and what changes in the first of them."""
     if not stages:
         return ""
-    text = "; ".join(_ended(stage) for stage in stages[:_MOST_STAGES])
-    return f"{len(stages)} stages: {text}{'; ...' if len(stages) > _MOST_STAGES else ''}"
-
-
-def _ended(stage: Stage) -> str:
-    names = [each.name for each in fields(stage)[1:] if getattr(stage, each.name) is not None]
-    changed = f"{' and '.join(names)} changed" if names else "nothing changed"
-    return changed if stage.end is None else f"{changed} until {stage.end:g}"
+    texts = []
+    for stage in stages[:_MOST_STAGES]:
+        names = [name for name in CHANGING if getattr(stage, name) is not None]
+        until = "" if stage.end is None else f" until {stage.end:g}"
+        texts.append(f"{' and '.join(names) or 'nothing'} changed{until}")
+    more = "; ..." if len(stages) > _MOST_STAGES else ""
+    return f"{len(stages)} stages: {'; '.join(texts)}{more}"
 
 
 def growth_rates_in_attributes(problem: Problem) -> FloatArray:

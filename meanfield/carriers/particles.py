@@ -134,8 +134,8 @@ class ParticleRepresentation(Representation):
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         problem = self.problem
         others = problem.terms or problem.has_labels or problem.layers
+        # Energy is then no longer a function of the drift alone; heads may have none.
         if problem.flow.diffusivity or problem.attention or others:
-            # Energy is then no longer a function of the drift alone; heads may have none.
             return {}
         return {"energy_dissipation": self.field.dissipation(self._points(state))}
 
