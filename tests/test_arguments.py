@@ -33,6 +33,7 @@ def studied(
     rule: Callable[[float], float] | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
+    """Say what came through."""
     return times, masses, count, points, options
 
 
