@@ -33,14 +33,14 @@ def write_down(variable: str, record: dict[str, Any]) -> None:
 
 
 def failed_tests(lines: Lines) -> str:
-    """What a page says of the tests that failed; empty if none did."""
+    """Sentence on the tests that failed; empty if none did."""
     names = sorted({line["test"] for line in lines if line["section"] == FAILED})
     told = ", ".join(f"`{name}`" for name in names)
     return f"**{len(names)} tests failed**: {told}" if names else ""
 
 
 def by_name(lines: Lines, section: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What a section checks, by name: each with its lines."""
+    """Checks of a section by name, each with its lines."""
     found: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         if line["section"] == section:

@@ -49,7 +49,7 @@ def test_file_of_a_call_is_the_run_in_memory(tmp_path):
 
 
 def test_saved_file_is_gone_on_with_as_one_that_was_written(tmp_path):
-    """What was computed in memory would have to be computed again."""
+    """Results in memory would have to be computed again."""
     path = tmp_path / "half.h5"
     mf.simulate(PROBLEM, 10.0, save=[0.0, 5.0, 10.0]).save(path)
     whole = mf.simulate(PROBLEM, 20.0, save=5, output=path, resume=True)
@@ -168,7 +168,7 @@ def test_stopped_run_without_states_is_done_at_once(tmp_path):
 
 @pytest.mark.slow
 def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
-    """What run files can, Python could not."""
+    """Python would lack what run files offer."""
     call = mf.simulate(
         PROBLEM, 1e6, save=13, spacing="log", first=1.0, stop="one_cluster", tolerance=1e-8,
         observables=["energy", "clusters"],

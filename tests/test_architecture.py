@@ -200,7 +200,7 @@ def test_what_results_ask_for_is_there():
     asked = re.findall(r'(?:VIEWS\[|    plot = plot_method\(\s*)"(\w+)\.(\w+)"', text)
     results = re.findall(r"^class (\w+)\((?:ResultBase|StudyResult)\):\n(?!.*Base of)", text, re.M)
     asked += [(name, "report") for name in results]
-    # Of results that have drawings in notebooks beside their report.
+    # Results that have drawings in notebooks beside their report.
     asked += [(name, "html") for name in results if f"{name}.html" in MAKERS]
     assert sorted(".".join(words) for words in asked) == sorted(MAKERS)
     for place in MAKERS.values():

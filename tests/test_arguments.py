@@ -69,7 +69,7 @@ def test_good_arguments_come_through_as_the_function_wants_them():
     ],
 )
 def test_wrong_arguments_are_told(given, options, error, message):
-    """Somewhere far away NumPy would say something that nobody understands."""
+    """NumPy would raise an obscure error far away."""
     refused("^studied: .*" + message, studied, *given, **options, error=error)
 
 
@@ -355,7 +355,7 @@ def test_errors_of_own_kernels_are_their_own():
 
 
 def test_a_seed_is_a_generator():
-    """What everybody writes first."""
+    """A generator of NumPy would be refused as a seed."""
     density, rng = LAW.build(C), np.random.default_rng(3)
     assert isinstance(density, mf.Density)
     assert np.array_equal(mf.sample_tokens(density, 5, 3), mf.sample_tokens(density, 5, rng))

@@ -95,7 +95,7 @@ HEADS = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
 
 
 def predicted(tokens: Any, strength: float) -> dict[str, Any]:
-    """What `predict` tells."""
+    """Report of `predict`."""
     problem = replace(PROBLEM, flow=meanfield.Flow("none", strength=strength))
     found = meanfield.predict_clusters(problem, tokens, samples=2, corrected=False)
     return prediction_report(found).data

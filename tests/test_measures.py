@@ -63,7 +63,7 @@ def test_what_is_no_measure_is_refused(points, weights, message):
 
 
 def test_measures_show_what_they_are():
-    """A million numbers on the screen help nobody."""
+    """A million numbers would fill the screen."""
     assert repr(mf.Measure(CIRCLE, np.zeros(3))) == "Measure(3 equal points on the circle)"
     assert repr(mf.Density(CIRCLE, [1.0, 0.0])) == "Density(degree 1 on the circle)"
 

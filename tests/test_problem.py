@@ -42,7 +42,7 @@ def test_r_d_has_no_uniform_state(kernel):
 
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
 def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta, least):
-    """What a run stores must be enough for its energy."""
+    """A run would store too few moments for its energy."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
     assert problem.moment_degree == max(problem.kernel_degree, 12) >= least
 

@@ -1,4 +1,4 @@
-"""Old names of arguments, keys and options: they work as those of today, and one line says so."""
+"""Old names of arguments, keys and options work like today's, and one line says so."""
 
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def test_later_old_key_takes_the_place_of_the_file_s(path):
 
 
 def test_old_option_is_that_of_today(capsys):
-    """A script of the last release would fail, or nobody would hear that it soon will."""
+    """A script of the last release would fail, or give no warning that it soon will."""
     line = "predict --manifold circle --beta 2 --tokens 100 --samples 5 --json"
     assert main([*line.split(), "--corrected-samples=0"]) == 0
     old = capsys.readouterr()

@@ -209,7 +209,7 @@ def test_collect_keeps_the_order_of_the_stream():
     ],
 )
 def test_rows_are_padded(rows, expected):
-    """Clusters of one time would be read as those of another."""
+    """Clusters of one time would be read as another time's."""
     assert np.array_equal(padded(rows), expected, equal_nan=True)
 
 

@@ -195,7 +195,7 @@ def test_a_run_knows_the_problem_of_each_saved_time(tmp_path):
 @pytest.mark.parametrize("placement", ["post", "ngpt", "peri"])
 @pytest.mark.parametrize("step", [0.3, 0.0])
 def test_layers_go_on_where_weights_are_small(placement, step):
-    """Layers would end at a stage whose weights are e^-59 beside those of another stage."""
+    """Layers would end at a stage whose weights are e^-59 beside another stage's."""
 
     def heads(beta: float) -> mf.Attention:
         score = np.diag([1.0, 1.0, 1.0, 0.9])

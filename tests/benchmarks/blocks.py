@@ -1,4 +1,4 @@
-"""What does attention in any dimension cost, beside the bare products and exponentials it needs?
+"""Cost of attention in any dimension, beside the bare products and exponentials it needs.
 
 Interleaved rounds on the same number of threads, ratios of wall time as median (quartiles), for a
 softmax head Q = K = V = 1 at beta = 5, tokens uniform on the unit sphere of R^d:

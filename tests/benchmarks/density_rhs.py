@@ -1,4 +1,4 @@
-"""How fast is the density's right-hand side on the circle, beside the same equations with FFTs?
+"""Speed of the density's right-hand side on the circle, beside the same equations with FFTs.
 
 For several degrees and beta, states in which a run from four modes has just filled that degree.
 Interleaved rounds on one thread, processor time, ratios as median (quartiles):
@@ -56,7 +56,7 @@ def nodes(state: DensityRepresentation) -> int:
 
 
 def factors(state: DensityRepresentation) -> tuple[np.ndarray, np.ndarray]:
-    """What the coefficients are multiplied by for f, Phi' and Z; and i k for the divergence."""
+    """Multipliers of the coefficients for f, Phi' and Z; and i k for the divergence."""
     felt, degree = state.interaction, state.grid.max_degree
     modes = 1j * np.arange(degree + 1)
     low = min(felt.degree, degree) + 1

@@ -6,7 +6,7 @@ onset times. Processor time on one thread, interleaved rounds:
     ours      fields from moments, as `meanfield ensemble` runs it
     direct    the same runs, steps and counts, with the compiled sum over pairs, median (quartiles)
     counting  share of the cluster rule in ours
-    K         degree of the moments: what is felt above the tolerance of the steps
+    K         degree of the moments that matter above the tolerance of the steps
 
 and the largest difference between the clusters' centres of the two; inf where their counts differ.
 Run: python tests/benchmarks/ensembles.py [--quick]

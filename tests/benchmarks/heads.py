@@ -1,4 +1,4 @@
-"""What do general heads cost, beside one zonal kernel and sums over pairs?
+"""Cost of general heads, beside one zonal kernel and sums over pairs.
 
 Interleaved rounds on the same number of threads, processor time (several threads: wall time below
 it), ratios as median (quartiles), for random scores of one largest singular value beta:

@@ -1,4 +1,4 @@
-"""What does it cost to count the maxima of random fields with proof, and how often is a grid wrong?
+"""Cost of counting the maxima of random fields with proof, and how often a grid is wrong.
 
 Processor time on one thread for 10,000 Gaussian fields, interleaved rounds, beside what one would
 write: on the circle, changes of sign of the derivative from + to - on a grid of 16 or 32 points a

@@ -1,7 +1,7 @@
-"""What does a causal mask cost, by running moments and by pairs?
+"""Cost of a causal mask, by running moments and by pairs.
 
-Velocities of tokens that see those before them, softmax, B = V = 1, beta = 9. Interleaved rounds on
-one thread, ratios as median (quartiles):
+Velocities of tokens that attend to the ones before them, softmax, B = V = 1, beta = 9. Interleaved
+rounds on one thread, ratios as median (quartiles):
 
     pairs / running     products over all pairs up to the diagonal, over moments that run along
     running / unmasked  running moments over the moments of all tokens at once

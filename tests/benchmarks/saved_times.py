@@ -1,4 +1,4 @@
-"""What do saved times cost, beside the run itself?
+"""Cost of saved times, beside the run itself.
 
 The same run with 2 and with 121 saved times: of states alone, and with the usual observables
 (clusters, energy, peaks ...). Processor seconds on one thread, interleaved rounds; ratios are

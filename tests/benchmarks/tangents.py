@@ -1,4 +1,4 @@
-"""What do tangents and adjoints of a density run cost, beside its own right-hand side?
+"""Cost of tangents and adjoints of a density run, beside its own right-hand side.
 
 A step has twelve stages. For K columns, forwards or backwards, a stage takes its F(f) and F' or
 its transpose K times; the engine's own transport, which plain runs call, is the unit. Whoever has

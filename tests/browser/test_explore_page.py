@@ -70,7 +70,7 @@ def test_sliders_end_where_numbers_do(visit, server):
 
 
 def test_sphere_is_drawn_and_a_page_that_is_left_ends_its_run(visit, server):
-    """A run would go on for nobody."""
+    """A run would go on after its page has left."""
     tab = visit(server.address, width=WIDE)
     tab.page.fill("#tokens", "5000")
     tab.page.fill("#length", "50")

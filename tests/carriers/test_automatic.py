@@ -1,4 +1,4 @@
-"""Who takes over from whom."""
+"""Hand-overs between representations."""
 
 from dataclasses import replace
 
@@ -163,7 +163,7 @@ def test_hand_over_says_how_many_atoms_begin(angles, told):
 
 
 def test_few_slow_tokens_are_atoms_at_once():
-    """Particles would creep for ever: their steps are those of tokens that have met."""
+    """Particles would creep for ever, at the steps of tokens that have met."""
     angles = np.linspace(0, 2 * np.pi, 8)[:7] + 0.01 * np.arange(7)
     found = snapshots(problem_of(mf.from_points(angles), 81.0), [1e9])
     assert found[0].representation == "atoms"

@@ -122,7 +122,7 @@ def test_largest_step_is_the_courant_limit(flow):
 
 
 def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth():
-    """What grows from below the tolerance would be missed by steps of many e-folds."""
+    """Steps of many e-folds would miss a mode that grows from below the tolerance."""
     flow = mf.Flow("none", diffusivity=1e-3)
     carrier = represented(64, flow=flow)
     near = carrier.state.copy()

@@ -69,7 +69,7 @@ def test_simulate_refuses_what_cannot_act(options, message):
 
 
 def test_defaults_are_not_complained_of():
-    """Defaults of options that do not act are nobody's mistake."""
+    """A user who set nothing would be warned of defaults that do not act."""
     check_options(problem(POINTS), Options(name="particles"))
     with pytest.raises(ValueError, match="from given points. Leave it out"):
         check_options(problem(POINTS), Options(name="particles", seed=3))

@@ -312,7 +312,7 @@ def test_frequencies_do_not_recur(until, diffusivity, tolerance):
     )
     run = mf.simulate(problem, until=until, save=2, tolerance=tolerance)
     exact = equidistant(until, diffusivity)
-    # Of the reference's moments the lowest do not recur before t = 2 pi / 0.035 / degree.
+    # The reference's lowest moments do not recur before t = 2 pi / 0.035 / degree.
     np.testing.assert_allclose(run.moments[-1, :4], exact[:4], rtol=0, atol=tolerance)
     assert run.diagnostics["label_error"].max() < tolerance
     # Without the band the sum over 192 recurs at t = 80 / degree, that over 64 at 27 / degree.
@@ -375,7 +375,7 @@ def test_layers_too_narrow_end_with_how_many_positions_would_do():
 
 @pytest.mark.slow
 def test_numbers_of_labels_in_errors_resolve_the_start():
-    """A number that fails again helps nobody."""
+    """The number in the message would fail again."""
     problem = kuramoto(waves(400.0), mf.Gaussian(width=1.0))
     with pytest.raises(ValueError, match=r"give labels = \d+ or more") as error:
         mf.simulate(problem, until=1.0, labels=1400, tolerance=1e-6)

@@ -1,4 +1,4 @@
-"""What bounds explicit steps."""
+"""Bounds of explicit steps."""
 
 import re
 

@@ -52,7 +52,7 @@ def summary(problem: mf.Problem, **options: object) -> str:
     ],
 )  # fmt: skip
 def test_symmetry_of_a_start(manifold, law, told):
-    """A symmetry would be missed, or claimed where there is none."""
+    """A symmetry would be missed, or invented."""
     assert summary(mf.Problem(manifold, SHARP, mf.SA, law)) == told
 
 
@@ -205,7 +205,7 @@ def test_tokens_under_layers_stay_symmetric():
 
 @pytest.mark.slow
 def test_resumed_run_is_the_same(tmp_path):
-    """What goes on from a file would have lost its symmetry."""
+    """A run resumed from a file would have lost its symmetry."""
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
     whole = mf.simulate(problem, 60.0, save=[1.0, 8.0, 60.0], tolerance=1e-7)
     path = tmp_path / "run.h5"

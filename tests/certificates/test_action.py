@@ -1,4 +1,4 @@
-"""What a run goes, beside what its energy allows: nearly equal, and never more."""
+"""Path of a run against the bound by its energy: nearly equal, and never more."""
 
 import dataclasses
 
@@ -72,7 +72,7 @@ def test_saves_that_are_no_gradient_flow_break_it():
 
 
 def test_a_pair_of_saves_lies_in_one_stage():
-    """What gained energy under another kernel is left out."""
+    """Energy gained under another kernel would count."""
     stages = [mf.Stage(end=1.0), mf.Stage(flow=mf.SA)]
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW, stages=stages)
     bound = mf.action_bound(mf.simulate(problem, until=2.0, save=5))

@@ -29,7 +29,7 @@ def test_arcs_are_no_longer_than_those_of_two_clusters(flow):
 
 
 def test_two_clusters_and_equiangular_tokens_are_the_slowest():
-    """Of all measures in an arc, or with these cosines: the time that is proved is theirs."""
+    """The proved time of an arc, or of these cosines, would not be the slowest measure's."""
     problem = mf.Problem(CIRCLE, mf.exponential(2.0), mf.USA)
     proof = mf.certified_collapse(problem, mf.Measure(CIRCLE, [0.0, 2.0], [0.9, 0.1]), within=0.1)
     assert proof.by == mf.two_cluster_time(problem, 2.0, 0.1)

@@ -106,7 +106,7 @@ def test_few_runs_give_the_diagram_of_all(config, tmp_path, cli):
 
 @pytest.mark.slow
 def test_resumed_choice_is_that_of_one_sweep(config, tmp_path, cli, monkeypatch):
-    """What an interrupt leaves would be run again, or lead to another choice."""
+    """Members before an interrupt would run again, or lead to another choice."""
     words = ("sweep", config, *OVER, "--quiet", "--workers", 1, "--adaptive", "order_parameter@0.2")
     cli(*words, "-o", tmp_path / "one")
     seen = []

@@ -153,7 +153,7 @@ def own(config):
 
 
 def test_check_executes_nothing_unasked(own, cli):
-    """Who looks at a run file from somebody else would run what it brings."""
+    """Checking a run file from somebody else would execute its code."""
     told = cli.facts("check", own)
     assert told["run file"] == f"{own}: valid, but for its Python"
     assert told["not executed"].startswith("k.py:f: read it, then --allow-code executes it")
@@ -209,7 +209,7 @@ def test_time_of_layers_is_their_number(config, cli):
 
 
 def test_check_in_python_says_what_the_command_says(check):
-    """Who works in a notebook would have to write a run file to know what is coming."""
+    """A notebook would need a run file to estimate a run."""
     told = check(*PARTICLES, "representation.tokens=30")
     law = mf.perturbed_uniform([[1.0, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, law)

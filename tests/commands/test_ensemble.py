@@ -141,7 +141,7 @@ def test_mistakes_are_one_line(config, change, message, cli):
 
 
 def test_other_commands_still_need_a_time(config, cli):
-    """A run would end at a time that nobody chose."""
+    """A run would end at a time that the user did not choose."""
     assert "[time] is missing" in cli.refused("run", config)
 
 

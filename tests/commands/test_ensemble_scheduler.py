@@ -88,7 +88,7 @@ def test_prediction_survives_a_killed_worker(cluster, capfd, monkeypatch):
 
 @pytest.mark.slow
 def test_interrupt_on_the_cluster_is_resumed_at_home(cluster, config, tmp_path):
-    """What a cluster had done would be lost at Ctrl-C, or not go together with what follows."""
+    """Results of a cluster would be lost at Ctrl-C, or not fit the rest."""
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     many = ("--runs", "200")
     words = ["ensemble", str(config), "-o", str(broken), "--quiet", *many]

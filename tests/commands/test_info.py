@@ -216,7 +216,7 @@ def test_csv_holds_the_means_with_all_digits(folder, kind, cli):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_changed_study_is_one_line(folder, kind, tmp_path, cli):
-    """Numbers that somebody changed would be taken for those of the study."""
+    """Edited numbers would pass for the study's."""
     path = tmp_path / "changed.h5"
     path.write_bytes((folder / f"{kind}.h5").read_bytes())
     with h5py.File(path, "r+") as file:

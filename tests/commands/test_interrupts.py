@@ -114,7 +114,7 @@ ALARM = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an al
 
 @ALARM
 def test_signal_waits_for_an_import(tmp_path, monkeypatch):
-    """A library would be half loaded, with a traceback or a lock that nobody gives back."""
+    """A library would be half loaded, with a traceback or a lock that stays closed."""
     code = (
         "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\n"
         "time.sleep(0.1)\nwhole = True\n"
@@ -194,7 +194,7 @@ def test_what_is_no_time_is_refused(text):
 
 @pytest.mark.parametrize("command", ["run", "ensemble", "sweep"])
 def test_command_that_stops_goes_on_to_the_same_result(config, tmp_path, cli, command):
-    """What was computed would be lost at the end of a job; --resume would need a first file."""
+    """Results would be lost at the end of a job; --resume would need a first file."""
     text = config.read_text().replace("end = 2.0, save = 3", "end = 400.0, save = 400")
     config.write_text(text + "ensemble = { tokens = [50], runs = 3000 }\n")
     path = tmp_path / ("x" if command == "sweep" else "x.h5")

@@ -65,7 +65,7 @@ def test_signal_while_loading_is_one_line(tmp_path, delay):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("command", ["info", "run"])
 def test_signal_at_any_instant_is_one_line(tmp_path, number, command):
-    """There would be an instant between loading and running at which nobody listens."""
+    """A signal between loading and running would be lost."""
     (tmp_path / "run.toml").write_text(RUN)
     options = ["nothing.h5"] if command == "info" else ["run.toml", "--overwrite", "--quiet"]
     for i in range(60):

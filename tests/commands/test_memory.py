@@ -99,7 +99,7 @@ def test_states_that_wait_are_counted(config):
     ],
 )
 def test_grid_of_clusters_is_counted(config, overrides, size):
-    """A density of low degree would take 250 MiB that nobody was told of, and be killed."""
+    """A density of low degree would take 250 MiB without notice, and be killed."""
     loaded = asked(config, DENSITY, *overrides)
     problem = loaded.problem
     state = represent(problem, loaded.options).state.nbytes

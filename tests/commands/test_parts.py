@@ -65,7 +65,7 @@ def test_parts_collect_to_the_study_of_one_process(config, tmp_path, cli, name):
 
 @pytest.mark.slow
 def test_more_parts_than_members(config, tmp_path, cli):
-    """Tasks without a member would fail, or leave a part that nobody can collect."""
+    """Tasks without a member would fail, or leave a part that cannot be collected."""
     given = (*words("ensemble", config), "--runs", 1, "-o", tmp_path / "x.h5")
     for i in range(5):
         cli(*given, "--part", f"{i}/5", "--workers", 1)
@@ -90,7 +90,7 @@ def test_more_parts_than_members(config, tmp_path, cli):
     ],
 )  # fmt: skip
 def test_task_finds_its_part(text, environment, part):
-    """Tasks would make the same members, or leave some to nobody."""
+    """Tasks would make the same members, or leave some out."""
     assert part_of(text, environment) == Part(*part)
 
 

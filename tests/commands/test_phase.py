@@ -93,7 +93,7 @@ def test_normalised_transition_is_null_and_said_in_words(answer, cli):
 
 @pytest.mark.parametrize("line", ["--manifold circle --beta -3", "--manifold sphere:5 --beta 1.2"])
 def test_every_sphere_and_either_sign_has_an_answer(answer, line):
-    """What linear theory allows would be refused."""
+    """Cases that linear theory allows would be refused."""
     assert answer(f"{line} {FLOW}")["order"] == "continuous"
 
 
@@ -170,7 +170,7 @@ def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
 
 
 def test_branch_that_cannot_be_followed_is_one_line(cli, monkeypatch):
-    """A failure that is nobody's mistake would be a traceback, or the status of bad input."""
+    """A numerical failure would be a traceback, or the status of bad input."""
 
     def lost(*_, **__):
         raise ContinuationError("lost at D = 0.1\nafter 7 points")

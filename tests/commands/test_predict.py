@@ -128,7 +128,7 @@ def test_input_gives_positions_and_masses(answer, shown, tmp_path):
 
 
 def test_sphere_positions_are_vectors(answer, shown, tmp_path):
-    """Angles would be printed where there are none."""
+    """Angles would be printed on the sphere."""
     path = tmp_path / "poles.npy"
     np.save(path, np.repeat([[0.0, 0.0, 2.0], [0.0, 0.0, -1.0]], 5, axis=0))
     line = f"--manifold sphere --beta 3 --normalization none --samples 20 --input {path}"

@@ -83,7 +83,7 @@ def ended(monkeypatch):
 
 
 def test_what_is_left_follows_from_the_pace_of_this_session(shown, ended):
-    """What an earlier session did would count as done in no time."""
+    """Work of an earlier session would count as done in no time."""
     ended(30.0, 60.0)
     assert shown([1, 2], 46, before=lambda item: 40.0) == [
         "work: 41/46, 30 s, about 150 s left",
@@ -135,7 +135,7 @@ def test_preparations_say_nothing_about_the_pace_of_a_bar(capsys, monkeypatch):
 
 
 def test_line_does_not_stand_behind_a_bar(capsys, monkeypatch):
-    """The reason why a run ends would be glued to a bar that nobody has closed yet."""
+    """The reason why a run ends would be glued to an open bar."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     stream = progress.with_progress([1.0, 7.0], 2, "work", before=lambda item: 0.0)
     next(stream)

@@ -42,7 +42,7 @@ PHASES = {
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--provenance"]])
 def test_changed_bit_is_one_line(folder, form, tmp_path, cli):
-    """Numbers that somebody changed would be taken for those of the run."""
+    """Edited numbers would pass for the run's."""
     path = tmp_path / "changed.h5"
     path.write_bytes((folder / "x-run.h5").read_bytes())
     with h5py.File(path, "r+") as file:

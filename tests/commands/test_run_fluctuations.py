@@ -22,7 +22,7 @@ def run(config, *options):
 
 @pytest.mark.slow
 def test_file_holds_what_the_function_finds(config):
-    """Of the same problem at the same times; read, saved and shown again."""
+    """The file would differ from the function, or change when it is read and saved again."""
     assert run(config) == 0
     made = mf.load(config.with_suffix(".h5"))
     assert isinstance(made, mf.Run) and made.fluctuations is not None

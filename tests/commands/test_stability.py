@@ -146,7 +146,7 @@ POSITIONS = '[problem]\nmanifold = "circle"\n{}\n[time]\nend = 1.0\n'
             'beta = 5.0\nmask = "window"\nwindow = 0.2',
             0.682678333617 * np.array([1.0, 0.92138141, 0.71439060]),
         ),
-        # Of two families of nodes: degrees 1 and 2.
+        # Two families of nodes: degrees 1 and 2.
         ("beta = 4.0\nrotary_length = 6.0", [0.497792112152, 0.859100304767]),
         ('beta = 5.0\nmask = "causal"', []),
     ],

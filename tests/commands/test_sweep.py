@@ -81,7 +81,7 @@ def test_lazy_dataset_reads_runs_when_they_are_computed(config, tmp_path, monkey
 
 
 class Elsewhere(Executor):
-    """What other processes would be sent, done here, in a folder of theirs, and sent back."""
+    """Tasks of other processes, done here in a folder of their own and sent back."""
 
     def __init__(self, folder):
         self._folder = folder

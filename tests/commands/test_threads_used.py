@@ -14,7 +14,7 @@ initial = { name = "uniform" }
 representation = { name = "particles", tokens = 200000 }
 time = { end = 1e4, save = 2 }
 """
-# Of processor time, in ticks: threads that libraries start and never use have next to none.
+# Ticks of processor time: threads that libraries start and never use have next to none.
 BUSY = 20
 
 

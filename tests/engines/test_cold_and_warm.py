@@ -49,7 +49,7 @@ CARRIERS = {
 
 
 def _said(cache: Path, code: str, *arguments: str) -> str:
-    """What a fresh process prints that keeps its kernels in a folder of its own."""
+    """Output of a fresh process that keeps its kernels in a folder of its own."""
     run = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache / "kernels")},

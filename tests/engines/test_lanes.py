@@ -42,6 +42,6 @@ def test_sum_is_of_halves_and_halves():
 
 
 def test_strided_arrays_have_no_lanes():
-    """Numbers between those of the array would be read."""
+    """Numbers between the array's would be read."""
     with pytest.raises(numba.TypingError):
         njit(cache=False)(lambda x: lanes.lane_sum(lanes.load_8(x, 0)))(np.ones(16)[::2])

@@ -1,4 +1,4 @@
-"""Scripts that nobody runs every day take from the package what it has."""
+"""Imports of scripts that rarely run exist in the package."""
 
 import ast
 from importlib import import_module

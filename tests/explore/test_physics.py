@@ -1,4 +1,4 @@
-"""What a setting of the sliders means: numbers of theory, the run that users would make."""
+"""Meaning of the sliders: numbers of theory, and the run that users would make."""
 
 import base64
 import re

@@ -106,7 +106,7 @@ def command(folder: Path, *arguments: str, seconds: float = 60.0, **fault: Any) 
 
 
 def info(path: Path) -> str:
-    """What `info --json` says of a file; it must have something to say."""
+    """Facts of a file by `info --json`, not empty."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         assert main(["info", str(path), "--json"]) == 0, err.getvalue()
@@ -137,7 +137,7 @@ class Chain:
         return command(self.folder, *arguments, *([] if loud else ["--quiet"]), **fault)
 
     def look(self) -> Run | None:
-        """The file as it is now: whole, and its rows are those of the undisturbed run."""
+        """Check that the file is whole and has the first rows of the undisturbed run."""
         if not self.output.exists():
             assert self.rows == 0
             return None
@@ -153,7 +153,7 @@ class Chain:
         self.rows = 0
 
     def finish(self) -> None:
-        """Resume undisturbed: all bits are those of the undisturbed run."""
+        """Resume, and check all bits against the undisturbed run."""
         self.go().check(0)
         run = self.look()
         assert run is not None and run.status == "completed"

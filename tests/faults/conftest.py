@@ -34,7 +34,7 @@ RUNS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a shell has seen of a command: status -9 is a kill, 1000 no answer in time."""
+    """Answer of a command to a shell: status -9 is a kill, 1000 no answer in time."""
 
     status: int
     out: str
@@ -159,7 +159,7 @@ class Files:
         return config
 
     def __getitem__(self, name: str) -> Whole:
-        """File of that name: those of RUNS, comparison, ensemble."""
+        """File of a name in RUNS, "comparison" or "ensemble"."""
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]

@@ -1,4 +1,4 @@
-"""What disks, copies and other programs do to the bytes of a file."""
+"""Damage by disks, copies and other programs to the bytes of a file."""
 
 from __future__ import annotations
 

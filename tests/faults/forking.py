@@ -260,7 +260,7 @@ def answer_many(requests: list[dict[str, Any]], processes: int) -> list[tuple[in
 
 
 def said(here: int, there: int) -> str:
-    """What was written into a pipe; all writers are gone. A file would have the child's limits."""
+    """Content of a pipe whose writers are gone. A file would have the child's limits."""
     os.close(there)
     with os.fdopen(here, encoding="utf-8") as stream:
         return stream.read()

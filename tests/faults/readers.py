@@ -78,7 +78,7 @@ class Reader:
         return answer, json.loads(told.out)["result_hash"]
 
     def read(self, name: str, damaged: bytes, *, strict: bool = True) -> str:
-        """What becomes of a file: "refused", or "right".
+        """Outcome of reading: "refused", or "right".
 
         Unless it is strict, for damage that no seal can see, also "told" (status 1), or "taken" as
         if it were what was written.

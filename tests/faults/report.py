@@ -1,4 +1,4 @@
-"""What became of the faults? Makes docs/robustness.md of the lines that `survived` has written.
+"""Make docs/robustness.md of the outcomes of faults that `survived` has written.
 
     MEANFIELD_FAULTS=lines.jsonl python -m pytest tests/faults
     python tests/faults/report.py lines.jsonl

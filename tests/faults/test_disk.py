@@ -72,7 +72,7 @@ def test_every_limit_of_a_run(tmp_path, survived):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_call_may_fail(tmp_path, part, survived):
-    """A disk that fails once would end HDF5 with a crash, or leave a hole that nobody notices."""
+    """A disk that fails once would crash HDF5, or leave a silent hole."""
     run = chain(tmp_path, CONFIG, ["--set", "time.save=3"])
     calls, errors = range(part, run.calls, PARTS), (errno.ENOSPC, errno.EIO)
     ends = Counter(starved(run, call=k, error=errors[k // PARTS % 2]) for k in calls)

@@ -1,6 +1,6 @@
 """Studies that are killed, interrupted, or lose a worker: whole files, the same result, no orphans.
 
-Those of one process are struck as runs are; those of several also by killing a worker, and by
+Studies of one process are struck as runs are; others also by killing a worker, and by
 signals to all of them, as a terminal sends them.
 """
 
@@ -78,7 +78,7 @@ class Study:
         self.done = 0
 
     def finish(self):
-        """Resume undisturbed: all bits are those of the undisturbed study."""
+        """Resume, and check all bits against the undisturbed study."""
         command(self.folder, *self.arguments()).check(0)
         self.look()
         with h5py.File(self.path) as mine, h5py.File(self.folder / "reference") as theirs:
@@ -177,7 +177,7 @@ POOLS = [
 @pytest.mark.parametrize(("aim", "number", "count"), POOLS)
 @pytest.mark.parametrize("name", DONE)
 def test_pools_leave_nothing(tmp_path, name, aim, number, count, survived):
-    """Processes would go on for nobody; or a study of many processes would lose its results."""
+    """Orphaned processes would go on, or a study of many processes would lose its results."""
     study = begun(tmp_path, name, 2)
     ends = at_instants(study, count, 1, signal=number, aim=aim)
     what = {"command": "the first process", "worker": "a worker", "session": "all processes"}[aim]

@@ -50,7 +50,7 @@ def test_all_wrong_contents_are_never_a_traceback(name, part, reader, survived):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "particles", "auto", "sphere"])
 def test_wrong_contents_are_no_figure_and_no_longer_run(name, reader, survived):
-    """What only figures and longer runs read would end in a traceback."""
+    """Contents that only figures and longer runs read would end in a traceback."""
     # They take seconds where the change does not matter.
     ends = count(reader(name, only=DEAR), lambda i: i % 37 == 0)
     survived("wrong contents", f"{WHAT[name]}, for figures and longer runs", ends.total(), **ends)

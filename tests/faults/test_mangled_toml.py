@@ -100,7 +100,7 @@ def test_mangled_files_end_in_one_line(load, mangler, how, names, survived):
     "how", [everyday, pytest.param(thorough, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_any_value_of_any_key_ends_in_one_line(load, how, survived):
-    """A value of a type that nobody thought of would show a traceback."""
+    """A value of an unexpected type would show a traceback."""
 
     @how
     @given(name=st.sampled_from(QUICK), data=st.data())
@@ -180,7 +180,7 @@ def test_commands_say_the_same_line_of_many(load, commands, mangler, survived):
 @pytest.mark.slow
 @pytest.mark.parametrize("mangler", sorted(set(MANGLERS) - {"bytes replaced"}))
 def test_mangled_files_that_are_valid_can_be_run(load, commands, mangler, survived):
-    """What passes as a configuration would end in a traceback when it is run."""
+    """A configuration that passes would end in a traceback when it is run."""
     ends, seed = Counter[str](), 0
     names = {0: "done", 1: "failed", 2: "refused"}
     while ends.total() < 25 and seed < 400:

@@ -21,7 +21,7 @@ REPORT = load_report()
 
 
 def line(cases, **outcomes):
-    """What `survived` writes."""
+    """A line as `survived` writes it."""
     made = {"section": "damaged files", "what": "cut files", "cases": cases, "outcomes": outcomes}
     return made | {"test": "tests/faults/test_x.py::test_x", "commit": "1234567"}
 

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or read by nobody: every command, as a real process."""
+"""Standard streams that are closed, full, or without a reader: every command, as a real process."""
 
 import os
 import subprocess

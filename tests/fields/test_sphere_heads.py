@@ -73,7 +73,7 @@ def test_velocity_is_that_of_four_tokens(normalization):
         (of_rank(1.0, 0.5, 0.1), True, 1e-14),
         (of_rank(10.0, 4.0, 0.3), True, 1e-12),
         (of_rank(10.0, 4.0, 0.3), False, 1e-13),
-        # Of Z's digits e^6 is lost where |S^T x| lies between the singular values.
+        # Z loses a factor e^6 of its digits where |S^T x| lies between the singular values.
         (of_rank(30.0, 18.0, 1.0), True, 2e-11),
         (np.outer([1.0, 2.0, 2.0], [2.0, -1.0, 2.0]), True, 1e-13),
         (np.diag([10.0, 0.0, 0.0]), False, 1e-13),
@@ -126,7 +126,7 @@ def test_identity_head_is_the_zonal_kernel(flow):
 
 
 def test_right_hand_side_of_polynomials_is_free_of_aliasing():
-    """What products have above the degree would come back into it, on too few rings."""
+    """Degrees of products above the cut would alias into it, on too few rings."""
     table = head_table(HeadMatrices(3.0 * B3, V3), False, 3.0)
     density = packing.from_modes([[1, 0, 0.3], [2, 1, 0.2], [4, -3, 0.1]])
     coarse, fine = transport([table], 4)(density), transport([table], 30)(density)

@@ -62,7 +62,7 @@ def atom_runs(problem):
 
 
 def events():
-    """What happened in the run made by hand."""
+    """Events of the run made by hand."""
     told = [
         Event(12.0, "hand-over", "density -> characteristics: spectral tail 1e-10 at degree 512"),
         Event(95.0, "hand-over", "characteristics -> atoms: every cluster has met"),

@@ -114,7 +114,7 @@ def test_near_marks_have_enough_digits():
 
 
 def test_uniform_exchanges_stability_at_the_critical_diffusivity():
-    """Uniform would be drawn stable where it is not; a jump suggested where there is none."""
+    """Uniform would be drawn stable where it is not, or a jump invented."""
     axes = panels(pitchfork())[0]
     stable, unstable = curve(axes, "uniform, stable"), curve(axes, "uniform, unstable")
     assert stable.get_linestyle() == "-" and unstable.get_linestyle() == "--"

@@ -268,7 +268,7 @@ def test_energies_of_equal_clusters_are_those_of_runs():
 
 @pytest.mark.slow
 def test_observables_of_the_users_own_are_drawn(tmp_path):
-    """Who measured something would have to draw it by hand; None of it would end in an error."""
+    """Users would have to draw their observables by hand; None would end in an error."""
     own = {
         "spread": lambda measure: 1.0 - abs(measure.moments(1)[1]),
         "sizes": lambda measure: np.abs(measure.moments(3)),

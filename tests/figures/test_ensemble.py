@@ -98,5 +98,5 @@ def test_words_are_those_of_what_was_counted():
     assert "linear law" not in texts(ensemble_figure(ensemble(predicted=np.nan)).axes[0])
     assert left.texts[0].get_text() == "Clusters of random tokens"
     axes = ensemble_figure(ensemble(), title="Mine").axes[0]
-    # Of a problem that is not known nothing is said.
+    # An unknown problem has no description.
     assert (axes.texts[0].get_text(), axes.get_title(loc="left")) == ("Mine", "")

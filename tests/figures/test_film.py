@@ -52,7 +52,7 @@ def test_film_has_a_frame_a_saved_time(manifold, representation, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_frames_are_those_of_a_figure_drawn_anew(manifold):
-    """What does not move is drawn once: something that moves would be left behind."""
+    """Fixed parts are drawn once: a part that moves would be left behind."""
     run = run_of(manifold, "particles")
     with style():
         film = draw_film(film_picture(run))

@@ -59,7 +59,7 @@ def test_every_kind_shows_atoms_alone_or_says_why_not(mixed):
 
 @pytest.mark.slow
 def test_film_shows_every_part(mixed):
-    """Frames of one part would be empty, or those of two parts the same."""
+    """Frames of one part would be empty, or equal to another part's."""
     with style():
         film = draw_film(film_picture(mixed))
         few = replace(film, frames=film.frames[[3, 15, 22, -1]])

@@ -1,4 +1,4 @@
-"""The phase diagram: lines and regions are those of the points, the tricritical point is marked."""
+"""The phase diagram: lines and regions follow the points, the tricritical point is marked."""
 
 from dataclasses import replace
 

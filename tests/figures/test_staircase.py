@@ -77,7 +77,7 @@ def test_time_axis_is_logarithmic_also_for_linear_saves():
 
 @pytest.mark.slow
 def test_thousands_of_merges_are_not_named_on_one_another(mixed_circle):
-    """Names of plateaus that nobody can see would take minutes and blacken the figure."""
+    """Names of invisible plateaus would take minutes and blacken the figure."""
     count = 3000
     events = [Event(1.0, "cluster", "", (i, -1), (1 / count, np.nan)) for i in range(count)]
     events += [Event(1e15 + 1e9 * i, "merge", "", (0, i)) for i in range(1, count)]

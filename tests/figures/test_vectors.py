@@ -64,7 +64,7 @@ def test_every_kind_is_drawn(name):
 
 @pytest.mark.slow
 def test_histograms_stand_side_by_side():
-    """Of densities the law of <x, y>; rings have none, and states that were not kept neither."""
+    """Densities show the law of <x, y>; rings and states that are not stored show no law."""
     law = mf.von_mises_fisher(2.0)
     for space in (mf.Circle(), mf.Axial(5)):
         run = mf.simulate(mf.Problem(space, mf.exponential(2.0), mf.SA, law), 0.2, save=3)
@@ -113,7 +113,7 @@ def test_pictures_of_a_sphere():
 
 
 def test_attention_is_that_of_the_stage():
-    """Every layer of stacked weights would be drawn with those of the first."""
+    """Every layer of stacked weights would be drawn with the first layer's."""
     two = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=9.0)
     stages = [mf.Stage(1.0), mf.Stage(kernel=two)]
     law = mf.from_points(SPHERE)

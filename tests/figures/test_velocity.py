@@ -1,4 +1,4 @@
-"""Figures of the velocity: zeros, speeds and heads are those of known fields."""
+"""Figures of the velocity: zeros, speeds and heads against exact fields."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What heads carry around the circle: drawn on its way, and where linear theory says."""
+"""Waves that heads carry around the circle: on their way, and where linear theory says."""
 
 from dataclasses import replace
 

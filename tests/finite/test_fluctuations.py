@@ -74,7 +74,7 @@ def test_a_threefold_density_shifts_no_other_moment(flow, until, variance, shift
 
 @pytest.mark.slow
 def test_the_sphere_two_ways():
-    """No reference knows its shift: about uniform there is none, and sweeps must agree."""
+    """The shift about uniform would not vanish, or sweeps disagree."""
     law = mf.perturbed_uniform([[2, 1, 0.1]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=0.3), mf.SA, law)
     of = mf.fluctuations(problem, until=1.0, save=2, degree=2, max_degree=problem.kernel_degree)
@@ -149,7 +149,7 @@ def test_a_run_that_outgrows_its_degree_says_so():
 
 @pytest.mark.slow
 def test_times_that_are_not_resolved_are_nan_and_say_why():
-    """And the others are those of a run that ends there."""
+    """The other times would differ from a run that ends there."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
     of = mf.fluctuations(problem, until=6.0, save=7, max_degree=48, unresolved="nan")
     last = int(of.resolved.sum()) - 1

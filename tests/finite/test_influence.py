@@ -39,7 +39,7 @@ def test_a_little_mass_moved_from_here_to_there(flow):
 
 @pytest.mark.slow
 def test_zonal_moments_of_the_sphere():
-    """Of 1 + 0.1 P_3: rings perturbed one by one, a code of its own; 5 digits."""
+    """1 + 0.1 P_3 would differ from rings perturbed one by one by a code of its own, 5 digits."""
     law = mf.perturbed_uniform([[3, 0, 0.1 / np.sqrt(7.0)]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA, law)
     legendre = [partial(zonal, degree) for degree in range(1, 5)]
@@ -112,7 +112,7 @@ def test_bad_observables_are_told():
 
 
 def test_influence_functions_print_in_one_line():
-    """What is printed tells time and degree, no arrays."""
+    """Arrays would be printed in place of time and degree."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
     found = mf.influence(problem, ["energy", lambda m: m[1].real], until=1.0, degree=48)
     assert repr(found) == "Influence(2 observables at t = 1, degree 48)"

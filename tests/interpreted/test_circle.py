@@ -132,7 +132,7 @@ def _fields() -> np.ndarray:
 
 @pytest.mark.slow
 def test_maxima(agree):
-    """The stack of intervals would overflow, or a sign be read that is none."""
+    """The stack of intervals would overflow, or a sign be read from nothing."""
     agree("spaces.circle.maxima:count_maxima", _fields())
     for field in _fields()[1:]:
         agree("spaces.circle.maxima:maxima", field, rtol=1e-7, atol=1e-9)

@@ -57,7 +57,7 @@ def _sphere(kind: str) -> tuple[str, object]:
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_sphere(agree, p, cost):
-    """The simplex would hang a tree by a node that is none."""
+    """The simplex would hang a tree by a missing node."""
     first, second = _sphere("tokens"), _sphere("weighted")
     agree(_distance, "Sphere", first, second, p, cost, rtol=1e-9, atol=1e-12)
 
@@ -106,7 +106,7 @@ def test_transform(agree, geodesic, p, reaches):
 
 
 def test_products_of_edges_and_parts(agree):
-    """A sink without parts would take those of the next."""
+    """A sink without parts would take the next sink's."""
     agree("transport.sphere.plans:_products", np.array([0, 2, 2, 5]), np.array([0, 3, 4, 6]))
 
 

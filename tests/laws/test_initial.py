@@ -80,7 +80,7 @@ def test_sampled_without_degree_or_problem_is_refused():
 
 
 def test_sampled_has_the_moments_of_its_tokens():
-    """Up to max_degree those of iid uniform tokens of that seed, zero above."""
+    """Moments up to max_degree would not be the iid uniform tokens' of that seed, zero above."""
     density = mf.sampled(tokens=20_000, seed=3, max_degree=6).build(CIRCLE)
     tokens = CIRCLE.random_points(20_000, np.random.default_rng(3))
     expected = np.exp(-1j * np.outer(np.arange(7), tokens)).mean(axis=1)

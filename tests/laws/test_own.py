@@ -38,7 +38,7 @@ def ripple(theta: Any) -> Any:
     + [(SPHERE, kappa, lambda x: x @ MEAN, MEAN) for kappa in (0.0, 2.0, 20.0)],
 )
 def test_function_is_exact(space, kappa, cosine, mean):
-    """Axis, normalisation or layout would be those of another density, or degrees too many."""
+    """Axis, normalisation or layout would be another density's, or degrees too many."""
     law = mf.from_function(lambda x: 3.0 * np.exp(kappa * (cosine(x) - 1.0)))
     found, exact = (each.build(space) for each in (law, mf.von_mises_fisher(kappa, mean=mean)))
     assert distance(found, exact) < 1e-14

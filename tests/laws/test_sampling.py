@@ -152,7 +152,7 @@ def test_negative_density_gives_no_tokens():
     ids=["components", "series", "rejection", "circle", "sharp circle"],
 )
 def test_memory_is_what_was_told(density, count):
-    """It was 70 kB a token on the sphere, and nobody was told."""
+    """70 kB a token on the sphere would go unannounced."""
     mf.sample_tokens(density, 3, np.random.default_rng(0))  # compiles
     tracemalloc.start()
     tokens = mf.sample_tokens(density, count, np.random.default_rng(0))

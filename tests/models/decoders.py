@@ -57,7 +57,7 @@ def random_arrays(layers=2, biases=False, untied=False, seed=0):
 
 
 def tokenizer_json(**changes):
-    """What tokenizer.json holds, for the rule of SmolLM2."""
+    """Content of tokenizer.json, for the rule of SmolLM2."""
     digits = {"type": "Digits", "individual_digits": True}
     letters = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
     return {

@@ -118,7 +118,7 @@ def test_perplexity_is_that_of_the_softmax_of_logits(tmp_path):
 
 
 def test_later_tokens_change_nothing_before_them(tmp_path):
-    """States of the first tokens are those of the first tokens alone: causal attention."""
+    """Causal attention: the first tokens would depend on later ones."""
     write_folder(tmp_path, random_arrays())
     decoder = mf.load_decoder(tmp_path)
     *_, all_of_them = decoder.states(decoder.embedded(_TOKENS))

@@ -424,7 +424,7 @@ def test_tokenizers_of_other_kinds_read_no_text(tmp_path, changes, rule, first):
     ],
 )  # fmt: skip
 def test_damaged_tokenizers_are_refused(tmp_path, name, changes):
-    """Numbers that are none, and merges that make no piece."""
+    """Wrong numbers, and merges that make no piece, would be read."""
     write_folder(tmp_path, random_arrays())
     if name == "x.gguf":
         write_gguf(tmp_path / name, random_arrays(), **changes)

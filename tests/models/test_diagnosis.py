@@ -62,7 +62,7 @@ def _slope(along, values):
 
 @pytest.mark.slow
 def test_tokens_after_each_layer(decoder, found):
-    """Numbers would be those of tokens before the layer, or of other tokens."""
+    """Numbers would belong to tokens before the layer, or to other tokens."""
     states = list(decoder.states(decoder.embedded(_TEXTS[1])))
     for k, x in enumerate(states[1:]):
         u = x / np.linalg.norm(x, axis=1)[:, None]
@@ -252,7 +252,7 @@ def test_texts_are_averaged(decoder):
 
 @pytest.mark.slow
 def test_blocks_of_rows_change_nothing(decoder, found, monkeypatch):
-    """Long contexts go in blocks: late rows or octaves would be those of another block."""
+    """Long contexts go in blocks: late rows or octaves would be another block's."""
     monkeypatch.setattr("meanfield.models.encoder.PAIRS", 7 * 150)
     again = mf.diagnose(decoder, [_TEXTS[1]])
     for name in ("sink_share", "attended", "sampled", "exponent"):

@@ -1,4 +1,4 @@
-"""What is measured of an encoder: heads, the ladder, n among N tokens."""
+"""Measurements of an encoder: heads, the ladder, n among N tokens."""
 
 import math
 from dataclasses import replace
@@ -39,7 +39,7 @@ def test_heads_of_the_theory_have_its_beta():
     for found in (table.beta_fit, table.beta_entropy):
         assert abs(found[0] - beta) < 1e-8
     assert max(1.0 - table.r2_fit[0], 1.0 - table.r2_entropy[0], 1.0 - table.symmetric[0]) < 1e-15
-    # Of tokens of length sqrt(d): beta d.
+    # Tokens of length sqrt(d): beta d.
     assert abs(table.beta_norm[0] - beta * d) < 1e-12
     entropies = row_entropies(softmax(beta * x @ x.T))
     assert abs(table.attended_tokens[0] - np.exp(entropies).mean()) < 1e-12
@@ -113,7 +113,7 @@ def test_negative_strengths_repel():
 
 
 def test_replay_keeps_texts_apart(encoder, replayed):
-    """What a text does is what it does alone; observables are those of its directions."""
+    """A text would depend on the others, or observables on lengths."""
     alone = mf.replay(encoder, "the circle is a sphere")
     assert np.array_equal(replayed.states[:, replayed.text_of == 1], alone.states)
     assert replayed.depth == 2
@@ -189,7 +189,7 @@ def test_words_are_no_encoder():
 
 
 def test_a_replay_is_a_run_whose_time_is_depth(replayed):
-    """Its states are the measures, its observables those of runs, and figures take it."""
+    """States, observables and figures would differ from a run's."""
     run = replayed.run(1)
     assert run.time.tolist() == [0.0, 1.0, 2.0]
     assert np.array_equal(run.measures[2].points, replayed.measure(2, 1).points)

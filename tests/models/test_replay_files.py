@@ -62,7 +62,7 @@ def test_files_hold_what_was_found(tmp_path, replayed):
     ],
 )
 def test_changed_files_are_told(tmp_path, replayed, name, change):
-    """Texts that do not exist, letters that are none, another shape."""
+    """Missing texts, bytes that are no letters, or another shape would pass."""
     path = tmp_path / "r.h5"
     replayed.save(path)
     with h5py.File(path, "r+") as file:

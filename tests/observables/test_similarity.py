@@ -26,7 +26,7 @@ THREE = mf.Measure(mf.Sphere(), TOKENS_3, MASSES_3)
 
 
 def test_cosines_are_those_of_pairs():
-    """Of n (n - 1) pairs; lengths do not count in R^d."""
+    """The mean over n (n - 1) pairs would be wrong, or depend on lengths in R^d."""
     cosines = (TOKENS.points @ TOKENS.points.T)[~np.eye(30, dtype=bool)]
     assert mean_cosine(TOKENS) == pytest.approx(cosines.mean(), abs=1e-15)
     expected = np.histogram(cosines, EDGES)[0] / 870
@@ -61,7 +61,7 @@ def test_axial_densities_have_the_law_of_their_tokens():
     assert effective_rank(axial) == pytest.approx(effective_rank(sphere), abs=1e-12)
     density = mf.von_mises_fisher(6.0).build(mf.Axial(8))
     rng = np.random.default_rng(1)
-    # Of the law e^{6 u} by weights of uniform tokens.
+    # The law e^{6 u} by weights of uniform tokens.
     points = mf.Sphere(8).random_points(4000, rng)
     weights = np.exp(6.0 * points[:, -1])
     tokens = mf.Measure(mf.Sphere(8), points, weights / weights.sum())
@@ -84,7 +84,7 @@ def test_even_densities_of_the_circle_have_the_law_of_the_circle():
 
 @pytest.mark.slow
 def test_tokens_of_a_density_have_its_law_of_cosines():
-    """Of degrees up to 20, against a quadrature of the same density."""
+    """Degrees up to 20 would differ from a quadrature of the same density."""
     density = mf.von_mises_fisher(4.0).build(mf.Sphere())
     grid = mf.Sphere().grid(24)
     nodes = mf.Measure(mf.Sphere(), grid.points, grid.weights * density(grid.points))
@@ -178,7 +178,7 @@ def test_attention_of_densities_is_relative_to_their_mass():
 
 
 def test_tokens_that_are_attended_to_are_counted():
-    """Of equal tokens e^entropy, n times the share, which stays when tokens that met are one."""
+    """Equal tokens would not give e^entropy, n times the share, or change when they merge."""
     problem = mf.Problem(TOKENS.manifold, mf.exponential(2.0), mf.SA)
     p = mf.attention_matrix(problem, TOKENS)[0]
     expected = np.exp(-(p * np.log(p)).sum(axis=1)).mean()
@@ -197,7 +197,7 @@ def test_centres_of_a_run_come_from_its_order(tmp_path):
     problem = mf.Problem(mf.Circle(), mf.exponential(64.0), mf.SA, law)
     run = mf.simulate(problem, 0.1, save=2, observables=["renyi_centres"], output=tmp_path / "x.h5")
     greedy, strong = (run.observables[f"renyi_centres/{name}"][0] for name in ("greedy", "strong"))
-    # Of 600 draws: greedy 8 to 11, strong 6.26 on average.
+    # 600 draws: greedy 8 to 11, strong 6.26 on average.
     assert 8.0 <= greedy <= 11.0 and 3.0 <= strong <= greedy
     assert np.isnan(renyi_centres(mf.uniform().build(mf.Circle()), 0.5)).all()
 

@@ -105,7 +105,7 @@ def test_designs_are_told_by_moments_too():
         (3, 5, 5.0, 0.033273692),
         (3, 13, 5.0, 2.5849831),
         (3, 16, 10.0, 0.6236084),
-        # Of this one: another way to solve the programme finds the same to five digits.
+        # Another way to solve this programme finds the same to five digits.
         (3, 24, 25.0, 0.0490175),
     ],
 )

@@ -74,7 +74,7 @@ def test_two_atoms_part_at_the_upper_rate(p):
 
 
 def test_rates_on_spheres_and_with_noise():
-    """Twice those of the circle for W_2; the curvature helps diffusion, which has no lower rate."""
+    """Rates would not be twice the circle's for W_2, or diffusion gain no curvature."""
     kernel = mf.exponential(3.0)
     fall, _ = slopes(3.0)
     solid = mf.contraction_rates(mf.Problem(mf.Sphere(5), kernel, mf.Flow("none", strength=2.0)))

@@ -84,7 +84,7 @@ def test_the_last_stretch_of_a_polygon_takes_its_time(k, beta, flow, error, gap,
     """The speed falls with the gap: ln(1 / gap) over the rate of contraction."""
     found = polygon_lifetime(problem(beta, flow), k, gap=gap)
     assert found.time(error) == pytest.approx(exact, rel=2e-15)
-    # Of the smallest numbers there are, too.
+    # The smallest double, too.
     smallest = found.rate * found.time(5e-324) + math.log(5e-324)
     assert smallest == pytest.approx(found.constant, abs=1e-11)
 
@@ -185,7 +185,7 @@ def test_nearest_two_on_the_sphere_nearly_have_their_law():
         return np.asarray(1 - np.cos(closest(x @ x.transpose(0, 2, 1))))
 
     assert widths(5_000, 20).mean() * 20 * 19 / 4 == pytest.approx(0.949, abs=0.04)
-    # Of two tokens one pair: exactly.
+    # Two tokens are one pair: exactly.
     two = np.arccos(1 - widths(10_000, 2))
     assert kstest(two, lambda g: 1 - closest_pair_survival(space, 2, g)).pvalue > 0.01
 

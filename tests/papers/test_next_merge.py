@@ -106,7 +106,7 @@ def test_others_are_felt_to_second_order(beta, points, alone, flow):
 
 
 def test_pairs_that_others_part_do_not_meet():
-    """Of a square that pairs up, and every pair of one that is exact, as in linear theory."""
+    """Pairs would meet in a square that pairs up, or in an exact one."""
     own, corners = problem(CIRCLE, 5.0), np.pi / 2 * np.arange(4)
     found = next_merge_estimate(own, mf.Measure(CIRCLE, corners - 0.02 * (np.arange(4) % 2)))
     assert {found.pair, found.runner_up} == {(0, 1), (2, 3)}

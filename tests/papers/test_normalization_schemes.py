@@ -45,7 +45,7 @@ STEPS = {
 
 @pytest.mark.parametrize(("placement", "cosines", "radius"), FLOWS)
 def test_flows_are_those_of_eight_tokens(placement, cosines, radius):
-    """Printed cosines at four times and the radius at t = 5, those of mix to their eight digits."""
+    """Cosines at four times and the radius at t = 5 would differ from printed ones."""
     problem = laid(SA, placement, tau=2.0, alpha=0.5)
     found = equiangular_layers(problem, 8, np.array([1.0, 2.0, 5.0, 10.0]))
     digits = 5e-9 if placement == "mix" else 1e-12

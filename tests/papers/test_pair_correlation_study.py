@@ -75,7 +75,7 @@ def test_fluctuations_about_uniform_grow_as_the_linear_flow(manifold, flow, toke
 
 @pytest.mark.slow
 def test_few_tokens_feel_the_next_order():
-    """Of 16 tokens the linear closure is 15 per cent off; less than a third of that is left."""
+    """The next order would leave over a third of the linear closure's 15 per cent at 16 tokens."""
     time = [0.25 * np.exp(2.0)]
     made = mf.pair_correlation(USA, 16, times=[0.0, *time], runs=4000, seed=1)
     growth = linear_growth(USA, time, 6)[0]

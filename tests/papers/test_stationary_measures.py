@@ -44,7 +44,7 @@ def test_formulas_are_the_eigenvalues_of_the_clusters(d, law, kernel):
     ("d", "size", "tokens", "error"), [(3, 2, 40, 1e-14), (4, 2, 40, 1e-14), (4, 3, 10, 3e-5)]
 )
 def test_rates_of_subspheres_are_those_of_their_quadratures(d, size, tokens, error):
-    """Points converge faster than any power: low degrees are those of the continuous measure."""
+    """Points would not converge faster than any power to the continuous measure's low degrees."""
     law = mf.configuration("subsphere", tokens, size)
     for flow in (mf.SA, mf.USA)[: 4 - size]:
         problem = mf.Problem(mf.Sphere(d), mf.exponential(2.0), flow, law)

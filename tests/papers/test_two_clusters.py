@@ -237,5 +237,5 @@ def flip() -> float:
     ],
 )  # fmt: skip
 def test_what_has_no_time_is_refused(call, message):
-    """Angles and masses that are none, and clusters that move the other way."""
+    """Wrong angles and masses, or clusters that move apart, would have a time."""
     refused(message, call)

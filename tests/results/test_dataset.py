@@ -126,7 +126,7 @@ def test_density_stands_on_a_grid_where_there_is_one(space):
         assert abs(float(at) - 0.5) < 0.1
     else:
         assert density.sizes == {"lat": 32, "lon": 64}
-        # Of the middles of cells: to the square of their height.
+        # By the middles of cells: to the square of their height.
         assert float(density.weighted(np.cos(density.lat)).mean()) == pytest.approx(1.0, rel=1e-3)
         at = density.argmax(...)
         where = float(density.lon[at["lon"]]), float(density.lat[at["lat"]])

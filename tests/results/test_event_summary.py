@@ -1,4 +1,4 @@
-"""What happened during a run, in words and for programs."""
+"""Events of a run, in words and for programs."""
 
 import json
 

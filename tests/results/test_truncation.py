@@ -1,4 +1,4 @@
-"""What `check` and `info` say of the degrees in use."""
+"""The lines of `check` and `info` on the degrees in use."""
 
 import re
 

@@ -14,7 +14,7 @@ COUNTS = (1, 2, 3)
 
 @pytest.fixture
 def blas():
-    """What sets the number of BLAS threads; in the end it is as before."""
+    """Setter of the number of BLAS threads; in the end it is as before."""
     import scipy.linalg.lapack  # noqa: F401
 
     controller = ThreadpoolController()

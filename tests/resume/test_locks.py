@@ -56,7 +56,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def refused(capsys, *arguments):
-    """Whether a command ends with status 2 and the one line."""
+    """True if a command ends with status 2 and the one line."""
     capsys.readouterr()
     status = main([*arguments, "--quiet"])
     captured = capsys.readouterr()
@@ -107,7 +107,7 @@ def test_link_to_a_study_stays_a_link(folder, command):
 def test_study_that_another_process_has_made_meanwhile_is_kept(
     folder, command, capsys, monkeypatch
 ):
-    """Who waits for nothing, but starts a moment before the end of the other, would replace it."""
+    """A command that starts a moment before the end of the other would replace its file."""
     made = b"\x89HDF\r\n\x1a\n meanfield_version made meanwhile"
 
     @contextmanager

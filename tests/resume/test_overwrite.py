@@ -1,4 +1,4 @@
-"""What --overwrite replaces: an earlier result stays until the new one has begun."""
+"""Replacement by --overwrite: an earlier result stays until the new one has begun."""
 
 from pathlib import Path
 

@@ -175,7 +175,7 @@ CHAINED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CHAINED)
 def test_chain_of_interruptions_is_the_same(tmp_path, server, assert_same, survived, case):
-    """What a resumed run begins from would not be all it needs, and be lost the second time."""
+    """State would be missing from a file that is resumed a second time."""
     folder = Folder(tmp_path, server, case)
     whole = folder.run("whole.h5", "--threads", "1", how="here")
     count = len(load(whole).time)

@@ -69,7 +69,7 @@ def test_resumed_after_any_task_is_the_same(tmp_path, server, assert_same, survi
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_chain_of_interruptions_is_the_same(tmp_path, server, assert_same, case):
-    """What was finished before would be run again, or be lost the second time."""
+    """Finished members would run again, or be lost the second time."""
     folder = Folder(tmp_path, server, case)
     whole = folder.run("whole.h5", 1, how="here")
     for tasks in range(1, TASKS + 1):

@@ -58,7 +58,7 @@ def test_times_are_in_scaled_time(path, overrides, expected):
 
 
 def test_growth_unit_is_that_of_the_problem(path):
-    """Growth times of one problem would be those of another."""
+    """Growth times would belong to another problem."""
     config = load(path, "time.unit=growth", "problem.strength=1")
     assert config.times[-1] * mf.growth_rate_max(config.problem) == pytest.approx(3.0, rel=1e-14)
 
@@ -81,7 +81,7 @@ def test_keys_that_act_on_a_comparison_are_taken(path):
     ],
 )
 def test_states_above_a_million_tokens_are_not_all_kept(path, overrides, state):
-    """A large run would fill the disk with states that nobody asked for."""
+    """A large run would fill the disk with states."""
     base = path.read_text().replace('state = "last"\n', "").replace('"density"', '"particles"')
     path.write_text(base.replace("max_degree = 128", "tokens = 5"))
     assert load(path, *overrides).output.state == state

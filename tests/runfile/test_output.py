@@ -25,7 +25,7 @@ def with_path(config, path):
 
 
 def test_output_lies_beside_the_run_file(config, monkeypatch):
-    """The output would appear where nobody looks for it, or -o be ignored."""
+    """The output would lie in an unexpected folder, or -o be ignored."""
     assert load_config(config).output.path == config.with_name("my.run.h5")
     (config.parent / "sub").mkdir()
     assert with_path(config, "sub/x.h5").output.path == config.parent / "sub" / "x.h5"

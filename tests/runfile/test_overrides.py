@@ -1,4 +1,4 @@
-"""What --set changes in a document, and what it points at where it cannot."""
+"""Changes by --set in a document, and where messages point if it cannot."""
 
 import pytest
 from parameters import together
@@ -70,7 +70,7 @@ def test_override_that_cannot_be_is_refused():
     ],
 )
 def test_mistake_points_at_the_right_key(argument, message):
-    """The user would be told of a section that nobody meant."""
+    """The message would name the wrong section."""
     with pytest.raises(ConfigError, match=message):
         override({}, [argument], SECTIONS)
 
@@ -86,5 +86,5 @@ def test_mistake_points_at_the_right_key(argument, message):
     ],
 )
 def test_another_law_replaces_the_law_of_the_file(path, overrides, law):
-    """The keys of the file's law would be refused as those of no law."""
+    """The keys of the file's law would be refused."""
     assert load_config(path, overrides).tables["initial"] == law

@@ -69,7 +69,7 @@ def stored(text):
 
 
 def test_run_file_says_what_python_says_and_its_result_too(path):
-    """A stage would have other parameters, or those of the stage before."""
+    """A stage would have other parameters, or the previous stage's."""
     config = load_config(path)
     assert config.problem == GIVEN
     assert [file.name for file in config.inputs] == ["run.toml", "w.npy"]
@@ -169,7 +169,7 @@ def weights(path):
 
 
 def test_stacked_weights_are_stages_of_one_layer(path, weights):
-    """A layer would have the weights of another, or all of them those of the first."""
+    """A layer would have another layer's weights, or all of them the first's."""
     config = load_config(path)
     assert config.times.tolist() == [0.0, 1.0, 2.0, 3.0]
     Path("stack.npz").unlink()

@@ -18,7 +18,7 @@ def test_seed_and_step_choose_the_numbers() -> None:
 
 
 def test_neighbouring_seeds_differ_however_large() -> None:
-    """Seeds from 2^63 that pass through floats would be those of 1024 runs."""
+    """Seeds from 2^63 that pass through floats would serve 1024 runs each."""
     seeds = [2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
     drawn = [BrownianPath(seed, (3,)).normals(0, 0) for seed in seeds]
     assert len(np.unique(drawn)) == 15
@@ -48,7 +48,7 @@ def test_threads_change_no_number() -> None:
 
 @pytest.mark.parametrize("fraction", [1e-6, 0.02, 0.25, 0.4, 0.5, 0.7, 0.9375, 0.99])
 def test_shorter_step_has_independent_normals(fraction: float) -> None:
-    """Its two halves must be standard normal and independent, as those of any step."""
+    """Its two halves would not be standard normal and independent."""
     first, second = BrownianPath(2, (100_000,)).shorter_halves(0, fraction)
     for values, exact in ((first * first, 1), (second * second, 1), (first * second, 0)):
         assert abs(values.mean() - exact) < 4.0 * values.std() / np.sqrt(values.size)

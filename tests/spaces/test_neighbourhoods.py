@@ -56,7 +56,7 @@ STATES = _states()
 def _within(
     space: Geometry, points: np.ndarray, radius: float, strictly: bool = False
 ) -> np.ndarray:
-    """Whether each pair is within the radius; on the sphere by the squares of chords."""
+    """True for pairs within the radius; on the sphere by the squares of chords."""
     if space == SPHERE:
         x, y, z = (points[:, None] - points).transpose(2, 0, 1)
         distances, bound = x * x + y * y + z * z, (2.0 * np.sin(0.5 * radius)) ** 2
@@ -167,7 +167,7 @@ def test_means_on_the_circle_are_those_of_the_arcs(shift):
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE, mf.Sphere(5)], ids=repr)
 def test_means_are_directions_of_weighted_sums(space):
-    """Also of groups with next to no mass; NaN where there is none, or opposite points."""
+    """Groups with next to no mass would have no direction, or opposite points one."""
     points = space.random_points(3, np.random.default_rng(2))
     opposite = space.points_of(-space.vectors(points[2:]))
     points = np.concatenate([points, opposite])

@@ -44,7 +44,7 @@ def test_points_are_unit_vectors_and_back(space):
     x = space.vectors(points)
     assert x.shape == (6, space.dimension + 1)
     np.testing.assert_allclose((x**2).sum(axis=1), 1.0, rtol=8e-16)
-    # Of any length.
+    # Vectors of any length.
     again = space.points_of(3.0 * x)
     np.testing.assert_allclose(space.distance(again, points), 0.0, atol=1e-15)
     np.testing.assert_allclose(
@@ -115,7 +115,7 @@ def test_harmonics_are_those_of_the_sphere_alone(call):
 
 
 def test_points_of_another_dimension_are_refused():
-    """A point of S^2 is none of S^7."""
+    """A point of S^2 would pass on S^7."""
     with pytest.raises(ValueError, match=r"points have shape \(2, 3\), expected vectors \(n, 8\)"):
         mf.Measure(mf.Sphere(8), np.eye(3)[:2])
 
@@ -284,7 +284,7 @@ def test_two_halves_are_one(space):
 
 @pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
 def test_noise_has_no_direction(space):
-    """All moments, of every order m, must be those of the start times e^{-l(l+d-2) time}."""
+    """A moment of some order m would not be the start's times e^{-l(l+d-2) time}."""
     start, rng = start_and_normals(space, 2)
     moved = space.diffuse(start, 0.2, normals(space, rng))
     decay = np.exp(-0.2 * laplacian_eigenvalues(space.dimension, 6))

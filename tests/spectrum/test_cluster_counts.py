@@ -124,7 +124,7 @@ def test_nothing_grows_nothing_counts():
 
 
 def test_variance_of_sampled_tokens():
-    """At time 0 the variances are those of tokens, measured: 4 standard errors of 4,000 draws."""
+    """At time 0 the variances would differ from 4,000 draws of tokens by 4 standard errors."""
     problem, n, draws = circle(5.0), 50, 4000
     rng = np.random.default_rng(3)
     w = problem.kernel.potential_multipliers(1, 4)

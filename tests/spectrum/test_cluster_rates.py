@@ -64,7 +64,7 @@ def jacobian(measure: mf.Measure, beta: float, flow: mf.Flow) -> np.ndarray:
 @pytest.mark.parametrize("manifold", CLUSTERS)
 @each("beta", [-3.0, 0.0, 2.0, 8.0], flow=FLOWS)
 def test_escape_rates_are_eigenvalues_of_the_jacobian(manifold, beta, flow):
-    """Of clusters anywhere, of any masses, moving or not."""
+    """Clusters anywhere, of any masses, moving or not, would escape at other rates."""
     measure = CLUSTERS[manifold]
     found = cluster_rates(problem(manifold, beta, flow), measure).escape
     expected = np.linalg.eigvals(jacobian(measure, beta, flow))
@@ -110,7 +110,7 @@ def test_contraction_is_the_slowest_fall_of_a_test_particle(manifold, beta, flow
 
 @pytest.mark.parametrize("manifold", CLUSTERS)
 def test_drift_is_the_largest_speed(manifold):
-    """What tells whether a configuration is stationary."""
+    """A moving configuration would pass for stationary."""
     measure = CLUSTERS[manifold]
     for flow in FLOWS:
         speeds = velocity(vectors(measure), vectors(measure), measure.mass, 2.0, flow)
@@ -120,7 +120,7 @@ def test_drift_is_the_largest_speed(manifold):
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_rates_do_not_change_under_rotation(flow):
-    """The frames are a choice, the rates are none."""
+    """Rates would depend on the choice of frames."""
     measure = CLUSTERS["sphere"]
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
     turned = mf.Measure(SPHERE, measure.points @ turn.T, measure.weights)

@@ -380,7 +380,7 @@ def test_rates_of_heads_know_what_else_moves_tokens():
     "layers", [mf.Layers(0.1, 20), mf.Layers(0.0, placement="pre")], ids=["steps", "pre"]
 )
 def test_times_of_the_flow_are_not_those_of_layers(layers):
-    """Times and rates of attention alone would stand for those of layers with another clock."""
+    """Times and rates of attention alone would stand for layers with another clock."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, layers=layers)
     pair = mf.Measure(mf.Circle(), [0.0, 1.0])
     for ask in (

@@ -122,7 +122,7 @@ def test_stable_part_is_found_by_iteration_too():
 
 
 def test_double_symmetry_is_the_folded_problem():
-    """States in cos(2 l theta) are those of the kernel with the multipliers w_{2l}."""
+    """States in cos(2 l theta) would not be the kernel's with the multipliers w_{2l}."""
     # On the circle a kernel that is even in cos(theta) grows in degree 2 first.
     beta = 12.0
     doubled = primary_branch(
@@ -204,7 +204,7 @@ def test_branch_is_written_in_a_line():
 
 
 def test_too_narrow_kernels_are_refused():
-    """Hours would pass without a word, or a diffusivity be blamed that nobody chose."""
+    """Hours would pass without a word, or an internal diffusivity be blamed."""
     with pytest.raises(ValueError, match=r"beta=1000000.0\) is too narrow: .* Take a smaller"):
         primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6), mf.USA))
 

@@ -44,7 +44,7 @@ def located(curve: Curve, kind: str) -> FloatArray:
 
 
 def once_around(point: CurvePoint) -> bool:
-    """Whether the circle, begun at (1, 0) upwards, has passed both of its folds."""
+    """True once the circle, begun at (1, 0) upwards, has passed both of its folds."""
     return bool(point.state[0] > 0.5 and point.parameter < 0)
 
 
@@ -59,7 +59,7 @@ def test_circle_is_followed_exactly():
 
 
 def test_folds_of_a_cubic_are_exact():
-    """Of p = x^3 - x at x = -1/sqrt(3), 1/sqrt(3); there dF/dx is singular, its border is not."""
+    """Folds of p = x^3 - x would not lie at x = -1/sqrt(3), 1/sqrt(3), where dF/dx is singular."""
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
     x, p = 1 / np.sqrt(3), 2 / np.sqrt(27)
     np.testing.assert_allclose(located(curve, "fold"), [[-x, p], [x, -p]], atol=ROUNDING)

@@ -32,7 +32,7 @@ def test_derivatives_are_those_of_the_residual(flow):
 
 
 def test_parameters_are_logarithms():
-    """What the continuation calls p = log 2 is twice the parameter."""
+    """The continuation's p = log 2 would not be twice the parameter."""
     value = family_of(FLOWS[0]).diffusivity
     assert value(np.log(2.0)) == pytest.approx(2.0 * value(0.0), rel=1e-15)
 

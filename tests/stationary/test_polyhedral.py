@@ -74,7 +74,7 @@ def test_rotations_form_the_group(name):
 
 @EACH
 def test_invariants_are_as_many_as_in_molien_series(name):
-    """An invariant would be missing, or a function that is none among them."""
+    """An invariant would be missing, or another function among them."""
     counts = np.bincount(polyhedral(name, 32).degrees, minlength=33)
     np.testing.assert_array_equal(counts[1:], molien(name, 32)[1:])
 
@@ -204,7 +204,7 @@ def test_polyhedral_refuses_what_has_no_basis(call, arguments, message):
 
 
 def test_rates_of_states_without_an_axis_have_no_order():
-    """Azimuthal numbers of a state without an axis would be made up; those of uniform are known."""
+    """Azimuthal numbers of a state without an axis would be made up."""
     problem = mf.Problem(SPHERE, mf.exponential(4.0), mf.Flow("none", diffusivity=0.02))
     rates = stationary_state(problem, "tetrahedral", [0.0]).growth_rates(4)
     assert [found.order for found in rates] == [None] * 4

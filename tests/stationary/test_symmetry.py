@@ -61,7 +61,7 @@ def test_circle_basis_is_cosines():
 
 
 def test_sphere_basis_is_legendre():
-    """Moments on the sphere are promised as those of pyshtools: sqrt(2 l + 1) P_l."""
+    """Moments on the sphere would not be pyshtools': sqrt(2 l + 1) P_l."""
     from scipy.special import eval_legendre
 
     symmetry = axisymmetric(2, 30)
@@ -91,7 +91,7 @@ def test_fold_keeps_its_degrees():
 
 
 def test_impossible_symmetries_are_refused():
-    """Each would give a basis that is none."""
+    """Each would give a wrong basis."""
     refused("dimension must be at least 1, got 0", axisymmetric, 0, 4)
     refused("fold = 3 is not a symmetry .* on S\\^2: take 1, or 2", axisymmetric, 2, 4, fold=3)
     refused("fold = 0 .* must be at least 1", axisymmetric, 1, 4, fold=0)
@@ -122,7 +122,7 @@ def test_fields_without_axis_have_no_dirac_at_the_pole():
 
 @pytest.mark.parametrize("shift", [0.0, 1e4, -1e4])
 def test_log_mean_of_shifted_exponents_is_shifted(shift):
-    """Exponents beyond those of floats would give infinity, or log(0)."""
+    """Exponents beyond the floats would give infinity, or log(0)."""
     exponents, weights = np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.2, 0.3])
     exact = np.log(weights @ np.exp(exponents))
     # Rounding of 1e4.

@@ -60,7 +60,7 @@ def test_study_comes_back(study, tmp_path):
 
 
 def test_other_programs_read_axes(study, tmp_path):
-    """Without dimension scales nobody else knows which axis is which."""
+    """Without dimension scales other programs could not name the axes."""
     xarray = pytest.importorskip("xarray")
     write_result(tmp_path / "c.h5", study)
     with xarray.open_dataset(tmp_path / "c.h5", engine="h5netcdf") as data:

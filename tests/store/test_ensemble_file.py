@@ -38,7 +38,7 @@ def test_ensemble_comes_back(made, tmp_path):
 
 
 def test_other_programs_read_axes(made, tmp_path):
-    """Without dimension scales nobody else knows which axis is which."""
+    """Without dimension scales other programs could not name the axes."""
     xarray = pytest.importorskip("xarray")
     write_result(tmp_path / "e.h5", made)
     with xarray.open_dataset(tmp_path / "e.h5", engine="h5netcdf") as data:
@@ -53,7 +53,7 @@ def test_other_programs_read_axes(made, tmp_path):
 
 
 def test_an_ensemble_without_runs_comes_back(plan, tmp_path):
-    """A process killed in its first second would leave a file that nobody can continue."""
+    """A process killed in its first second would leave a file that cannot go on."""
     write_result(tmp_path / "e.h5", plan.results(plan.empty()))
     back = read_result(tmp_path / "e.h5", "ensemble")
     assert (back.counts == -1).all()

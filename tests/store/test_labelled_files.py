@@ -33,7 +33,7 @@ def test_labelled_runs_go_on_equal_to_the_bit(where, tmp_path):
     for run in (whole, resumed):
         found, made = run.measures[-1], begun.measures[-1]
         np.testing.assert_array_equal(found.parts, resumed.measures[-1].parts)
-        # Of the sphere files hold sqrt(2) times what is kept.
+        # Files of the sphere hold sqrt(2) times the parts.
         np.testing.assert_allclose(found.parts, made.parts, rtol=1e-15)
         np.testing.assert_array_equal(found.labels, made.labels)
         assert found.label_name == made.label_name

@@ -1,4 +1,4 @@
-"""What a file must hold: each thing that is not as it should be is named."""
+"""Required contents of a file: each deviation is named."""
 
 import h5py
 import numpy as np
@@ -96,7 +96,7 @@ def test_dataset_of_another_kind_is_named(file, name, kinds, shape, message):
     "values", [[0.0, 2.0, 1.0], [-1.0, 0.0, 1.0], [0.0, np.nan, 1.0], [0.0, 1.0, np.inf]]
 )
 def test_times_that_do_not_increase_are_refused(file, values):
-    """A run would be drawn, and continued, from a time that is none."""
+    """A run would be drawn, and continued, from a wrong time."""
     assert increasing_times(file).tolist() == [0.0, 1.0, 2.0]
     file["time"][...] = values
     with pytest.raises(ValueError, match="time holds other numbers than finite ones, increasing"):

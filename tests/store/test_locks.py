@@ -1,4 +1,4 @@
-"""What may be replaced: results of this package and figures, nothing else of the user's."""
+"""Replaceable files: results of this package and figures, nothing else of the user's."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_only_figures_are_replaced_by_figures(tmp_path):
 
 
 def test_file_that_cannot_be_read_is_not_replaced(tmp_path, monkeypatch):
-    """What cannot be recognised would be replaced unseen."""
+    """An unrecognised file would be replaced."""
     (tmp_path / "x.png").write_bytes(b"something")
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(OutputError, match="cannot be written: what is there cannot be read"):

@@ -115,7 +115,7 @@ def test_link_that_leads_nowhere_is_replaced(tmp_path, name):
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_pipe_stays_a_pipe(tmp_path, linked):
-    """What reads from a pipe, or a device, would wait for ever beside a file of its name."""
+    """A reader of a pipe, or a device, would wait for ever beside a file of its name."""
     pipe, link = tmp_path / "pipe.png", tmp_path / "link.png"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
@@ -388,7 +388,7 @@ def test_what_cannot_be_flushed(tmp_path, monkeypatch, what):
 
 
 def test_file_that_hdf5_cannot_finish_is_told(tmp_path):
-    """What the disk said would hide behind what HDF5 makes of it, or the other way round."""
+    """The error of the disk would hide behind HDF5's, or the other way round."""
     with pytest.raises(OutputError, match="No space left on device"):
         replace_file(tmp_path / "x.h5", None, failing(28, "No space left on device"))
     assert names(tmp_path) == set()

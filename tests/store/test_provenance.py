@@ -81,7 +81,7 @@ def test_sessions_are_counted_and_their_changes_kept():
 
 @pytest.mark.usefixtures("same_threads")
 def test_what_changes_on_the_way_is_kept():
-    """Half of a run would come from other libraries, and nobody could tell."""
+    """Half of a run would come from other libraries without a trace."""
     before = threads()
     first = provenance()
     numpy = importlib.metadata.version("numpy")

@@ -1,4 +1,4 @@
-"""What a file may claim before anything is opened, and what is read of it."""
+"""Claims of a file that are refused before anything is opened."""
 
 import os
 import subprocess

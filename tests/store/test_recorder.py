@@ -305,7 +305,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_rows_go_into_no_other_file(tmp_path, what, eager):
-    """Rows would be mixed with those of another run, and the mixture sealed as completed."""
+    """Rows of two runs would be mixed, and the mixture sealed as completed."""
     (tmp_path / "folder").mkdir()
     path, other = tmp_path / "folder" / "x.h5", tmp_path / "folder" / "other.h5"
     list(recording(other, snapshots(3)))
@@ -339,7 +339,7 @@ def test_copy_that_comes_back_is_the_file(path, eager):
 
 
 def test_file_that_appears_before_the_first_write_is_kept(path):
-    """What another program has made while a run was prepared would be replaced."""
+    """A file of another program, made while a run was prepared, would be replaced."""
     stream = recording(path, snapshots(2))
     path.write_text("made meanwhile")
     with pytest.raises(OutputError, match=r"x\.h5 appeared meanwhile"):

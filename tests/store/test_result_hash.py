@@ -75,7 +75,7 @@ def test_chunks_of_a_file_do_not_count(tmp_path, chunks):
 
 
 def test_every_nan_is_the_same():
-    """What is missing would have the sign that a processor gives it."""
+    """A missing number would have the sign that a processor gives it."""
     one, other = np.array([0.0, np.nan]), np.array([0.0, np.nan])
     other.view(np.uint64)[1] ^= 1 << 63 | 1
     assert np.isnan(other[1]) and one.tobytes() != other.tobytes()

@@ -161,7 +161,7 @@ def test_attributes_are_the_promised_ones(file):
 
 
 def test_every_axis_has_its_scale(file):
-    """An xarray user would see names of axes that nobody gave."""
+    """An xarray user would see invented names of axes."""
     bare = []
 
     def visit(name, item):
@@ -182,7 +182,7 @@ def test_only_the_states_asked_for_are_read(density_file, states):
 
 
 def test_states_are_the_same_in_any_portions(file, monkeypatch):
-    """States of a large file would belong to other times than those of a small one."""
+    """States of a large file would belong to other times than in a small one."""
     whole = content(load(file))
     monkeypatch.setattr("meanfield.store.run_file._SLAB_BYTES", 1)
     assert same(content(load(file)), whole)
@@ -203,7 +203,7 @@ def test_checkpoint_comes_back(file):
 
 
 def damaged(path, content_before, data):
-    """Whether damage is reported; if not, everything must read as before."""
+    """True if damage is reported; if not, everything must read as before."""
     path.write_bytes(data)
     try:
         now = content(load(path))

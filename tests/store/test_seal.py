@@ -21,7 +21,7 @@ def sealed(path, content):
 
 @pytest.mark.parametrize("size", [0, 1, 2**20 + 1])
 def test_seal_is_one_line_after_the_content(tmp_path, size):
-    """The content would change, or nobody could tell what was appended."""
+    """The content would change, or appended bytes go unnoticed."""
     content = random.Random(size).randbytes(size)
     found = sealed(tmp_path / "x", content)
     assert found.startswith(content + b"\nmeanfield crc32 ")
@@ -30,7 +30,7 @@ def test_seal_is_one_line_after_the_content(tmp_path, size):
 
 @pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 + 1, 3 * 2**20])
 def test_checksum_is_that_of_all_blocks(tmp_path, size):
-    """Only a part of a large file would be looked at, or nobody else could check it."""
+    """Only a part of a large file would be checked, or other programs could not check it."""
     path, content = tmp_path / "x", np.random.default_rng(1).bytes(size)
     good = sealed(path, content)
     assert good == content + b"\nmeanfield crc32 %08x\n" % zlib.crc32(content)

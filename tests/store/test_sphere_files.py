@@ -49,7 +49,7 @@ def test_moments_are_means_of_real_harmonics(run):
 
 
 def test_other_programs_read_axes(file, run):
-    """Without dimension scales nobody else knows which axis is which."""
+    """Without dimension scales other programs could not name the axes."""
     xarray = pytest.importorskip("xarray")
     with xarray.open_dataset(file, engine="h5netcdf") as data:
         assert data.moments.dims == ("time", "kind", "degree", "order")

@@ -115,7 +115,7 @@ def test_study_comes_back_without_its_version(tmp_path):
 
 
 def test_every_axis_needs_a_scale(tmp_path):
-    """An axis that was forgotten would stay without a name, and nobody would notice."""
+    """A forgotten axis would stay without a name."""
     with pytest.raises(ValueError, match="zip"):
         written(tmp_path / "s.h5", axes=("size",))
     assert not (tmp_path / "s.h5").exists()

@@ -67,7 +67,7 @@ def test_making_counts_and_consuming_does_not(now):
 
 
 def test_attributes_are_read_again():
-    """A phase would be written under a name that nobody reads."""
+    """A phase would be written under a name that no reader uses."""
     seconds = {phase: float(i) for i, phase in enumerate(PHASES)}
     assert seconds_by_phase(WallTime(seconds).attributes()) == seconds
     assert seconds_by_phase({"beta": 4.0}) == {}

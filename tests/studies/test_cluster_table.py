@@ -36,7 +36,7 @@ def test_put_widens_without_loss():
 
 
 def test_put_leaves_nothing_of_what_was_there():
-    """Clusters of an earlier result would stay behind those of a new one."""
+    """Clusters of an earlier result would stay behind a new one's."""
     table = put(empty_table((2, 2), (3,)), slice(0, 2), part())
     table = put(table, slice(1, 2), table_of([[found(1.0), found(1.0)]], (3,)))
     np.testing.assert_array_equal(table.mass[1, 1], [1.0, np.nan, np.nan])

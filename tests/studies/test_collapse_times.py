@@ -21,7 +21,7 @@ def made():
 
 @pytest.mark.slow
 def test_two_tokens_obey_their_law(made):
-    """Times would be those of saved times, or of steps, and not of the flow."""
+    """Times would be saved times, or steps, in place of the flow's."""
     exact = [mf.two_cluster_time(PROBLEM, angle, cluster_radius(4.0)) for angle in made.angles[0]]
     np.testing.assert_allclose(made.predicted[0], exact, rtol=1e-14)
     # Steps have the tolerance 1e-8, and errors grow until tokens meet.

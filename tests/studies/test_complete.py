@@ -78,7 +78,7 @@ def test_interrupted_study_resumes_to_the_same_numbers(study, plan, tmp_path, mo
 
 @STUDIES
 def test_a_study_grows_and_a_whole_one_runs_nothing(study, plan, tmp_path, monkeypatch):
-    """More runs would not be those of a study that has them at once."""
+    """More runs would differ from a study that has them at once."""
     path = tmp_path / "study.h5"
     study(output=path, runs=2)
     grown = study(output=path, resume=True)

@@ -36,7 +36,7 @@ def test_samples_depend_on_seed_and_number_alone():
 @pytest.mark.parametrize(("beta", "tokens"), [(7.0, 1_000_000), (20.0, 5000)])
 def test_finer_steps_and_nodes_change_little(beta, tokens, monkeypatch):
     """Half the amplitude, a hundredth of the tolerance, twice the nodes: the same counts."""
-    # Of 150 samples 1 to 4 were measured to change; three of 40 allow for a merge at the end of the
+    # 1 to 4 of 150 samples were measured to change; three of 40 allow for a merge at the end of the
     # run that comes a little earlier or later.
     made = problem(beta)
     usual = counts(made, tokens, 40)
@@ -76,7 +76,7 @@ def test_diffusion_is_refused():
 
 
 def test_moments_are_grown_to_the_start_of_the_run():
-    """Ungrown, or run for too long, the samples would be those of another time."""
+    """Ungrown, or run for too long, the samples would belong to another time."""
     made, tokens = problem(5.0), 1_000_000
     sampler = corrected_law._sampler(made, tokens)
     rates = mf.growth_rates(made, len(sampler.variances) - 1)

@@ -23,7 +23,7 @@ def assert_equal(first, second):
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_order_and_resuming_do_not_matter(order):
-    """What was found before, or last, would be lost or in another place."""
+    """Earlier or last results would be lost or in another place."""
     whole = plan(runs=130)
     blocks = whole.missing(whole.empty())
     seen = [(b.size, run) for b in blocks for run in b.numbers]

@@ -20,7 +20,7 @@ def distance(found, expected):
 
 @pytest.mark.slow
 def test_covariance_and_shift_of_tokens_are_those_of_theory():
-    """Of 1,000 tokens the next order is below the errors, which are small beside all numbers."""
+    """Covariance and shift would differ from theory; the next order is below the errors."""
     made = mf.ensemble_moments(SOFTMAX, 1000, times=[1.0], runs=100)
     theory = mf.fluctuations(SOFTMAX, until=1.0, save=2)
     covariance, shift = made.covariance(), made.shift()

@@ -1,4 +1,4 @@
-"""What an ensemble says: means, errors, distributions, and distances between them."""
+"""Summaries of an ensemble: means, errors, distributions, and distances between them."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch):
 
 
 def test_shares_are_told_with_the_time_they_are_of(monkeypatch):
-    """Of N < e^8 tokens they are counted before clusters have formed, and were told as if after."""
+    """Fewer than e^8 tokens are counted before clusters form: shares would lack that time."""
 
     def counts(*given):
         yield range(2), [equal(1), equal(1)]

@@ -103,7 +103,7 @@ def test_softmax_of_the_user_moves_densities_on_the_sphere():
 @pytest.mark.parametrize("space", [mf.Sphere(), mf.Sphere(6), mf.Euclidean(3)])
 @pytest.mark.parametrize("masses", [None, [0.4, 0.1, 0.2, 0.1, 0.1, 0.1]])
 def test_tokens_of_every_space_are_moved(space, masses):
-    """Equal masses, others, unit vectors and those of R^d go different ways."""
+    """Equal masses, others, unit vectors or vectors of R^d would take a wrong way."""
     law = mf.from_points(RNG.standard_normal((6, space.ambient)), masses)
     problems = [
         mf.Problem(space, mf.exponential(BETA), mf.SA, law),

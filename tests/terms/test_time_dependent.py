@@ -52,11 +52,11 @@ def expected(normalization: str, drift: bool, values: bool) -> FloatArray:
     return solve_ivp(rate, ends, ANGLES, method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
 
 
-# Of the steps of both.
+# Steps of both.
 @pytest.mark.parametrize("normalization", ["softmax", "none"])
 @pytest.mark.parametrize(("drift", "values"), [(False, False), (True, False), (False, True)])
 def test_tokens_follow_functions_of_time(normalization, drift, values):
-    """Parameters would stay those of the beginning, or the clock follow beta."""
+    """Parameters would stay at their start, or the clock follow beta."""
     head = mf.Head(value=value if values else 1.0)
     problem = mf.Problem(
         mf.Circle(),

@@ -133,7 +133,7 @@ def lorentzian(rng: Any) -> Case:
         return [summary(*nodes_of(c[:4], 16)[:2]) for c in solved.y.T]
 
     words = f"Cauchy frequencies, width {width:.2f}, strength {flow.strength}, to {times[-1]:.1f}"
-    # Of their heavy tails no number of labels resolves more.
+    # No number of labels resolves their heavy tails better.
     tolerance = float(f"{10 ** rng.uniform(-3.2, -2.2):.1e}")
     return Case(words, problem, times, truth, {"tolerance": tolerance})
 

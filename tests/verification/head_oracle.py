@@ -23,7 +23,7 @@ TOKENS_3 = np.column_stack(
     [np.sin(_POLAR) * np.cos(_AZIMUTH), np.sin(_POLAR) * np.sin(_AZIMUTH), np.cos(_POLAR)]
 )
 MASSES_3 = np.array([0.1, 0.4, 0.3, 0.2])
-# Of these tokens by the head (B3, V3), beta = 3, in papers' time, from another code.
+# Velocities of these tokens by the head (B3, V3), beta = 3, in papers' time, by another code.
 VELOCITIES_3 = {
     "softmax": "-0.0740331222631 0.0399585605559 0.0249101228406 0.1298467349063 "
     "0.2699139293673 -0.4923014184668 -0.0975880714027 -0.0022415084720 0.0648361978242 "

@@ -195,7 +195,7 @@ MUTATIONS = [
 
 
 def to_mend(mutation: Mutation) -> list[str]:
-    """What became of its line and its test, if they are not where it says; a line for each."""
+    """A line for each mutation whose line or test is not where it says."""
     lines = []
     source = _sources("meanfield").get(mutation.file, "")
     if source.count(mutation.text) != 1:

@@ -1,4 +1,4 @@
-"""What do the checks find? Makes docs/verification.md of the lines that `verified` has written.
+"""Make docs/verification.md of the lines that `verified` has written.
 
     MEANFIELD_VERIFICATION=lines.jsonl python -m pytest tests/verification
     python tests/verification/report.py lines.jsonl
@@ -52,7 +52,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether every case is within its tolerance; not a number is not."""
+        """True if every case is within its tolerance; NaN is not."""
         return bool(self.worst["error"] <= self.worst["tolerance"])
 
 

@@ -62,7 +62,7 @@ def test_moments_grow_as_linear_theory_says(beta, tokens, seeds, degree, name, v
 
 
 def formation(beta: float, time: float, runs: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """Of runs of 20,000 tokens: tokens, wells and density at a paper time, clusters in the end.
+    """Runs of 20,000 tokens: tokens, wells and density at a paper time, clusters in the end.
 
     Yields (tokens, maxima of the potential, mass within two radii of a final centre, centres).
     """

@@ -89,7 +89,7 @@ def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
     + [pytest.param(SPHERE, ON_SPHERE, *few, marks=pytest.mark.slow) for few in ((2, 8), (8, 5))],
 )
 def test_few_runs_give_the_mean(space, table, beta, runs, verified):
-    """Tokens would make another number of clusters than those of other code."""
+    """Tokens would make another number of clusters than other code."""
     mean, error, _ = table[beta]
     assert_mean(verified, run(exponential(space, beta), runs), mean, error)
 
@@ -214,7 +214,7 @@ def harmonics(degree: int, draws: int) -> np.ndarray:
 )
 def test_clusters_have_formed_when_predicted(manifold, beta, verified):
     """The time told by `predict` would be too early, or another power of N or of the rate."""
-    # Of 100 to 200 runs 93 to 97 % had their final count by then, half of them two growth times
+    # 93 to 97 % of 100 to 200 runs had their final count by then, half of them two growth times
     # before: of 40 runs at least 80 %.
     problem, tokens, runs = mf.Problem(manifold, mf.exponential(beta), mf.USA), 1000, 40
     formed, growth_time = formation_time(problem, tokens), 1.0 / mf.growth_rates(problem).max()

@@ -1,4 +1,4 @@
-"""What the equation conserves: mass, mean angle or torque, symmetry, equilibria."""
+"""Conserved quantities of the equation: mass, mean angle or torque, symmetry, equilibria."""
 
 from collections.abc import Callable
 
@@ -114,7 +114,7 @@ def test_regular_polygon_is_stationary(k, beta, flow, verified):
     angles = 0.1 + 2 * np.pi * np.arange(k) / k
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
     velocity = particles(problem, mf.Measure(mf.Circle(), angles)).rhs(0.0, angles)
-    # Of a velocity of about 1 where the balance is disturbed.
+    # The velocity is about 1 where the balance is disturbed.
     verified("invariants", "velocity of regular polygons, circle", velocity, 4e-15)
 
 
@@ -209,7 +209,7 @@ def test_orbits_are_stationary(copies, beta, flow, verified):
     for vectors in ORBITS.values():
         points = SPHERE.check_points(np.repeat(turn.apply(vectors), copies, axis=0))
         rate = particles(problem, mf.Measure(SPHERE, points)).rhs(0.0, points.ravel())
-        # Of a velocity of about 1 where the balance is disturbed.
+        # The velocity is about 1 where the balance is disturbed.
         verified("invariants", "velocity of polytopes, sphere", rate, 4e-15)
 
 

@@ -207,7 +207,7 @@ def test_everything_turned_runs_turned(space, normalization, verified):
         )
         time = 0.1
         if d == 3 and normalization == "sinkhorn":
-            # Of a density balancing takes long on the sphere.
+            # Balancing a density takes long on the sphere.
             points = gauss_nodes(10)[0] @ turned.T
             law = mf.from_points(points, np.full(200, 1 / 200))
             given = mf.Problem(space, given.kernel, initial=law)

@@ -211,7 +211,7 @@ def test_single_token_and_tight_cluster(carrier, verified):
     few = attending(SPHERE, [(B3, V3)], 4.0, "softmax", mf.from_points(tokens))
     measures = run_of(few, times, carrier).measures
     spread = np.array([np.linalg.norm(m.points - m.points.mean(axis=0)) for m in measures])
-    # Of the spread itself, 1e-6.
+    # Relative to the spread, 1e-6.
     verified("exact solutions", "a tight cluster", spread[1:] / spread[0] * lengths - 1, 2e-6)
 
 

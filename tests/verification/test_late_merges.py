@@ -23,7 +23,7 @@ def first_merge(problem: mf.Problem, until: float, tolerance: float) -> float:
     gap=[1.0, 1e-3, 1e-6],
 )  # fmt: skip
 def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(name, flow, mass, gap):
-    """What leads away is smaller than the tolerance at first: times were 2e-6 off."""
+    """The growing mode is below the tolerance at first: times would be 2e-6 off."""
     points = np.array([0.0, np.pi - gap])
     space: mf.Circle | mf.Sphere = mf.Circle()
     if name == "sphere":

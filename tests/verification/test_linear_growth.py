@@ -163,7 +163,7 @@ def test_nonlinear_contamination_is_what_theory_says(name, degree, power):
 @pytest.mark.parametrize("name", SPACES)
 @each("beta", [-5.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_uniform_is_stationary_to_the_bit(name, flow, beta):
-    """Rounding would grow into clusters that nobody put there."""
+    """Rounding would grow into clusters."""
     problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow])
     carrier = carried(problem, SPACES[name].from_modes([]))
     assert not np.any(carrier.rhs(0.0, carrier.state))

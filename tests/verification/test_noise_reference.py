@@ -162,7 +162,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, s
 @pytest.mark.slow
 @pytest.mark.parametrize("beta, normalized, share", [(3.0, True, 0.85), (0.0, False, 0.6)])
 def test_stationary_states_are_approached_at_the_leading_rate(beta, normalized, share, verified):
-    """What is left of 1 % of another density falls like e^{lambda t}, lambda from an eigenvalue."""
+    """1 % of another density would not decay like e^{lambda t}, lambda from an eigenvalue."""
     state = stationary_state(ordered(beta, normalized, share))
     settled, other = state.density(), mf.von_mises_fisher(1.0).build(CIRCLE)
     mixed = 0.99 * settled.moments(MODES) + 0.01 * other.moments(MODES)

@@ -272,7 +272,7 @@ def test_causal_masks_keep_prefixes():
 
 
 def test_windows_count_tokens_in_integers():
-    """Of pairs at one distance rounding would let some pass: w = 0.3 of n = 10 is two steps."""
+    """Rounding would let some pairs of one distance pass: w = 0.3 of n = 10 is two steps."""
     w = np.exp(pair_weights(mf.Window(0.3, globals=0.2), 10).logarithms(slice(0, 10), 10))
     i, j = np.indices((10, 10))
     np.testing.assert_array_equal(w, (np.abs(i - j) <= 2) | (j < 2))
@@ -960,7 +960,7 @@ def test_modes_of_an_interval_are_reference_modes(options, count, degree, expect
 
 
 def test_repulsion_makes_patterns_of_positions():
-    """Of a window the symbol is negative where repulsive waves of positions grow."""
+    """The symbol of a window would not be negative where repulsive waves of positions grow."""
     u = middles(25)
     u = (u + 0.5) % 1.0 - 0.5
     overlap = np.clip(0.2 * 25 + 0.5 - np.abs(u) * 25, 0.0, 1.0)
@@ -1015,7 +1015,7 @@ def test_modes_are_refused_where_there_are_none(problem, message):
 
 @pytest.mark.slow
 def test_profiles_about_a_stationary_measure_grow_as_the_operator_has_it():
-    """Rates about clusters would be those of uniform: L = T + kappa N, another one for each kappa.
+    """Rates about clusters would be uniform's: L = T + kappa N, another one for each kappa.
 
     Runs of labels from f + 1e-7 p(s) g obey it.
     """
@@ -1379,7 +1379,7 @@ def test_rotary_embeddings_are_refused_where_they_are_not_supported(make, messag
     ids=str,
 )
 def test_later_stages_have_the_same_labels(second, message):
-    """Densities of some positions would go on as those of others."""
+    """Densities of some positions would go on as others'."""
     first, other, wrong = (
         mf.Attention(**{"heads": [mf.Head()], "beta": 2.0} | options)
         for options in ({"mask": mf.Bias(gaussian(0.3))}, {"rotary": mf.Rotary(2.0)}, second)

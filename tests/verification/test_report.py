@@ -28,7 +28,7 @@ REPORT, MUTATIONS = script("report"), script("mutations")
 
 
 def line(error: float, **changes: Any) -> dict[str, Any]:
-    """What `verified` writes."""
+    """A line as `verified` writes it."""
     made = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
     made |= {"test": "tests/verification/test_x.py::test_x", "found": None, "commit": "1234567"}
     return made | changes

@@ -1,7 +1,7 @@
-"""What the problems of `wide_attack` share: random laws and heads, summaries, and truths by `core`.
+"""Shared parts of `wide_attack`: random laws and heads, summaries, and truths by `core`.
 
 A truth maps a tolerance and a disturbance of the start to summaries at the times. No carrier is
-blamed for what the problem itself makes of errors: they are divided by the factor by which small
+blamed for errors that the problem itself magnifies: they are divided by the factor by which small
 disturbances of the start have grown.
 """
 

@@ -93,7 +93,7 @@ def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, nar
     flux = fine.to_nodal(f) * fine.gradient(field.potential) / partition
     expected = fine.divergence(flux)[:401]
     found = advection(CIRCLE, 400, f, field.potential, field.partition)
-    # Of the flux: a derivative multiplies its rounding by the degree.
+    # The derivative multiplies the rounding of the flux by the degree.
     degrees = np.arange(1, 401)
     difference = np.abs(found - expected)[1:] / degrees
     assert difference.max() < 1e-14 * (np.abs(expected)[1:] / degrees).max()

@@ -42,7 +42,7 @@ def test_third_degree_has_order_four(d):
 
 @pytest.mark.parametrize("last", [0.8, -0.8, 0.0, 1.0, -1.0])
 def test_directions_are_tangent_and_isometric(last):
-    """A frame that is none would prefer directions, at the poles of the last axis above all."""
+    """A wrong frame would prefer directions, at the poles of the last axis above all."""
     x = np.array([np.sqrt(1.0 - last**2), 0.0, 0.0, 0.0, last])
     frame = np.eye(4)
     moved = heat_moments.diffuse(np.tile(x, (4, 1)), 0.02, frame)

@@ -202,7 +202,7 @@ def test_threads_do_not_change_a_bit(count):
 
 
 def test_chunks_add_up():
-    """Moments of many tokens are those of the parts; chunks must not drop or repeat a token."""
+    """Chunks would drop or repeat a token."""
     count = 70_001
     points = SPHERE.random_points(count, np.random.default_rng(10))
     parts = np.array_split(points, 7)

@@ -19,7 +19,7 @@ BETAS = [0.0, 1.0, -1.0, 9.0, -9.0, 81.0, -81.0]
 
 @dataclass(frozen=True)
 class Sums:
-    """What sums pairs on a manifold, and tokens there: `at` has angles on a great circle."""
+    """Pair sums of a manifold, and tokens there: `at` has angles on a great circle."""
 
     engine: ModuleType
     kernels: ModuleType

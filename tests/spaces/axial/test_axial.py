@@ -123,7 +123,7 @@ def test_tokens_have_the_law_of_their_density():
 
 
 def test_what_has_no_axis_is_refused():
-    """One line each: a mean beside the axis, heads, angles that are none, grids of values."""
+    """A mean beside the axis, heads, wrong angles or grids of values would pass."""
     sphere, kernel = mf.Sphere(8), mf.exponential(5.0)
     tilted = mf.Problem(sphere, kernel, mf.SA, mf.von_mises_fisher(2.0, mean=np.ones(8)))
     refused("is not on the axis", mf.simulate, tilted, 1.0)

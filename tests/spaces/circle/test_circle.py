@@ -62,7 +62,7 @@ def test_what_is_no_measure_is_refused(check, given, message):
 
 
 def test_check_coefficients_makes_a_copy():
-    """What a user changes later must not change the density."""
+    """A user's later change of the array would change the density."""
     c = np.array([1.0, 0.1 + 0j])
     checked = CIRCLE.check_coefficients(c)
     c[1] = 5.0

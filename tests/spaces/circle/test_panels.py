@@ -98,7 +98,7 @@ def test_neighbours_that_differ_too_much_do_not_join():
 
 
 def test_tails_are_the_last_two_legendre_coefficients():
-    """Of P_15 - 3 P_14 on the first panel and P_13 on all others."""
+    """P_15 - 3 P_14 on the first panel and P_13 on all others would have another tail."""
     cells = panels(2.0)
     x = np.tile(np.polynomial.legendre.leggauss(ORDER)[0], 4)
     values = np.polynomial.legendre.legval(x, np.eye(16)[13])

@@ -23,7 +23,7 @@ def test_rows_are_polynomials():
     before = table.reshape(-1, ROW).copy()
     numbers, offsets = rng.integers(0, 5, ROW), rng.uniform(-0.5, 0.5, ROW)
     t, weight = offsets[1], 0.3
-    # Of each token: t, t^2, w, w t^4, t^8.
+    # Powers of each token: t, t^2, w, w t^4, t^8.
     powers = np.array([[9.0, x] for x in (t, t**2, weight, weight * t**4, t**8)])
     out = np.empty(ROW)
     _written(table, numbers, offsets, powers, out)

@@ -77,7 +77,7 @@ def test_every_point_is_on_the_face_that_it_is_nearest_to():
 
 @pytest.mark.parametrize("length", [10.0, np.pi / 4, 0.5, 0.1])
 def test_cells_are_no_longer_than_asked_for(length):
-    """What begins on cells that are too long is not resolved."""
+    """A start on cells that are too long would not be resolved."""
     cells = tiling(length)
     # Chords are shorter than arcs.
     assert cells.lengths(cells.points).max() <= min(length, np.pi / 4)

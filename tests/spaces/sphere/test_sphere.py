@@ -43,7 +43,7 @@ def test_distance_is_the_angle_near_and_far():
 
 
 def test_random_points_are_uniform():
-    """Unit vectors whose moments of degree 1 to 4 are those of sigma within 4 deviations."""
+    """Moments of degree 1 to 4 would be more than 4 deviations from sigma's."""
     count = 20_000
     points = SPHERE.random_points(count, np.random.default_rng(1))
     assert points.shape == (count, 3)
@@ -64,7 +64,7 @@ def test_sizes_by_degree_are_rotation_invariant_and_bound_coefficients():
     turned = SPHERE.sizes_by_degree(SPHERE.moments(points @ rotation.T, None, 9))
     np.testing.assert_allclose(turned, sizes, rtol=1e-13)
     assert np.all(sizes * (1 + 1e-15) >= np.abs(SPHERE.unpacked(moments)).max(axis=(0, 2)))
-    # Of uniform alone, which has no degree 1.
+    # Uniform alone has no degree 1.
     assert SPHERE.order_parameter(np.ones(1)) == 0.0
 
 
@@ -209,7 +209,7 @@ def test_extremes_of_nan_are_nan():
 
 
 def test_shcoeffs_out_is_shcoeffs_in():
-    """What pyshtools plots or saves would be another field."""
+    """Plots and files of pyshtools would hold another field."""
     law = mf.perturbed_uniform([[2, -1, 0.1], [3, 0, 0.05], [4, 4, 0.2]]).build(mf.Sphere())
     theirs = mf.Sphere().to_shcoeffs(law.coefficients)
     again = mf.Density(mf.Sphere(), theirs.convert(normalization="schmidt", csphase=-1))

@@ -1,4 +1,4 @@
-"""What a Dask cluster answers, played by stand-ins: no scheduler has to be started and lost."""
+"""Answers of a Dask cluster, played by stand-ins: no scheduler has to be started and lost."""
 
 import asyncio
 import threading

@@ -23,7 +23,7 @@ def test_degree_cuts_where_multipliers_are_negligible(name, dimension, beta):
 
 @pytest.mark.parametrize("beta", [-25.0, 1.0, 5.0, 25.0, 100.0, 1e4, 1e6])
 def test_series_up_to_degree_is_the_kernel(beta):
-    """What is cut off must not be felt: velocity and partition function to rounding."""
+    """The cut-off degrees would change velocity or partition function above rounding."""
     kernel = exponential(beta)
     k = np.arange(kernel.degree(1) + 1)
     t = np.linspace(0.0, np.pi, 301)
@@ -54,7 +54,7 @@ def test_degree_of_the_linear_kernel_is_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("last, dimension", [(70, 1), (1500, 1)])
 def test_degree_does_not_stop_at_a_gap(last, dimension):
-    """Of a kernel of degrees 1 and 70 all but the first 2 were cut, for more than 100 tokens."""
+    """A kernel of degrees 1 and 70 would lose all but the first 2, for more than 100 tokens."""
     multipliers = np.zeros(last + 1)
     multipliers[[0, 1, last]] = 1.0, 0.2, 0.2
     # W has one degree more than a.
@@ -83,7 +83,7 @@ def test_degree_outlives_the_underflow_of_multipliers():
 
 @each("dimension", [1, 2, 7], name=KERNELS)
 def test_normalized_multipliers_are_the_quotient(dimension, name):
-    """What a softmax flow feels near uniform: w_l / a_0, where nothing underflows."""
+    """Multipliers of softmax near uniform would not be w_l / a_0, where nothing underflows."""
     for kernel in (KERNELS[name](4.0), KERNELS[name](-4.0), zonal(lambda s: np.exp(4 * s))):
         expected = kernel.potential_multipliers(dimension, 9)
         expected /= kernel.attention_multipliers(dimension, 0)[0]

@@ -23,7 +23,7 @@ def test_w1_of_a_regular_polygon_to_uniform(corners):
 
 @each("weighted", [False, True], corners=[1, 2, 3, 10, 1000])
 def test_w2_of_a_regular_polygon_to_uniform(corners, weighted, verified):
-    """W_2^2 = pi^2 / (3 k^2), a Dirac for k = 1; the weights are those of a split corner."""
+    """W_2^2 would not be pi^2 / (3 k^2), a Dirac for k = 1, also with a split corner."""
     angles = 0.3 + 2.0 * np.pi * np.arange(corners) / corners
     weights = None
     if weighted:

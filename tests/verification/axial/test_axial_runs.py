@@ -22,7 +22,7 @@ REFERENCE = {
 }
 
 
-# Of the second the spectrum is full at that time.
+# The second one's spectrum is full at that time.
 CASES = [(case, "characteristics") for case in REFERENCE]
 CASES += [(case, "density") for case in [*REFERENCE][2:]]
 

@@ -1,7 +1,7 @@
 """Polytopes of clusters on the sphere escape at the rates of theory (1.5).
 
 `cluster_rates`, and differences of the velocity that runs use, against closed forms. Rates are in
-scaled time: those of the papers times e^{-beta} for USA; SA divides by Z.
+scaled time: the papers' times e^{-beta} for USA; SA divides by Z.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ Gauss-Legendre nodes in label space carry the fixed weights f_0 w and move with 
 moments converge spectrally in the number of nodes while the flow map is smooth (theory 1.10).
 About an axis one coordinate is enough: there the nodes move by Legendre series and SciPy's
 Bessel functions, with no line of the package. Without symmetry the package's own particles carry
-them, whose transforms at scattered points share nothing with those of the density.
+them, whose transforms at scattered points share nothing with the density's.
 """
 
 import ducc0

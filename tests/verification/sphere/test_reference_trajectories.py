@@ -66,7 +66,7 @@ def test_axisymmetric_run_equals_the_end_of_the_table(axis, verified):
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", TABLES)
 def test_default_tolerance_is_good_for_nine_digits(flow, verified):
-    """What a user gets without asking for more; the acceptance bound is 1e-8."""
+    """The default tolerance would miss nine digits; the acceptance bound is 1e-8."""
     which, table = TABLES[flow]
     run = run_from(AXES["turned"], which, list(table), 1e-10)
     at_axis = harmonics(AXES["turned"][None], 5)[0]
