@@ -59,20 +59,20 @@ class Verified:
         error: Any,
         tolerance: float,
         *,
-        found: float | None = None,
+        measured: float | None = None,
         curve: tuple[Any, Any] | None = None,
     ) -> None:
         """Check the largest modulus of an error, a number or an array.
 
         `section` is one of the report's, `what` names the check without its parameters: of all
-        cases of one name the report shows the worst. `found` is the number that was measured, such
+        cases of one name the report shows the worst. `measured` is the number itself, such
         as an order, where the error is its difference from what theory says, and `curve` sizes and
         errors for the figures.
         """
         largest = float(np.max(np.abs(error)))
         record = {
             "section": section, "what": what, "error": largest, "tolerance": float(tolerance),
-            "test": self.test, "found": None if found is None else float(found),
+            "test": self.test, "measured": None if measured is None else float(measured),
             "curve": None if curve is None else [[float(x) for x in axis] for axis in curve],
         }  # fmt: skip
         write_down("MEANFIELD_VERIFICATION", record)

@@ -227,7 +227,7 @@ def test_weak_order_is_two_for_two_tokens_on_the_circle(verified: Callable) -> N
         # The next term is of order four: slopes come within a quarter of h^2.
         order = slope(np.array(errors))[-1]
         what = f"splitting, noisy pair, E cos {k} phi, circle"
-        verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
+        verified("order in time", what, order - 2.0, 0.05, measured=order, curve=(STEPS, errors))
 
 
 @pytest.mark.slow
@@ -242,7 +242,7 @@ def test_stationary_law_of_two_tokens_errs_by_order_two(verified: Callable) -> N
         errors.append(abs(settled[PAIR_DEGREE + 1].sum() - exact))
     order = slope(np.array(errors))[-1]
     what = "splitting, noisy pair, stationary law, circle"
-    verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
+    verified("order in time", what, order - 2.0, 0.05, measured=order, curve=(STEPS, errors))
     assert errors[-1] < 1e-3
 
 
@@ -313,4 +313,4 @@ def test_weak_order_is_two_on_the_sphere(verified: Callable) -> None:
         errors = np.array([abs((power - exact)[l] @ start) for power in powers])
         order = slope(errors)[-1]
         what = f"splitting, noisy token, E P_{l}, sphere"
-        verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
+        verified("order in time", what, order - 2.0, 0.05, measured=order, curve=(STEPS, errors))

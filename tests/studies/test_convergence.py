@@ -44,7 +44,7 @@ def test_mean_distance_falls_like_the_root_of_the_size(verified):
     assert study.exponent_time == 8.0
     exponent = study.exponent
     what = "exponent of W1 from tokens to the density, circle"
-    verified("statistics", what, exponent + 0.5, 3 * 0.024, found=exponent)
+    verified("statistics", what, exponent + 0.5, 3 * 0.024, measured=exponent)
     low, high = study.exponent_interval
     assert low < study.exponent < high < low + 0.15
 

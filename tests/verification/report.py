@@ -30,7 +30,7 @@ SECTIONS = {
     "manufactured solutions": "A source term makes two bumps that turn and change their width an "
     "exact solution, with and without diffusion: `tests/verification/test_manufactured.py`.",
     "order in time": "Slope of the error against the length of fixed steps. The error is the "
-    "difference of the order found from the order of the method.",
+    "difference of the measured order from the order of the method.",
     "convergence in degree": "A spectral method gains more digits with every degree: the error "
     "is that at the largest degree shown.",
     "invariants": "What the equation conserves, and what may only grow.",
@@ -75,15 +75,15 @@ def number(value: float) -> str:
 
 def row(check: Check) -> list[object]:
     worst, what = check.worst, reporting.heading(check.what)
-    if worst["found"] is not None:
-        what += f": {worst['found']:.4g}"
+    if worst["measured"] is not None:
+        what += f": {worst['measured']:.4g}"
     error = number(worst["error"]) if check.passed else f"**{number(worst['error'])}**"
     return [what, check.cases, error, number(worst["tolerance"]), reporting.place(worst)]
 
 
-def table(found: Sequence[Check]) -> str:
+def table(entries: Sequence[Check]) -> str:
     columns = {"Checked": "l", "Cases": "r", "Error": "r", "Tolerance": "r", "In `tests/`": "l"}
-    return reporting.table(columns, map(row, found))
+    return reporting.table(columns, map(row, entries))
 
 
 def mutation_table(lines: Sequence[dict[str, Any]]) -> str:
@@ -94,22 +94,22 @@ def mutation_table(lines: Sequence[dict[str, Any]]) -> str:
     return reporting.table({"Mistake": "l", "File": "l", "Caught by": "l"}, rows)
 
 
-def curves_figure(found: Sequence[Check], path: Path, x_label: str) -> None:
+def curves_figure(entries: Sequence[Check], path: Path, x_label: str) -> None:
     """Errors of all checks that have a curve, a panel a manifold, labelled by what is left."""
     with style():
         figure = new_figure((10.0, 5.4))
         panels = figure.subplots(1, 2, sharex=True, sharey=True)
         for axes, name in zip(panels, MANIFOLDS, strict=True):
-            here = [check for check in found if check.worst["curve"] and name in check.what]
+            here = [check for check in entries if check.worst["curve"] and name in check.what]
             for i, check in enumerate(here):
                 sizes, errors = check.worst["curve"]
                 label = check.what.replace(f", {name}", "")
-                if check.worst["found"] is not None:
-                    label += f": {check.worst['found']:.2f}"
+                if check.worst["measured"] is not None:
+                    label += f": {check.worst['measured']:.2f}"
                 colour = colormaps["tab20"](i % 20)
                 # What is zero to rounding has no place on a logarithmic axis.
-                shown = np.maximum(errors, ROUNDING)
-                axes.plot(sizes, shown, "o-", ms=3.5, lw=1.2, color=colour, label=label)
+                positive = np.maximum(errors, ROUNDING)
+                axes.plot(sizes, positive, "o-", ms=3.5, lw=1.2, color=colour, label=label)
             axes.set(title=name, xlabel=x_label, xscale="log", yscale="log")
             axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -139,7 +139,7 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
     mutations = [line for line in lines if line["section"] == "mutations"]
     reporting.check_sections(lines, [*SECTIONS, "mutations"])
     by_section = {section: checks(lines, section) for section in SECTIONS}
-    everything = [check for found in by_section.values() for check in found]
+    everything = [check for entries in by_section.values() for check in entries]
     failed = sum(not check.passed for check in everything)
     cases = sum(check.cases for check in everything)
     broken = reporting.failed_tests(lines)
@@ -153,17 +153,17 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
         f"{len(everything)} checks of {cases} cases: {result}. "
         + reporting.origin(LIBRARIES, lines),
     ]
-    for section, found in by_section.items():
-        if not found:
+    for section, entries in by_section.items():
+        if not entries:
             continue
         parts += [f"## {section[0].upper()}{section[1:]}", SECTIONS[section]]
         if section in FIGURES:
             x_label, alternative = FIGURES[section]
             image = f"images/verification/{section.replace(' ', '_')}.png"
             (docs / image).parent.mkdir(parents=True, exist_ok=True)
-            curves_figure(found, docs / image, x_label)
+            curves_figure(entries, docs / image, x_label)
             parts.append(f"![{alternative}]({image})")
-        parts.append(table(found))
+        parts.append(table(entries))
     if mutations:
         caught = sum(line["caught"] for line in mutations)
         parts += [

@@ -210,7 +210,7 @@ def test_steps_have_their_order_on_the_bumps(flow, method, projected, verified):
     order = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
     what = f"{method} on the density, {name}, {flow}"
     curve = (END / counts, errors)
-    verified("order in time", what, order - ORDERS[method], 0.35, found=order, curve=curve)
+    verified("order in time", what, order - ORDERS[method], 0.35, measured=order, curve=curve)
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_noisy_tokens_approach_the_density_like_their_number(
     sizes = (100, 1000, 10_000)
     study = mf.convergence_study(problem, end, save=[end / 2, end], tokens=sizes, **options)
     what = f"exponent of {what} from noisy tokens to the density, {name}"
-    verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])
+    verified("statistics", what, study.exponents + 0.5, 0.05, measured=study.exponents[-1])
 
 
 def lifted_means(beta: float, flow: mf.Flow, tokens: int) -> np.ndarray:

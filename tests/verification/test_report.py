@@ -30,7 +30,7 @@ REPORT, MUTATIONS = script("report"), script("mutations")
 def line(error: float, **changes: Any) -> dict[str, Any]:
     """A line as `verified` writes it."""
     made = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
-    made |= {"test": "tests/verification/test_x.py::test_x", "found": None, "commit": "1234567"}
+    made |= {"test": "tests/verification/test_x.py::test_x", "measured": None, "commit": "1234567"}
     return made | changes
 
 
@@ -76,7 +76,7 @@ def test_page_draws_the_curves(tmp_path):
     """A page would show a figure that is not there."""
     curve = [[0.1, 0.2], [1e-9, 0.0]]
     text = REPORT.page(
-        [line(0.01, section="order in time", what="A, circle", found=4.0, curve=curve)], tmp_path
+        [line(0.01, section="order in time", what="A, circle", measured=4.0, curve=curve)], tmp_path
     )
     assert "| A, circle: 4 |" in text
     assert "](images/verification/order_in_time.png)" in text

@@ -56,7 +56,12 @@ def test_directions_keep_the_order_of_the_method(flow, method, order, verified):
     assert slope > order - 0.5, (slope, errors)
     what = f"{method} on tokens, sphere, {flow}"
     verified(
-        "order in time", what, slope - order, 0.7, found=slope, curve=(END[flow] / counts, errors)
+        "order in time",
+        what,
+        slope - order,
+        0.7,
+        measured=slope,
+        curve=(END[flow] / counts, errors),
     )
     assert errors[-1] > 1e-14
 
